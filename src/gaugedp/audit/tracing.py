@@ -68,10 +68,10 @@ def tracing_attack(  # noqa: PLR0913, PLR0917 - an entry point
     "correlation": ⟨x, M⟩/‖M‖ above the threshold that at most a share `false_positive_rate` of the non-members exceeds.
     A new non-member exceeds it with probability at most rate + 1/(m + 1).
 
-    "printed": Σ_{j∈S} (x_j − x̃_j) > σ√(8·s·log(1/δ)), where S is the set of the `s` largest coordinates of
-    M, x̃ is another non-member, and σ is the standard deviation of the non-members (Cai, Wang and Zhang 2021, section 5.3.1). Without `s`, the
-    number of nonzero entries of M. A non-member passes with probability at most δ² if the columns are independent and
-    sub-Gaussian with parameter σ. `tracing_power` gives the probability for a member.
+    "printed": Σ_{j∈S} (x_j − x̃_j) > σ√(8·s·log(1/δ)), where S is the set of the `s` largest coordinates of M, x̃ is
+    another non-member, and σ is the standard deviation of the non-members (Cai, Wang and Zhang 2021, section 5.3.1).
+    Without `s`, it is the number of nonzero entries of M. A non-member passes with probability at most δ² if the
+    columns are independent and sub-Gaussian with parameter σ. `tracing_power` gives the probability for a member.
 
     "signed": the same with S the `s` coordinates with the largest |M|, and each x_j − x̃_j times the sign of M_j. It is
     for releases that choose coordinates by size, such as `SparseMean`; it also finds members in a dense M.
