@@ -131,8 +131,9 @@ def test_a_publication_is_written_whole_and_the_second_costs_nothing(
     spent = ledger.spent
     before = contents(desk / "out")
     assert list(before) == [
-        "index.html", "manifest.json", "press.html", "release.json", "tables/01-by-sex.csv", "tables/01-by-sex.parquet",
-        "tables/02-by-age.csv", "tables/02-by-age.parquet", "tables/03-pay.csv", "tables/03-pay.parquet",
+        "catalogue.dcat.json", "index.html", "manifest.json", "metadata.csvw.json", "press.html", "release.json",
+        *(f"tables/{name}.{kind}" for name in ("01-by-sex", "02-by-age", "03-pay")
+          for kind in ("csv", "json-stat.json", "parquet", "sdmx.csv")),
     ]  # fmt: skip
     assert (desk / "out" / "tables" / "02-by-age.csv").read_text("utf-8").startswith("AGE,query,estimate,lower,upper")
     page = (desk / "out" / "index.html").read_text("utf-8")

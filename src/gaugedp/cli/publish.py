@@ -13,6 +13,7 @@ from gaugedp.queries.outline import QUANTILE
 from gaugedp.releases.plan_widths import worth
 from gaugedp.releases.planning import Plan
 from gaugedp.releases.publication.folder import check_folder, check_place, titled, write_folder
+from gaugedp.releases.processing import check
 from gaugedp.releases.publication.publication import Publication
 from gaugedp.releases.releasing import release
 from gaugedp.tables.table import Table
@@ -24,20 +25,20 @@ from gaugedp.tables.table import Table
 @click.option("--table", metavar="FILE", help="File of rows, instead of the one that the publication names.")
 @click.option("--out", metavar="FOLDER", help="Folder to write: a page, one file per table, a manifest.")
 @click.option("--dry-run", is_flag=True, help="Show the cost and precision of each table; read no row.")
-@click.option("--check", is_flag=True, help="Only compare a published folder with its manifest.")
+@click.option("--check", "compare", is_flag=True, help="Only compare a published folder with its manifest.")
 def publish(
     publication: str,
     payment: Payment,
     table: str | None,
     out: str | None,
     dry_run: bool,
-    check: bool,
+    compare: bool,
 ) -> None:
     """Publish all tables of PUBLICATION for one charge.
 
     PUBLICATION is a .toml file: gaugedp publish p.toml --ledger L --out FOLDER.
     """
-    if check:
+    if compare:
         _check(publication)
         return
     document = titled(Publication.load(publication))
@@ -46,6 +47,7 @@ def publish(
     stage.key = checked_key(document.key)
     stage.show("plan")
     planned = document.plan()
+    check(document.processing, planned.query)
     _show(document, planned)
     if dry_run:
         click.echo("Nothing was read and nothing was spent.")
@@ -74,6 +76,7 @@ def _publish(publication: Publication, planned: Plan, source: Table, account: Le
         on_progress=stage.draw,
     )
     was_stored = stage.was_stored
+    answer = publication.finished(answer, planned.query)
     stage.show("write")
     with handed_over("answer"):
         was_there = write_folder(publication, answer, out)
@@ -95,7 +98,7 @@ def _show(publication: Publication, planned: Plan) -> None:
             "table": table.title,
             "share": f"{100 * float(share):.3g} %",
             "answers": question.n_answers,
-            "95 % intervals": ", ".join(dict.fromkeys(terms[text] for text, _ in question.labels.terms)),
+            "95 % intervals": ", ".join(f"{text} {terms[text]}" for text, _ in question.labels.terms),
         }
         for table, question, share in parts
     ]

@@ -45,6 +45,7 @@ _DIGITS = (
     "Numbers are shown to the precision of their intervals, whose ends are rounded outwards. The released numbers "
     "with all digits are in the CSV and JSON files."
 )
+_MARKS = "Marks of answers follow from the released numbers:"
 _NEGATIVE = "Counts below 0, and cells that do not add up to their totals, come from the noise and are not mistakes."
 _PROCESSED = (
     "Dots and estimates are processed: {steps}. Processing reads no data and costs nothing. The error bars and "
@@ -55,12 +56,14 @@ _PROCESSED = (
 
 def finding(term: ReportTerm) -> str:
     """Describe the largest and the smallest estimate."""
+    if len(term.shown) < min(2, len(term.cells)):
+        return ""
     numbers = zip(term.estimate, term.lower, term.upper, strict=True)
-    texts = [tuple(f"{text}{term.sign}" for text in figures.answer(*three)) for three in numbers]
+    texts = [tuple(f"{text}{term.sign}" for text in _one(*three)) for three in numbers]
     cells = list(labels(term))
     if any(axis.form == SHARES for axis in term.axes):
         return _medians(term, texts)
-    top, bottom = int(np.argmax(term.estimate)), int(np.argmin(term.estimate))
+    top, bottom = int(np.nanargmax(term.estimate)), int(np.nanargmin(term.estimate))
     if term.lower[top] <= term.upper[bottom]:
         (low, *below), (high, *above) = texts[bottom], texts[top]
         return (
@@ -68,7 +71,7 @@ def finding(term: ReportTerm) -> str:
             f"{' and '.join(above)}): the intervals overlap, so the noise may explain all differences."
         )
     words = ("Most", "Fewest") if term.counts else ("Highest", "Lowest")
-    others = (np.delete(term.upper, top).max(), np.delete(term.lower, bottom).min())
+    others = (np.nanmax(np.delete(term.upper, top)), np.nanmin(np.delete(term.lower, bottom)))
     is_apart = (term.lower[top] > others[0], term.upper[bottom] < others[1])
     doubts = (f", although another interval reaches {end}" for end in ("above its lower end", "below its upper end"))
     said = zip(words, (texts[top], texts[bottom]), (cells[top], cells[bottom]), is_apart, doubts, strict=True)
@@ -105,10 +108,7 @@ def wide_table(term: ReportTerm) -> Html:
         return Html("")
     *along, across = term.levels
     heads = [f"{' · '.join(term.names[:-1])}, by {term.names[-1]}", *across]
-    cells = [
-        join([middle, tag("small", f"{low} to {high}")])
-        for middle, low, high in figures.answers(term.estimate, term.lower, term.upper)
-    ]
+    cells = [join([middle, tag("small", f"{low} to {high}")]) if low else middle for middle, low, high in _shown(term)]
     n = len(across)
     lines = [" · ".join(levels) for levels in product(*along)]
     rows = [[line, *cells[place * n : (place + 1) * n]] for place, line in enumerate(lines)]
@@ -135,7 +135,8 @@ def answers(release: "Release", remarks: Sequence[str] = ()) -> Html:
 
 def _explained(release: "Release", terms: list[ReportTerm]) -> list[str]:
     bars = dict.fromkeys((_ENDS if term.simultaneous else _ALONE).format(level=term.level) for term in terms)
-    meaning = " ".join([*bars, _SHORT, *PrivacyUnit.of(release.facts["unit"]).rules])
+    legends = [f"{_MARKS} {'; '.join(flag.legend for flag in release.flags)}."] if release.flags else []
+    meaning = " ".join([*bars, _SHORT, *PrivacyUnit.of(release.facts["unit"]).rules, *legends])
     if not release.processing:
         adds_up = any(estimate.is_plain for estimate in release.estimates)
         return [f"{_DOTS} {meaning}", _DIGITS, *[_NEGATIVE] * adds_up]
@@ -155,7 +156,7 @@ def _cards(terms: list[ReportTerm], compact: bool) -> Iterator[Html]:
 
 def _card(term: ReportTerm, name: str, compact: bool, n_rows: int) -> Html:
     is_single = len(term.cells) == 1
-    layout = None if is_single else arrange(term, compact)
+    layout = None if is_single or not len(term.shown) else arrange(term, compact)
     wide = layout is not None and layout.form != "dots" and not compact
     tables = [] if is_single else [wide_table(term), _numbers(term, n_rows, compact or is_wide(term))]
     above = [
@@ -173,6 +174,8 @@ def _said(term: ReportTerm) -> Html:
 
 def _pictures(term: ReportTerm, layout: Layout | None, name: str, compact: bool) -> Html:
     """Return the chart and, if outlines are known, a map."""
+    if not len(term.shown):
+        return Html("")
     if layout is None:
         return tag("p", f"{len(term.cells):,} cells are too many for a chart. The CSV file has them all.")
     return join([area_map(term) if term.areas else "", chart(term, layout, name, compact)])
@@ -201,6 +204,8 @@ def _single(term: ReportTerm) -> Html:
     """Return one large number, its meaning and its interval."""
     middle, lower, upper = next(_shown(term))
     what = f"{term.meaning}. " if term.title else ""
+    if not lower:
+        return tag("p", tag("strong", middle), f" {what}Not shown.", class_="single")
     said = f" {what}{term.level} interval{term.bars}: {lower} to {upper}"
     return tag("p", tag("strong", middle), said, class_="single")
 
@@ -217,4 +222,14 @@ def _numbers(term: ReportTerm, n_rows: int, folded: bool) -> Html:
 
 
 def _shown(term: ReportTerm) -> Iterator[tuple[str, str, str]]:
-    return figures.answers(term.estimate, term.lower, term.upper)
+    """Yield estimates with their marks and intervals; a suppressed one is its mark."""
+    at = term.shown
+    written = iter(figures.answers(term.estimate[at], term.lower[at], term.upper[at]) if len(at) else ())
+    is_hidden = np.isnan(term.estimate).tolist()
+    for hidden, mark in zip(is_hidden, term.marks or [""] * len(is_hidden), strict=True):
+        middle, low, high = (mark, "", "") if hidden else next(written)
+        yield (middle if hidden or not mark else join([middle, " ", tag("sup", mark)])), low, high
+
+
+def _one(estimate: float, low: float, high: float) -> tuple[str, str, str]:
+    return ("", "", "") if np.isnan(estimate) else figures.answer(estimate, low, high)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from gaugedp.report import figures
 from gaugedp.report.answers import chart, finding
-from gaugedp.report.html import warnings
+from gaugedp.report.html import imprint, warnings
 from gaugedp.report.layout import arrange
 from gaugedp.report.maps import area_map
 from gaugedp.report.markup import Html, escape, heading, join, listing, tag, titled
@@ -40,6 +40,8 @@ def press(release: "Release") -> str:
 
 def _said(term: ReportTerm) -> Html:
     """Return the finding of a term after its title, if short."""
+    if len(term.cells) == 1 and not len(term.shown):
+        return Html("")
     if len(term.cells) == 1:
         middle, low, high = figures.answer(term.estimate[0], term.lower[0], term.upper[0])
         said = f"{middle}{term.sign} (between {low} and {high}{term.sign})."
@@ -50,7 +52,7 @@ def _said(term: ReportTerm) -> Html:
 
 def _picture(terms: list[ReportTerm]) -> Html:
     """Return one picture: a map if possible, else a chart."""
-    charts = [(term, layout) for term in terms if len(term.cells) > 1 and (layout := arrange(term, compact=False))]
+    charts = [(term, layout) for term in terms if len(term.shown) > 1 and (layout := arrange(term, compact=False))]
     if not charts:
         return Html("")
     term, layout = next((pair for pair in charts if pair[0].areas), charts[0])
@@ -62,5 +64,5 @@ def _noise(release: "Release", term: ReportTerm) -> Html:
     captions = release.captions
     source = f"Source: {captions.source.removesuffix('.')}." if captions.source else ""
     intervals = (_SIMULTANEOUS if term.simultaneous else _INDIVIDUAL).format(level=term.level)
-    said = (_NOISE.format(intervals=intervals), _PROCESSED if release.processing else "", captions.footnote, source)
+    said = (_NOISE.format(intervals=intervals), _PROCESSED if release.processing else "", captions.footnote, source, *imprint(captions))
     return titled("About these statistics", *(tag("p", text) for text in said if text))
