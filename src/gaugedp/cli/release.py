@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, islice, product
+from itertools import chain, islice, product, repeat
 from pathlib import Path
 
 import click
@@ -210,8 +210,10 @@ def _rows(answer: Release) -> Iterator[dict[str, str]]:
     columns = {name: column for name, column in answer.number_columns().items() if name in _NUMBERS}
     terms = zip(*(split_answers(answer.estimates, column) for column in columns.values()), strict=True)
     shown = chain.from_iterable(answers(*term) for term in terms)
-    for label, row in zip(answer.labels, shown, strict=True):
-        yield dict(zip(("query", "cell", *columns), (*label, *row), strict=True))
+    marks = answer.marks()[0] if answer.flags else repeat(None)
+    for label, row, mark in zip(answer.labels, shown, marks, strict=False):
+        flag = {} if mark is None else {"flag": mark}
+        yield dict(zip(("query", "cell", *columns), (*label, *row), strict=True)) | flag
 
 
 def _guarantee(answer: Release) -> str:

@@ -64,5 +64,11 @@ def _noise(release: "Release", term: ReportTerm) -> Html:
     captions = release.captions
     source = f"Source: {captions.source.removesuffix('.')}." if captions.source else ""
     intervals = (_SIMULTANEOUS if term.simultaneous else _INDIVIDUAL).format(level=term.level)
-    said = (_NOISE.format(intervals=intervals), _PROCESSED if release.processing else "", captions.footnote, source, *imprint(captions))
+    said = (
+        _NOISE.format(intervals=intervals),
+        _PROCESSED if release.processing else "",
+        captions.footnote,
+        source,
+        *imprint(captions),
+    )
     return titled("About these statistics", *(tag("p", text) for text in said if text))

@@ -51,7 +51,8 @@ def describe(term: ReportTerm) -> str:
     low, high = int(np.argmin(term.estimate[shown])), int(np.argmax(term.estimate[shown]))
     cells = list(labels(term))
     ends = " and ".join(
-        f"the {word} estimate is {texts[at]} at {cells[shown[at]]}" for word, at in (("smallest", low), ("largest", high))
+        f"the {word} estimate is {texts[at]} at {cells[shown[at]]}"
+        for word, at in (("smallest", low), ("largest", high))
     )
     return visible(f"{term.meaning}: {len(term.cells):,} estimates with {term.level} error bars{term.bars}; {ends}.")
 

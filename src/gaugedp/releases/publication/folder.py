@@ -31,12 +31,16 @@ _PAID = "The answers are charged and stored in the ledger; with the same key the
 Listed = Mapping[str, Sequence[Any]]
 
 
-def write_folder(publication: Publication, release: Release, folder: str | Path) -> bool:
-    """Write the folder atomically; return True if it existed identically."""
+def write_folder(
+    publication: Publication, release: Release, folder: str | Path, erratum: Mapping[str, Any] | None = None
+) -> bool:
+    """Write the folder atomically, with an `erratum` if any; return True if it existed identically."""
     target = Path(folder).absolute()
     part = Path(tempfile.mkdtemp(prefix=part_prefix(target.parent), dir=target.parent))
     try:
-        _fill(publication, release, part)
+        if erratum:
+            (part / "erratum.html").write_text(drawing("erratum")(release, erratum), encoding="utf-8")
+        _fill(publication, release, part, erratum)
         part.chmod(0o755)
         if target.exists():
             if not target.is_dir() or _contents(target) != _contents(part):
@@ -84,7 +88,7 @@ def check_folder(folder: str | Path) -> list[str]:
     return wrong + [f"{name} does not belong to this publication." for name in sorted(set(contents) - named)]
 
 
-def _fill(publication: Publication, release: Release, folder: Path) -> None:
+def _fill(publication: Publication, release: Release, folder: Path, erratum: Mapping[str, Any] | None) -> None:
     release.save_html(folder / "index.html")
     release.save_press_html(folder / "press.html")
     release.save_json(folder / "release.json")
@@ -97,7 +101,8 @@ def _fill(publication: Publication, release: Release, folder: Path) -> None:
             WRITERS[kind](folder / "tables" / f"{name}.{kind}", columns, (release, terms))
         write_metadata(folder / "tables" / name, release, terms)
     write_catalogue(folder, publication.title, release)
-    (folder / MANIFEST).write_text(json.dumps(_manifest(publication, release, folder), indent=1), encoding="utf-8")
+    facts = {**_manifest(publication, release, folder), **({"supersedes": erratum} if erratum else {})}
+    (folder / MANIFEST).write_text(json.dumps(facts, indent=1), encoding="utf-8")
 
 
 def _columns(release: Release, terms: set[str], labels: str) -> dict[str, list[Any]]:
@@ -115,6 +120,7 @@ def _manifest(publication: Publication, release: Release, folder: Path) -> Mappi
         "question": release.facts["query"],
         "digest": release.facts["digest"],
         "guarantee": release.guarantee.to_dict(),
+        "asked": release.facts["asked"],
         "unit": release.facts["unit"],
         "version": release.facts["version"],
         "ledger": {name: account.get(name) for name in ("entry", "tip", "key")},

@@ -130,9 +130,7 @@ def _sdmx(name: str, release: Release, kept: Kept) -> Iterator[dict[str, list[An
     columns, (marks, hidden) = release.number_columns(), release.marks()
     for term, place in kept:
         texts = np.unravel_index(np.arange(term.size), term.shape) if term.axes else ()
-        cells = {
-            axis.name: [axis.texts[int(i)] for i in at] for axis, at in zip(term.axes, texts, strict=True)
-        }
+        cells = {axis.name: [axis.texts[int(i)] for i in at] for axis, at in zip(term.axes, texts, strict=True)}
         numbers = {
             head: _numbers(np.where(hidden, np.nan, columns[column])[place])
             for head, column in (("OBS_VALUE", "estimate"), ("LOWER_95", "lower"), ("UPPER_95", "upper"))

@@ -10,7 +10,7 @@ import numpy as np
 from gaugedp.domain.toml import only_keys
 from gaugedp.errors import InvalidRequest
 
-_RULE = re.compile(r"\s*(relative half-width|half-width|estimate)\s*([<>])\s*(\d+(?:\.\d+)?)\s*")
+_RULE = re.compile(r"\s*(?:(relative half-width|half-width|estimate)\s*([<>])|interval excludes)\s*(\d+(?:\.\d+)?)\s*")
 _EXAMPLE = 'Write it as { when = "relative half-width > 0.2", mark = "u", text = "use with caution" }.'
 
 
@@ -19,7 +19,7 @@ class Flag:
     """Rule that marks answers, from released numbers only.
 
     `when` compares the half-width of the 95 % interval ("half-width"), its quotient by the absolute estimate ("relative
-    half-width") or the "estimate" with a number, by > or <. Marked answers have the `mark`, whose meaning is `text`;
+    half-width") or the "estimate" with a number, by > or <; or it is "interval excludes" and a number. Marked answers have the `mark`, whose meaning is `text`;
     with `suppress`, their numbers are not shown.
     """
 
@@ -49,6 +49,8 @@ class Flag:
         """Return which answers the rule marks, shape (n_answers,), bool."""
         parts = _RULE.fullmatch(self.when)
         assert parts is not None
+        if parts[1] is None:
+            return (lower > float(parts[3])) | (upper < float(parts[3]))
         half = (upper - lower) / 2
         with np.errstate(divide="ignore", invalid="ignore"):
             relative = np.where(half > 0, half / np.abs(estimate), 0.0)

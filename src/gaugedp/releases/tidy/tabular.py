@@ -124,7 +124,9 @@ class Tabular(ABC):
         if not self.flags:
             return numbers
         marks, hidden = self.marks()
-        shown = {name: np.where(hidden, np.nan, column) for name, column in numbers.items()} if hidden.any() else numbers
+        shown = (
+            {name: np.where(hidden, np.nan, column) for name, column in numbers.items()} if hidden.any() else numbers
+        )
         return {**shown, "flag": marks}
 
     def _blocks(self, level: float = 0.95, labels: str = "codes") -> Iterator[dict[str, np.ndarray]]:
