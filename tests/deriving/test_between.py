@@ -44,7 +44,7 @@ def test_intervals_cover_and_are_not_too_long(text: str) -> None:
     query, n_draws = "A; count", 60
     inside, lengths = [], []
     for seed in range(n_draws):
-        answer = gd.compare(released("new", query, 2 * seed), released("old", query, 2 * seed + 1), text)
+        answer = gd.compare_releases(released("new", query, 2 * seed), released("old", query, 2 * seed + 1), text)
         low, high = answer.interval(0.95)
         inside.append((low <= TRUE[text]) & (TRUE[text] <= high))
         lengths.append(high - low)
@@ -58,19 +58,19 @@ def test_without_noise_comparisons_are_exact() -> None:
     ]
     for text, truth in TRUE.items():
         if text != "difference(count)":
-            assert gd.compare(*releases, text, domain=DOMAIN).values == pytest.approx(truth, abs=1e-3)
+            assert gd.compare_releases(*releases, text, domain=DOMAIN).values == pytest.approx(truth, abs=1e-3)
     means = {year: people(year).groupby("A")["PAY"].agg(["mean", "sum"]) for year in COUNTS}
     for name, column in (("mean", "mean"), ("sum", "sum")):
         ratios = means["new"][column] / means["old"][column]
-        answer = gd.compare(*releases, f"ratio({name}(PAY) by A)", domain=DOMAIN)
+        answer = gd.compare_releases(*releases, f"ratio({name}(PAY) by A)", domain=DOMAIN)
         assert answer.values == pytest.approx(ratios.to_numpy(), rel=1e-3)
         apart = means["new"][column] - means["old"][column]
-        answer = gd.compare(*releases, f"difference({name}(PAY) by A)", domain=DOMAIN)
+        answer = gd.compare_releases(*releases, f"difference({name}(PAY) by A)", domain=DOMAIN)
         assert answer.values == pytest.approx(apart.to_numpy(), rel=1e-3, abs=0.01)
 
 
 def test_differences_that_exceed_the_noise_are_marked() -> None:
-    answer = gd.compare(released("new", "A", 1), released("old", "A", 2), "difference(A)")
+    answer = gd.compare_releases(released("new", "A", 1), released("old", "A", 2), "difference(A)")
     assert answer.columns()["flag"] == ["*", "", "*"]
     again = gd.Release.from_json(answer.to_json())
     assert again.columns() == answer.columns()
@@ -78,7 +78,9 @@ def test_differences_that_exceed_the_noise_are_marked() -> None:
 
 def test_equal_tables_are_seldom_marked() -> None:
     marks = [
-        gd.compare(released("old", "A", 2 * seed, 0.3), released("old", "A", 2 * seed + 1, 0.3), "change(A)").marks()[0]
+        gd.compare_releases(
+            released("old", "A", 2 * seed, 0.3), released("old", "A", 2 * seed + 1, 0.3), "change(A)"
+        ).marks()[0]
         for seed in range(40)
     ]
     assert np.mean(np.array(marks) == "*") <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 120)
@@ -97,13 +99,13 @@ def test_equal_tables_are_seldom_marked() -> None:
 )
 def test_other_terms_are_refused(text: str, says: str) -> None:
     with pytest.raises(InvalidRequest, match=says):
-        gd.compare(released("new", "A; sd(PAY)", 1), released("old", "A; sd(PAY)", 2), text, domain=DOMAIN)
+        gd.compare_releases(released("new", "A; sd(PAY)", 1), released("old", "A; sd(PAY)", 2), text, domain=DOMAIN)
 
 
 def test_one_release_is_not_compared_with_itself() -> None:
     answer = released("new", "A", 1)
     with pytest.raises(InvalidRequest, match="the same"):
-        gd.compare(answer, gd.Release.from_json(answer.to_json()), "change(A)")
+        gd.compare_releases(answer, gd.Release.from_json(answer.to_json()), "change(A)")
 
 
 def test_other_cells_are_refused() -> None:
@@ -112,7 +114,7 @@ def test_other_cells_are_refused() -> None:
     ledger = gd.Ledger.in_memory(gd.PureDP(5))
     earlier = gd.release(gd.query(other, "A"), table, ledger=ledger, epsilon=1.0)
     with pytest.raises(InvalidRequest, match="different cells"):
-        gd.compare(released("new", "A", 1), earlier, "change(A)")
+        gd.compare_releases(released("new", "A", 1), earlier, "change(A)")
 
 
 def test_the_command_compares_two_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

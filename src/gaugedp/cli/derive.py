@@ -10,7 +10,7 @@ from gaugedp.cli.release import show_answers
 from gaugedp.cli.shared import check_files, number, read_text
 from gaugedp.domain.domain import Domain
 from gaugedp.releases.answer import Release
-from gaugedp.releases.deriving.between import compare
+from gaugedp.releases.deriving.between import compare_releases
 from gaugedp.releases.deriving.derive import derive as make
 from gaugedp.releases.publication.publication import Publication
 
@@ -55,7 +55,7 @@ def derive(
         figures = make(later, text, domain=domain, planned=plans[0], level=confidence)
     else:
         both = (plans[0], plans[1] or plans[0])
-        figures = compare(later, _read(against), text, domain=domain, planned=both, level=confidence)
+        figures = compare_releases(later, _read(against), text, domain=domain, planned=both, level=confidence)
     writers: list[tuple[Callable[[Path], object], str | None]] = [
         (figures.save_csv, out),
         (figures.save_html, report),

@@ -12,9 +12,9 @@ from gaugedp.ledger import Ledger
 from gaugedp.queries.outline import QUANTILE
 from gaugedp.releases.plan_widths import worth
 from gaugedp.releases.planning import Plan
+from gaugedp.releases.processing import check
 from gaugedp.releases.publication.correction import Correction
 from gaugedp.releases.publication.folder import check_folder, check_place, titled, write_folder
-from gaugedp.releases.processing import check
 from gaugedp.releases.publication.publication import Publication
 from gaugedp.releases.releasing import release
 from gaugedp.tables.table import Table

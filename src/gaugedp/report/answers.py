@@ -8,6 +8,7 @@ from gaugedp.domain.domain import PrivacyUnit
 from gaugedp.releases.processing import remark, words
 from gaugedp.report import figures
 from gaugedp.report.figures import plain
+from gaugedp.report.findings import finding
 from gaugedp.report.layout import MARKS, Layout, arrange
 from gaugedp.report.maps import area_map
 from gaugedp.report.markup import Html, join, table, tag, titled
@@ -20,10 +21,9 @@ from itertools import product
 
 import numpy as np
 
-from gaugedp.queries.outline import CELLS, SHARES
+from gaugedp.queries.outline import CELLS
 
 _MOST_COLUMNS, _MOST_LINES = 6, 40
-Numbers = tuple[str, ...]  # estimate and interval ends
 _FIRST_ROWS = 50  # shown of a table that is too long
 _MOST_CARDS, _MOST_LARGE = 60, 12  # terms with a chart, and with a large chart
 _HEADS = ("estimate", "lower", "upper")
@@ -52,47 +52,6 @@ _PROCESSED = (
     "intervals are those of the raw answers, before processing: a dot may lie outside its interval. The raw answers "
     "are in the CSV and JSON files."
 )
-
-
-def finding(term: ReportTerm) -> str:
-    """Describe the largest and the smallest estimate."""
-    if len(term.shown) < min(2, len(term.cells)):
-        return ""
-    numbers = zip(term.estimate, term.lower, term.upper, strict=True)
-    texts = [tuple(f"{text}{term.sign}" for text in _one(*three)) for three in numbers]
-    cells = list(labels(term))
-    if any(axis.form == SHARES for axis in term.axes):
-        return _medians(term, texts)
-    top, bottom = int(np.nanargmax(term.estimate)), int(np.nanargmin(term.estimate))
-    if term.lower[top] <= term.upper[bottom]:
-        (low, *below), (high, *above) = texts[bottom], texts[top]
-        return (
-            f"From {low} for {cells[bottom]} (between {' and '.join(below)}) to {high} for {cells[top]} (between "
-            f"{' and '.join(above)}): the intervals overlap, so the noise may explain all differences."
-        )
-    words = ("Most", "Fewest") if term.counts else ("Highest", "Lowest")
-    others = (np.nanmax(np.delete(term.upper, top)), np.nanmin(np.delete(term.lower, bottom)))
-    is_apart = (term.lower[top] > others[0], term.upper[bottom] < others[1])
-    doubts = (f", although another interval reaches {end}" for end in ("above its lower end", "below its upper end"))
-    said = zip(words, (texts[top], texts[bottom]), (cells[top], cells[bottom]), is_apart, doubts, strict=True)
-    return " ".join(
-        f"{word}: {middle} for {cell} (between {low} and {high}){'' if apart else doubt}."
-        for word, (middle, low, high), cell, apart, doubt in said
-    )
-
-
-def _medians(term: ReportTerm, texts: list[Numbers]) -> str:
-    """Describe the median of each group, if there are few."""
-    *groups, shares = term.levels or ((),)
-    named = list(product(*groups))
-    if term.axes[-1].form != SHARES or "0.5" not in shares or len(named) > _MOST_COLUMNS:
-        return ""
-    middles = texts[shares.index("0.5") :: len(shares)]
-    said = [
-        f"{middle}{' for ' * bool(group)}{' · '.join(group)} (between {low} and {high})"
-        for group, (middle, low, high) in zip(named, middles, strict=True)
-    ]
-    return f"Median: {'; '.join(said)}."
 
 
 def is_wide(term: ReportTerm) -> bool:
@@ -229,7 +188,3 @@ def _shown(term: ReportTerm) -> Iterator[tuple[str, str, str]]:
     for hidden, mark in zip(is_hidden, term.marks or [""] * len(is_hidden), strict=True):
         middle, low, high = (mark, "", "") if hidden else next(written)
         yield (middle if hidden or not mark else join([middle, " ", tag("sup", mark)])), low, high
-
-
-def _one(estimate: float, low: float, high: float) -> tuple[str, str, str]:
-    return ("", "", "") if np.isnan(estimate) else figures.answer(estimate, low, high)

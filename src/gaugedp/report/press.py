@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING
 
 from gaugedp.report import figures
-from gaugedp.report.answers import chart, finding
+from gaugedp.report.answers import chart
+from gaugedp.report.findings import finding
 from gaugedp.report.html import imprint, warnings
 from gaugedp.report.layout import arrange
 from gaugedp.report.maps import area_map
@@ -33,7 +34,7 @@ def press(release: "Release") -> str:
     head = heading("For the press", title)
     said = [said for term in terms if (said := _said(term))]
     more = [escape("More tables are in the full report.")] if len(said) > _MOST_FINDINGS else []
-    sentences = titled("In sentences", listing([*said[:_MOST_FINDINGS], *more])) if said else Html("")
+    sentences = titled("Main findings", listing([*said[:_MOST_FINDINGS], *more])) if said else Html("")
     body = [head, warnings(release.facts), tag("main", sentences, _picture(terms), _noise(release, terms[0]))]
     return document(title, body, "Made from a release; no row was read for it.")
 
@@ -44,7 +45,8 @@ def _said(term: ReportTerm) -> Html:
         return Html("")
     if len(term.cells) == 1:
         middle, low, high = figures.answer(term.estimate[0], term.lower[0], term.upper[0])
-        said = f"{middle}{term.sign} (between {low} and {high}{term.sign})."
+        unit = f" {term.answer_unit}" if term.answer_unit else ""
+        said = f"The answer is {middle}{term.sign}{unit} (between {low} and {high}{term.sign})."
     else:
         said = finding(term)
     return join([tag("strong", f"{term.title or term.meaning}."), f" {said}"]) if said else Html("")

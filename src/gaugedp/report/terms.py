@@ -35,7 +35,7 @@ class ReportTerm:
     of the cells of one attribute, if known, by their texts in `axes`. `unit` is that of the numbers in the cells of one
     attribute. `sign` follows a number in a sentence. If `from_zero`, the axis of a chart includes 0. `axes` describe
     the cells of each attribute, and `counts` means that rows are counted in them. `marks` are the quality flags of the
-    cells, if any; suppressed numbers are NaN.
+    cells, if any; suppressed numbers are NaN. `rows` is what is counted, and `answer_unit` the unit of the answers.
     """
 
     text: str
@@ -58,6 +58,8 @@ class ReportTerm:
     areas: Mapping[str, str] = field(default_factory=dict)
     sign: str = ""
     marks: tuple[str, ...] = ()
+    rows: str = "rows"
+    answer_unit: str = ""
 
     @property
     def shown(self) -> np.ndarray:
@@ -126,6 +128,8 @@ def _term(outline: Outline, captions: Captions, cells: Sequence[str], parts: tup
         unit=captions.unit(axes[0].name) if len(axes) == 1 else "",
         areas=captions.areas(axes[0].name) if len(axes) == 1 and axes[0].form == CELLS else {},
         sign=wording.sign and f"\u00a0{wording.sign}",
+        rows=captions.rows or "rows",
+        answer_unit=captions.unit(outline.column) if outline.column is not None and wording.in_units else "",
     )
 
 

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from fractions import Fraction
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,7 @@ _FINE = 10**6  # steps of an answer per unit
 _SEEDS = (1913, 1914)  # public: of the draws of the later and the earlier release
 
 
-def compare(
+def compare_releases(
     later: Release,
     earlier: Release,
     text: str,
@@ -78,7 +77,7 @@ def compare(
     ...     table = gd.Table.scan(pd.DataFrame({"sex": ["1", "2"] * n}), domain=domain, name="people")
     ...     ledger = gd.Ledger.in_memory(gd.PureDP(2))
     ...     years.append(gd.release(gd.query(domain, "sex"), table, ledger=ledger, epsilon=1.0))
-    >>> gd.compare(years[1], years[0], "change(sex)").facts["query"]
+    >>> gd.compare_releases(years[1], years[0], "change(sex)").facts["query"]
     'change(sex)'
     """
     between(0.5, HIGHEST_LEVEL, level=level)

@@ -22,7 +22,7 @@ def base_of(steps: Sequence[str]) -> int:
 def can_round(query: Workload) -> bool:
     """Return True if the counts of the query can be rounded together."""
     counts = _counts(query)
-    return counts is not None and counts.operator.n_generators <= MOST_CELLS
+    return not query.are_counts.any() or (counts is not None and counts.operator.n_generators <= MOST_CELLS)
 
 
 def rounded_together(query: Workload, values: np.ndarray, base: int, non_negative: bool) -> np.ndarray:

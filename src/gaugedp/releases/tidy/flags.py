@@ -19,8 +19,8 @@ class Flag:
     """Rule that marks answers, from released numbers only.
 
     `when` compares the half-width of the 95 % interval ("half-width"), its quotient by the absolute estimate ("relative
-    half-width") or the "estimate" with a number, by > or <; or it is "interval excludes" and a number. Marked answers have the `mark`, whose meaning is `text`;
-    with `suppress`, their numbers are not shown.
+    half-width") or the "estimate" with a number, by > or <; or it is "interval excludes" and a number. Marked answers
+    have the `mark`, whose meaning is `text`; with `suppress`, their numbers are not shown.
     """
 
     when: str
@@ -60,7 +60,7 @@ class Flag:
     @property
     def legend(self) -> str:
         """The mark with its meaning."""
-        return f"{self.mark}: {self.text or self.when}{' (not shown)' if self.suppress else ''}"
+        return f"{self.mark} = {self.text or self.when}{' (not shown)' if self.suppress else ''}"
 
 
 def marked(flags: Sequence[Flag], numbers: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -72,5 +72,6 @@ def marked(flags: Sequence[Flag], numbers: Mapping[str, np.ndarray]) -> tuple[np
         hidden |= mask & flag.suppress
     marks = np.full(len(estimate), "", dtype=object)
     for flag, mask in zip(flags, masks, strict=True):
-        marks[mask] = [f"{mark} {flag.mark}".strip() for mark in marks[mask]]
+        on = mask & (~hidden | flag.suppress)
+        marks[on] = [f"{mark} {flag.mark}".strip() for mark in marks[on]]
     return marks, hidden
