@@ -2,15 +2,17 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
+from gaugedp.domain.captions import Captions
 from gaugedp.guarantees import from_dict
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.queries.outline import CELLS, Outline
+from gaugedp.releases.tidy.crosstabs import Crosstabs
+from gaugedp.releases.tidy.flags import Flag
 from gaugedp.releases.tidy.spreadsheet import Sheet, write_book
-from gaugedp.releases.tidy.tabular import Crosstabs, Tabular
 from gaugedp.statistics import KINDS
 
 MOST_ACROSS, MOST_SHEETS = 24, 40  # columns of a table; tables of a workbook
@@ -19,23 +21,49 @@ _PLACE = 2.0**40  # added to places: a sum of two places is at least twice that,
 _NOTES = {"query": "Query", "table": "Table", "protects": "Protected", "digest": "Digest of the query"}
 
 
-def sheets(answers: Tabular, columns: Columns, wanted: Collection[str] | None = None) -> list[Sheet]:
+class Answers(Protocol):
+    """What a workbook needs of a release; see `Tabular`."""
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """Public facts."""
+
+    @property
+    def terms(self) -> tuple[Outline, ...]:
+        """Outlines of the terms."""
+
+    @property
+    def captions(self) -> Captions:
+        """Captions of attributes and cells."""
+
+    @property
+    def flags(self) -> tuple[Flag, ...]:
+        """Rules that mark answers."""
+
+    def crosstabs(self) -> Crosstabs:
+        """Return the cross tables of the estimates."""
+
+    def marks(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the mark of each answer, and which are suppressed."""
+
+
+def sheets(answers: Answers, columns: Columns, wanted: Collection[str] | None = None) -> list[Sheet]:
     """Return a sheet for each table of the `wanted` terms, and one of all answers (`columns`)."""
     terms = [term for term in answers.terms if wanted is None or term.text in wanted]
     printed = [term for term in terms if _is_printed(term, terms)][:MOST_SHEETS]
-    places = np.arange(len(answers.labels)) + _PLACE
+    places = np.arange(sum(term.size for term in answers.terms)) + _PLACE
     estimates = answers.crosstabs()
     indices = Crosstabs(answers.terms, places, answers.captions, may_add=True)
     marks, _ = answers.marks()
     return [*(_sheet(answers, term, (estimates, indices), marks) for term in printed), Sheet("answers", columns)]
 
 
-def save_book(path: str | Path, answers: Tabular, columns: Columns, wanted: Collection[str] | None = None) -> None:
+def save_book(path: str | Path, answers: Answers, columns: Columns, wanted: Collection[str] | None = None) -> None:
     """Write a workbook of the `wanted` terms, or of all; `columns` are the answers one below another."""
     write_book(path, sheets(answers, columns, wanted), list(notes(answers)))
 
 
-def notes(answers: Tabular) -> Iterator[tuple[str, str]]:
+def notes(answers: Answers) -> Iterator[tuple[str, str]]:
     """Yield the lines of notes: what a table must state about itself."""
     facts, captions = answers.facts, answers.captions
     yield "Title", captions.title or str(facts.get("query", ""))
@@ -67,7 +95,7 @@ def _is_printed(term: Outline, terms: list[Outline]) -> bool:
     )
 
 
-def _sheet(answers: Tabular, term: Outline, tables: tuple[Crosstabs, Crosstabs], marks: np.ndarray) -> Sheet:
+def _sheet(answers: Answers, term: Outline, tables: tuple[Crosstabs, Crosstabs], marks: np.ndarray) -> Sheet:
     names = _ordered(term)
     shown, places = (table.of(term, names, "estimate") for table in tables)
     title = answers.captions.terms.get(term.text, "")
