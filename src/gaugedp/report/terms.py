@@ -92,7 +92,7 @@ def read_terms(release: "Release") -> list[ReportTerm]:
     marks, hidden = release.marks() if release.flags else (None, False)
     columns = [np.where(hidden, np.nan, column) for column in (release.values, *release.interval(LEVEL))]
     pieces = zip(*(split_answers(release.estimates, column) for column in columns), strict=True)
-    flags = split_answers(release.estimates, marks) if marks is not None else [()] * len(release.estimates)
+    flags = split_answers(release.estimates, np.full(len(columns[0]), "") if marks is None else marks)
     labels = zip(release.terms, release.labels.terms, pieces, strict=True)
     terms = [_term(outline, release.captions, cells, parts) for outline, (_, cells), parts in labels]
     return [
