@@ -1,7 +1,7 @@
 """What does a release cost as rows, cells and queries grow?
 
 Times the parts of a release over rows, over cells and over numbers of queries, fits a law to the part that grows, and
-writes docs/benchmarks/cost.md with docs/images/cost.svg: measured points, and the laws beyond them.
+writes its blocks of docs/benchmarks/releases.md and docs/images/cost.svg: measured points, and the laws beyond them.
 
     python benchmarks/cost.py [MOST_ROWS]    10^7 rows, in a file of 150 MB
 """
@@ -26,7 +26,11 @@ from scipy.optimize import nnls
 import gaugedp as gd
 from gaugedp.tables.table import Aggregate, Table
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from benchmarks import pages  # noqa: E402
+
 CELLS = ("region", "age", "income")
 DOMAIN = gd.Domain.of(
     region=gd.integers(0, 19), age=gd.bins(0, 120, width=10), income=gd.bins(0, 200_000, width=10_000)
@@ -188,73 +192,13 @@ def draw(sizes: list[int], found: np.ndarray, laws: dict[str, Law]) -> None:
     axes.set(xscale="log", yscale="log", xlabel="rows", ylabel="seconds of the look")
     axes.legend(fontsize=7)
     figure.tight_layout()
-    (DOCS / "images").mkdir(exist_ok=True)
-    figure.savefig(DOCS / "images" / "cost.svg", metadata={"Date": None})
+    figure.savefig(pages.IMAGES / "cost.svg", metadata={"Date": None})
 
 
-TEXT = """# The time of a release
-
-How long a release takes as rows, cells and queries grow. A release has four parts, of which only evaluation reads
-rows:
-
-- **Plan and noise**: selecting the mechanism and drawing its noise. Depends on the query and the guarantee.
-- **Charge**: one transaction of the ledger, before evaluation. Depends on nothing else.
-- **Evaluation**: one statement on the engine, which returns one integer for each cell that occurs.
-- **Storage**: writing the answer into the ledger. Depends on the number of answers.
-
-With many rows, the engine determines the time. On Spark or PostgreSQL the same statement runs where the rows are, and
-only cells come back.
-
-Times: {machine}. They depend on the machine and its load; the growth is what matters.
-
-## Rows
-
-A histogram of 4,800 cells from a Parquet file on DuckDB. If people are protected, each has ten rows on average,
-of which at most {max_rows} are used.
-
-{rows}
-
-![Seconds of an evaluation by rows](../images/cost.svg)
-
-Up to {most:,} rows these are measurements. Beyond them, a + b·rows is fitted to them, for one machine of this kind with
-enough memory and disk. In buckets, every bucket reads the file again, and there is one for each {bucket:,} rows,
-so that time grows with the square of the rows. The fit was not checked beyond
-[10^8 rows](releases.md#more-people-than-memory-holds).
-
-- **Linear in the rows**: the scan, and sorting the rows of each person (nearly: times the logarithm of their number).
-- **Not linear**: buckets, from about 10^9 rows on. Use an engine of several machines then.
-- **Constant**: everything else. Accuracy does not take time: the noise is as large for 10^12 rows as for 10^3.
-
-## Cells
-
-One histogram of 1,000 rows.
-
-{cells}
-
-Drawing noise and storing are linear in the cells. Planning a general workload matrix is not: its factorisation takes
-the cube of the cells.
-
-## Queries
-
-Histograms of ten cells each, of 1,000,000 rows, in one release.
-
-{queries}
-
-Evaluation is one statement for all queries: it reads each column once and is linear in the groupings. One release is
-cheaper than several, in time and in budget.
-
-Planning takes longest for queries that are small enough for every candidate mechanism. A plan can be made once, in
-advance, and passed as `planned=`.
-
-Written by `python benchmarks/cost.py`.
-"""
-
-
-def page(lines: dict[str, list[str]], most: int) -> str:
-    machine = f"Python {platform.python_version()}, duckdb {version('duckdb')}, numpy {version('numpy')}"
-    facts = {"machine": f"{machine}; {os.cpu_count()} cores, medians of {TIMES}", "max_rows": MAX_ROWS}
-    tables = {name: "\n".join(table) for name, table in lines.items()}
-    return TEXT.format(**facts, **tables, most=most, bucket=ROWS_A_BUCKET)
+def machine() -> str:
+    """Return a sentence on what was measured."""
+    names = f"Python {platform.python_version()}, duckdb {version('duckdb')}, numpy {version('numpy')}"
+    return f"{names}; {os.cpu_count()} cores, medians of {TIMES}."
 
 
 def main(most: int) -> None:
@@ -264,10 +208,10 @@ def main(most: int) -> None:
         sizes, result = rows(most, folder)
     laws = row_laws(sizes, result)
     draw(sizes, result, laws)
-    shown = {"cells": stage_table("cells", by_cells), "queries": stage_table("queries", by_queries)}
-    text = page({"rows": row_table(sizes, result, laws), **shown}, sizes[-1])
-    print(text)
-    (DOCS / "benchmarks" / "cost.md").write_text(text, encoding="utf-8")
+    until = f"Measured up to {sizes[-1]:,} rows, with at most {MAX_ROWS} rows per person. {machine()}"
+    pages.put("releases", "cost_rows", [*row_table(sizes, result, laws), "", until])
+    pages.put("releases", "cost_cells", stage_table("cells", by_cells))
+    pages.put("releases", "cost_queries", stage_table("queries", by_queries))
 
 
 if __name__ == "__main__":

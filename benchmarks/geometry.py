@@ -1,15 +1,13 @@
 """How near is noise to the best possible, by the shape of the sensitivity body?
 
-Random signs, and bodies that are thin; fitted exponents; the README's questions with one proved volume, and with all
-that is known. Writes docs/how-to/geometry.md, docs/benchmarks/geometry.md, and docs/images/geometry.svg and
-geometry_rates.svg, in a minute.
+Random signs, and bodies that are thin; fitted exponents. Writes docs/how-to/geometry.md, its blocks of
+docs/benchmarks/queries.md, and docs/images/geometry.svg and geometry_rates.svg, in a minute.
 
     python benchmarks/geometry.py
 """
 
 import math
-import re
-import tempfile
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -17,18 +15,19 @@ import matplotlib as mpl
 import numpy as np
 
 import gaugedp as gd
-from gaugedp.bodies import Polytope, image, volume
-from gaugedp.bounds import bound_from_volume, lower_bound, staircase_lower_bound
-from gaugedp.bounds.projected import nested_bounds
+from gaugedp.bodies import Polytope
+from gaugedp.bounds import lower_bound, staircase_lower_bound
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = tuple(ROOT / "docs" / folder / "geometry.md" for folder in ("how-to", "benchmarks"))
-IMAGES = ROOT / "docs" / "images"
+sys.path.insert(0, str(ROOT))
+
+from benchmarks import pages  # noqa: E402
+
+HOW_TO = ROOT / "docs" / "how-to" / "geometry.md"
 ONE = gd.PureDP(1.0)
 RANK, SHARES = 20, (2, 4, 8, 16)
 DIMENSIONS = (4, 8, 12, 16, 20)
 CONDITIONS = (1e0, 1e1, 1e2, 1e3, 1e4)
-QUESTIONS = ("SEX; SEX*AGEP", "SEX; SEX*AGEP; mean(PINCP) by SEX")
 
 
 def signs(d: int, n: int) -> np.ndarray:
@@ -51,27 +50,6 @@ def thin_body(condition: float) -> list[float]:
 def exponents(places: list[float], rows: list[list[float]]) -> list[float]:
     """Return for each column of the rows the slope of its logarithm over that of the place, by least squares."""
     return [float(slope) for slope in np.polyfit(np.log(places), np.log(rows), 1)[0]]
-
-
-def question(text: str) -> str:
-    """Return a row for a question of the README, at ε = 0.5."""
-    domain_file = re.search(r"```toml\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
-    assert domain_file
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "domain.toml"
-        path.write_text(domain_file[1], "utf-8")
-        domain, unit = gd.Domain.load(path), gd.PrivacyUnit.load(path)
-    requested = gd.query(domain, text)
-    plan = gd.plan(requested, unit, epsilon=0.5)
-    weights, body = requested.errors.weights, requested.sensitivity(unit)
-    body = body if weights is None else image(body, np.diag(1 / weights))
-    singles = [bound for bound in nested_bounds(body, 0.5) if bound.confidence == 1]
-    before = max(*singles, bound_from_volume(volume(body), body.rank, 0.5))
-    after = plan.real_lower_bound
-    return (
-        f"| `{text}` | {plan.mechanism.name} {plan.error:.4g} | {before:.4g} | {plan.error / before:.3g} "
-        f"| {after:.4g} | {plan.error / after:.3g} |"
-    )
 
 
 def exponent(value: float) -> str:
@@ -103,43 +81,29 @@ def draw(random: list[list[float]], thin: list[list[float]]) -> None:
     left.set_yticks([], minor=True)
     left.set_xticks(SHARES, [str(share) for share in SHARES])
     left.set_xticks([], minor=True)
-    figure.savefig(IMAGES / "geometry_rates.svg", metadata={"Date": None})
+    figure.savefig(pages.IMAGES / "geometry_rates.svg", metadata={"Date": None})
 
 
-def table(heads: tuple[str, ...], places: Iterable[float], rows: list[list[float]]) -> str:
-    """Return a table of numbers, one place a row."""
+def table(heads: tuple[str, ...], places: Iterable[float], rows: list[list[float]]) -> list[str]:
+    """Return the lines of a table of numbers, one place a row."""
     numbers = [[place, *row] for place, row in zip(places, rows, strict=True)]
     lines = ["| " + " | ".join(f"{number:.3g}" for number in row) + " |" for row in numbers]
-    return "\n".join([f"| {' | '.join(heads)} |", "|" + "---:|" * len(heads), *lines])
+    return [f"| {' | '.join(heads)} |", "|" + "---:|" * len(heads), *lines]
 
 
-def page() -> tuple[str, str]:
-    """Return the guide, and the page of figures."""
-    random = [random_body(RANK, RANK * share) for share in SHARES]
-    wide = [random_body(d, 10 * d) for d in DIMENSIONS]
-    thin = [thin_body(condition) for condition in CONDITIONS]
-    draw(random, thin)
-    shape = gd.geometry(Polytope.symmetric_hull([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [0.5, 0.0, 0.2]]))
-    shape.save_svg(IMAGES / "geometry.svg")
-    by_share = exponents([1 + math.log(share) for share in SHARES], random)
-    by_d = exponents([float(d) for d in DIMENSIONS], wide)
-    falls = [exponent(slope) for slope in exponents(list(CONDITIONS), thin)]
-    near = [row[1] / row[2] for row in thin]
-    cube = gd.Cube.calibrate(Polytope.symmetric_hull(signs(RANK, 2 * RANK)), ONE).error()
-    random_rows = [[*row, row[0] / row[1]] for row in random]
-    thin_rows = [[*row, row[1] / row[2]] for row in thin]
-    return (
-        f"""# How to inspect the shape of a query
+GUIDE = """# How to inspect the shape of a query
 
-The [sensitivity body](../theory/bodies.md) of a query contains every change that one unit can make to the answers. Its
-shape determines which noise is best. At the end of this page you can compute its volume, its axes and the errors of the
-mechanisms. No data is read.
+The [sensitivity body](../theory/bodies.md) of a query contains every change that one unit can make to the answers, and
+its shape determines which noise is best. This guide shows how to compute its volume, its axes and the errors of the
+mechanisms. Use it if you want to know why a plan selects a mechanism. No data is read.
 
 ## Print the shape
 
 ```bash
 gaugedp geometry --domain domain.toml --query "SEX; AGEP" --epsilon 0.5 --svg shape.svg
 ```
+
+In Python, you can also inspect a body that you define yourself:
 
 ```python
 import gaugedp as gd
@@ -151,63 +115,49 @@ shape.save_svg("shape.svg")
 ```
 
 ```text
-{shape.table()}
+{table}
 ```
 
 ![Shadows of the body on the planes of its principal axes, with noise](../images/geometry.svg)
 
 - The volume is exact, bounded from below by a proof, or certified with confidence 1 − 10⁻⁹ over a public key.
-- VolLB is r·√r times the r-th root of the volume over ε for rank r, and GVolLB its largest value over shadows: orders
-  of magnitude from the literature. The *lower bound* is [proved with its constants](../theory/lower-bound.md), for
-  real-valued data.
-- The deviations are those of a uniform point of the body along its principal axes. If they differ much,
-  the body is thin.
+- The *lower bound* is [proved with its constants](../theory/lower-bound.md), for real-valued data. VolLB and GVolLB
+  are orders of magnitude from the literature.
+- The deviations are those of a uniform point of the body along its principal axes. If they differ much, the body is
+  thin.
 - The picture shows the planes of the principal axes; `--axes 0,2` shows that of two answers, counted from 0.
 
-See [bounds and errors](../benchmarks/geometry.md) for random and for thin bodies, and for the queries of the README.
+For random and for thin bodies, see [errors and bounds](../benchmarks/queries.md#shapes-of-queries).
 
 Written by `python benchmarks/geometry.py`.
-""",
-        f"""# Shapes of queries, errors and bounds
-
-[`gaugedp geometry`](../how-to/geometry.md) shows the shape of a query. This page compares errors with bounds for random
-and for thin bodies. Errors are expected ℓ₂ norms.
-
-![Errors and bounds of random bodies by n/d, and of thin ones by condition](../images/geometry_rates.svg)
-
-**Random bodies.** Signs ±1, {RANK} answers about n cells, ε = 1. Hardt and Talwar 2010 bound the error by the order of
-d·√log(n/d). The fitted exponent of 1 + log(n/d) is {by_share[0]:.2f} for K-norm noise and {by_share[1]:.2f} for the
-bound, and that of d, at n = 10·d for d from {DIMENSIONS[0]} to {DIMENSIONS[-1]}, {by_d[0]:.2f} and {by_d[1]:.2f}. The
-rate has 0.5 and 1 and is asymptotic. In few dimensions the body soon fills the cube [−1, 1]^d, whose error of order
-d·√d is an upper limit: here {cube:.3g}.
-
-{table(("n/d", "KNorm", "lower bound", "ratio"), SHARES, random_rows)}
-
-**Thin bodies.** Rank 8, 12 columns of signs, rows scaled from 1 down to 1/condition. With the condition, the bound from
-the volume alone falls with the exponent {falls[3]}, the bound from shadows together with {falls[2]}, K-norm
-noise with {falls[0]}, and [NIM](../theory/nim.md) with {falls[1]}: it is at {min(near):.2f} to
-{max(near):.2f} times the bound.
-
-{table(("condition", "KNorm", "NIM", "lower bound", "volume alone", "NIM over the bound"), CONDITIONS, thin_rows)}
-
-## Compare with the bounds of a plan
-
-For the queries of the README at ε = 0.5: the bound from the best single proved volume, and the bound that a plan
-prints, which combines shadows and uses volumes from draws:
-
-| query | chosen, expected error | one proved volume | ratio | all together | ratio |
-|---|---|---:|---:|---:|---:|
-{chr(10).join(map(question, QUESTIONS))}
-
-Written by `python benchmarks/geometry.py`.
-""",
-    )
+"""
 
 
 def main() -> None:
-    for path, text in zip(PAGES, page(), strict=True):
-        print(text)
-        path.write_text(text, encoding="utf-8")
+    random = [random_body(RANK, RANK * share) for share in SHARES]
+    wide = [random_body(d, 10 * d) for d in DIMENSIONS]
+    thin = [thin_body(condition) for condition in CONDITIONS]
+    draw(random, thin)
+    shape = gd.geometry(Polytope.symmetric_hull([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [0.5, 0.0, 0.2]]))
+    shape.save_svg(pages.IMAGES / "geometry.svg")
+    HOW_TO.write_text(GUIDE.format(table=shape.table()), encoding="utf-8")
+    by_share = exponents([1 + math.log(share) for share in SHARES], random)
+    by_d = exponents([float(d) for d in DIMENSIONS], wide)
+    falls = [exponent(slope) for slope in exponents(list(CONDITIONS), thin)]
+    fitted = (
+        f"Fitted exponents: of 1 + log(n/d), {by_share[0]:.2f} for K-norm noise and {by_share[1]:.2f} for the bound; "
+        f"of d, at n = 10·d for d from {DIMENSIONS[0]} to {DIMENSIONS[-1]}, {by_d[0]:.2f} and {by_d[1]:.2f}."
+    )
+    heads = ("n/d", "KNorm", "lower bound", "ratio")
+    lines = table(heads, SHARES, [[*row, row[0] / row[1]] for row in random])
+    pages.put("queries", "random_bodies", [*lines, "", fitted])
+    fitted = (
+        f"Fitted exponents of the condition: {falls[0]} for K-norm noise, {falls[1]} for NIM, {falls[2]} for the lower "
+        f"bound and {falls[3]} for the bound from the volume alone."
+    )
+    heads = ("condition", "KNorm", "NIM", "lower bound", "volume alone", "NIM over the bound")
+    lines = table(heads, CONDITIONS, [[*row, row[1] / row[2]] for row in thin])
+    pages.put("queries", "thin_bodies", [*lines, "", fitted])
 
 
 if __name__ == "__main__":

@@ -1,6 +1,16 @@
 """Does the log-Sobolev inequality prove privacy of the exponential mechanism on the sphere? Not enough to concentrate.
 
-The theorems are in docs/theory/eigenvectors.md.
+Theorem. Let W = −β·xᵀAx, S = λ_max − λ_min, and let the law satisfy the log-Sobolev inequality with constant 1/ρ. With
+k = 2β²Δ²/ρ < ε, P(loss ≥ ε) ≤ exp(−(ε − k)²/(4k)). ρ may be the largest of ρ_1 = d − 2 − 2βS, of the supremum ρ_2 over
+t > 0 of (d − 1 + t)/(d − 2 + t)·(ρ_1 − (βS)²/t), and of ρ_3 = (d − 1)·e^{−βS}.
+
+Proof. The loss is Lipschitz with constant 2βΔ, and its mean, a Kullback-Leibler divergence, at most k. For ρ_1, Ric =
+d − 2 and Hess W(u, u) = −2β(uᵀAu − xᵀAx) ≥ −2βS for a unit tangent u (Bakry and Émery). For ρ_2, |∇W| ≤ βS, since
+‖Ax − (xᵀAx)x‖² is a variance of eigenvalues, at most S²/4 (Bakry, Gentil and Ledoux 2014, chapter 5.7). For ρ_3, W
+varies by at most βS, and the uniform law has d − 1 (Holley and Stroock 1987).
+
+The law concentrates from β·gap ≈ d/2 on, which ρ_1 and ρ_2 never reach, as gap ≤ S: no number of rows and no δ helps.
+ρ_3 is positive for every β, and reaches it for d up to about 4·log n.
 
     python -m examples.papers.log_sobolev
 """
@@ -21,7 +31,7 @@ class LogSobolev:
 
     The law satisfies the inequality with the constant 1/ρ for the largest ρ of three, by the curvature (Bakry and
     Émery), by it and the dimension, or beside the uniform law (Holley and Stroock). Where ρ > 0 the loss is
-    sub-Gaussian: P(loss ≥ ε) ≤ exp(−(ε − k)²/(4k)), k = 2β²Δ²/ρ. docs/theory/eigenvectors.md; the source's W has the
+    sub-Gaussian: P(loss ≥ ε) ≤ exp(−(ε − k)²/(4k)), k = 2β²Δ²/ρ, as above; the source's W has the
     other sign, and λ_max for the spread.
     """
 

@@ -52,6 +52,7 @@ def test_delta_is_never_below_the_truth_far_out(log_mu: float, place: float) -> 
     assert_upper(GaussianDP(mu).delta(epsilon), truth(mu, epsilon), LOOSE)
 
 
+@example(11.0, -6.2)
 @example(9.0, -8.2)
 @example(8.9, 7.0)
 @example(9.0, 0.0)

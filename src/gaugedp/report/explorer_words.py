@@ -25,7 +25,7 @@ def sentences(epsilon: float, delta: float, belief: float = _BELIEF) -> dict[str
     For an (ε, δ) guarantee between two neighbours: an even guess is right with probability at most (e^ε + δ)/(1 + e^ε);
     a set of probability a on one side has at most min(e^ε·a + δ, 1 − e^−ε·(1 − a − δ)) on the other; at δ = 0 a belief
     p ends between p/(p + (1 − p)·e^ε) and e^ε·p/(1 − p + e^ε·p); with δ, the odds of a true statement grow by more than
-    a factor of 2·e^ε with probability at most 2δ. The proofs are in docs/theory/explorer.md.
+    a factor of 2·e^ε with probability at most 2δ. The proofs are in docs/theory/membership.md.
     """
     fade, against = math.exp(-epsilon), 1 - belief
     power = min(_MISTAKEN / fade + delta, 1 - fade * (1 - _MISTAKEN - delta))
