@@ -59,6 +59,7 @@ from gaugedp.queries.sql import sql_query as sql_query
 from gaugedp.releases import streams as streams
 from gaugedp.releases.comparison import Comparison as Comparison
 from gaugedp.releases.comparison import compare as compare
+from gaugedp.releases.deriving.between import compare_releases as compare_releases
 from gaugedp.releases.deriving.derive import derive as derive
 from gaugedp.releases.partition_selection import KeyRelease as KeyRelease
 from gaugedp.releases.partition_selection import release_keys as release_keys

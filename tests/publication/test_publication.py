@@ -13,67 +13,13 @@ from gaugedp.guarantees.shares import share_of
 from gaugedp.queries.stacked import Stacked, shared
 from gaugedp.releases.publication.folder import check_folder
 from gaugedp.releases.publication.publication import Publication
+from tests.publication.kit import DOMAIN, TABLES, contents, published, written
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed: the extra gaugedp[report]")
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "publications"
 UNIT = gd.PrivacyUnit()
-TABLES = """
-[[tables]]
-title = "By sex"
-query = "SEX; count"
-weight = 3
-
-[[tables]]
-title = "By age"
-query = "AGE"
-
-[[tables]]
-title = "Pay"
-query = "median(PAY); mean(PAY) by SEX"
-weight = 2
-"""
-DOMAIN = """[unit]
-neighbours = "add_remove"
-[attributes]
-SEX = { values = ["1", "2"], labels = { "1" = "men", "2" = "women" } }
-AGE = { low = 0, high = 60, width = 20 }
-[columns]
-PAY = { low = 0, high = 100 }
-"""
-
-
 BOTH = "[[tables]]\nquery = 'SEX'\nwithin = 5\n[[tables]]\nquery = 'AGE'\nwithin = 5"
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Path:
-    (tmp_path / "domain.toml").write_text(DOMAIN, "utf-8")
-    (tmp_path / "people.csv").write_text("SEX,AGE,PAY\n" + "1,5,10\n2,25,40\n2,45,90\n" * 100, "utf-8")
-    written(tmp_path)
-    return tmp_path
-
-
-def written(desk: Path, tables: str = TABLES, head: str = "epsilon = 2.0") -> Path:
-    path = desk / "publication.toml"
-    text = f'title = "People"\ndata = "people.csv"\nkey = "p1"\nformats = ["csv", "parquet"]\n{head}\n{tables}'
-    path.write_text(text, "utf-8")
-    return path
-
-
-def published(desk: Path, out: str = "out") -> int:
-    return run(
-        [
-            "publish",
-            str(desk / "publication.toml"),
-            "--ledger",
-            str(desk / "l"),
-            "--budget",
-            "3",
-            "--out",
-            str(desk / out),
-        ]
-    )
 
 
 def test_shares_are_in_proportion_to_weights_and_add_up(desk: Path) -> None:
@@ -118,11 +64,6 @@ def test_other_shares_are_another_question(desk: Path) -> None:
     assert first.text == other.text
 
 
-def contents(folder: Path) -> dict[str, bytes]:
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
-
-
 def test_a_publication_is_written_whole_and_the_second_costs_nothing(
     desk: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -131,8 +72,9 @@ def test_a_publication_is_written_whole_and_the_second_costs_nothing(
     spent = ledger.spent
     before = contents(desk / "out")
     assert list(before) == [
-        "index.html", "manifest.json", "press.html", "release.json", "tables/01-by-sex.csv", "tables/01-by-sex.parquet",
-        "tables/02-by-age.csv", "tables/02-by-age.parquet", "tables/03-pay.csv", "tables/03-pay.parquet",
+        "catalogue.dcat.json", "index.html", "manifest.json", "metadata.csvw.json", "press.html", "release.json",
+        *(f"tables/{name}.{kind}" for name in ("01-by-sex", "02-by-age", "03-pay")
+          for kind in ("csv", "json-stat.json", "parquet", "sdmx.csv")),
     ]  # fmt: skip
     assert (desk / "out" / "tables" / "02-by-age.csv").read_text("utf-8").startswith("AGE,query,estimate,lower,upper")
     page = (desk / "out" / "index.html").read_text("utf-8")

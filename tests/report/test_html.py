@@ -471,7 +471,8 @@ def test_counts_of_numbers_are_areas_over_their_true_widths() -> None:
 
 
 def test_tables_of_two_attributes_stand_wide_and_every_answer_is_in_them() -> None:
-    from gaugedp.report.answers import finding, wide_table
+    from gaugedp.report.answers import wide_table
+    from gaugedp.report.findings import finding
 
     term, _ = chart("area*where")
     written = wide_table(term)
@@ -482,17 +483,17 @@ def test_tables_of_two_attributes_stand_wide_and_every_answer_is_in_them() -> No
     assert wide_table(chart("where*area")[0]) == "", "nine columns are too many"
     assert wide_table(chart("area")[0]) == ""
     changed = dataclasses.replace(term, estimate=np.where(np.arange(18) == 7, 900.0, term.estimate))
-    assert finding(changed).startswith("Most: 900 for 3 · s (between ")
-    assert finding(changed).count("another interval reaches") == 1
+    assert finding(changed).startswith("Area 3, where s has the most rows, 900 (between ")
+    assert finding(changed).count("Another interval reaches") == 1
     near = dataclasses.replace(changed, lower=np.full(18, 5.0), upper=changed.estimate + 1000)
-    assert finding(near).startswith("From "), "all meet"
+    assert finding(near).startswith("The numbers of rows range from "), "all meet"
 
 
 @pytest.mark.many
 @pytest.mark.parametrize("seed", range(40))
 def test_a_sentence_judges_by_the_intervals_that_are_shown(seed: int) -> None:
     """Random answers, also with intervals of different lengths: what the sentence says is read off what it shows."""
-    from gaugedp.report.answers import finding
+    from gaugedp.report.findings import finding
 
     rng, (term, _) = np.random.default_rng(seed), chart("where*area")
     estimate = np.round(rng.normal(0, 100, len(term.cells)))
@@ -509,7 +510,7 @@ def test_a_sentence_judges_by_the_intervals_that_are_shown(seed: int) -> None:
         others = np.delete(np.arange(len(estimate)), top), np.delete(np.arange(len(estimate)), bottom)
         above = (estimate + half)[others[0]].max() >= ends[2]
         below = (estimate - half)[others[1]].min() <= ends[1]
-        assert ("reaches above its lower end" in said, "reaches below its upper end" in said) == (above, below)
+        assert ("the first place is not certain" in said, "the last place is not certain" in said) == (above, below)
 
 
 def test_what_the_answers_say_stands_before_what_the_noise_is(page: str) -> None:

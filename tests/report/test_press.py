@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import gaugedp as gd
-from gaugedp.report.answers import finding
+from gaugedp.report.findings import finding
 from gaugedp.report.press import press
 from gaugedp.report.terms import read_terms
 from tests.report.test_html import DOMAIN, Reader, made, text
@@ -21,7 +21,7 @@ def test_findings_one_picture_and_what_the_noise_means() -> None:
     page = press(made("count; SEX; AGEP", DOMAIN.with_captions(captions)))
     shown = re.sub(r"\s+", " ", text(page))
     assert "For the press Persons" in shown
-    assert re.search(r"Number of rows overall\. −?\d+ \(between −?\d+ and −?\d+\)\.", shown)
+    assert re.search(r"Number of rows overall\. The answer is −?\d+ \(between −?\d+ and −?\d+\)\.", shown)
     assert "By sex. " in shown
     assert page.count("<svg") == 1
     assert "includes random noise" in shown
@@ -48,6 +48,6 @@ def test_medians_are_said_of_a_few_groups() -> None:
     ledger = gd.Ledger.in_memory(gd.PureDP(9))
     answer = gd.release(gd.query(domain, "quantiles(PAY, 0.25, 0.5) by SEX"), table, ledger=ledger, epsilon=9)
     (term,) = read_terms(answer)
-    said = re.findall(r"([\d.]+) for ([12]) \(between", finding(term))
+    said = re.findall(r"([\d.]+) \(between [^()]*\) for SEX ([12])", finding(term))
     assert [cell for _, cell in said] == ["1", "2"]
     assert np.allclose([float(number) for number, _ in said], term.estimate[1::2], atol=0.51)

@@ -12,6 +12,8 @@ from gaugedp.ledger import Ledger
 from gaugedp.queries.outline import QUANTILE
 from gaugedp.releases.plan_widths import worth
 from gaugedp.releases.planning import Plan
+from gaugedp.releases.processing import check
+from gaugedp.releases.publication.correction import Correction
 from gaugedp.releases.publication.folder import check_folder, check_place, titled, write_folder
 from gaugedp.releases.publication.publication import Publication
 from gaugedp.releases.releasing import release
@@ -23,29 +25,36 @@ from gaugedp.tables.table import Table
 @payment_options("the table", required=False)
 @click.option("--table", metavar="FILE", help="File of rows, instead of the one that the publication names.")
 @click.option("--out", metavar="FOLDER", help="Folder to write: a page, one file per table, a manifest.")
+@click.option("--supersedes", metavar="FOLDER", help="Published folder that this publication corrects.")
+@click.option("--reason", metavar="TEXT", help="What was wrong; printed in the erratum.")
 @click.option("--dry-run", is_flag=True, help="Show the cost and precision of each table; read no row.")
-@click.option("--check", is_flag=True, help="Only compare a published folder with its manifest.")
+@click.option("--check", "compare", is_flag=True, help="Only compare a published folder with its manifest.")
 def publish(
     publication: str,
     payment: Payment,
     table: str | None,
     out: str | None,
+    supersedes: str | None,
+    reason: str | None,
     dry_run: bool,
-    check: bool,
+    compare: bool,
 ) -> None:
     """Publish all tables of PUBLICATION for one charge.
 
     PUBLICATION is a .toml file: gaugedp publish p.toml --ledger L --out FOLDER.
     """
-    if check:
+    if compare:
         _check(publication)
         return
     document = titled(Publication.load(publication))
+    correction = None if supersedes is None else Correction.of(supersedes, reason, document)
+    document = document if correction is None else correction.announced(document)
     if document.key is None and not dry_run:
         raise InvalidRequest("The publication has no key.", 'Write key = "…" in it: a repetition then costs nothing.')
     stage.key = checked_key(document.key)
     stage.show("plan")
     planned = document.plan()
+    check(document.processing, planned.query)
     _show(document, planned)
     if dry_run:
         click.echo("Nothing was read and nothing was spent.")
@@ -59,11 +68,16 @@ def publish(
     check_place(document, planned.query.digest(), out)
     payment.check(chargeable(planned.mechanism.guarantee, planned.requested), planned.requested)
     account = payment.open(source.name, planned.unit)
-    _publish(document, planned, source, account, out)
+    if correction is not None:
+        correction.check(account)
+    _publish(document, planned, source, account, (out, correction))
 
 
-def _publish(publication: Publication, planned: Plan, source: Table, account: Ledger, out: str) -> None:
+def _publish(
+    publication: Publication, planned: Plan, source: Table, account: Ledger, target: tuple[str, Correction | None]
+) -> None:
     """Charge the ledger, read the table and write the folder."""
+    out, correction = target
     answer = release(
         planned.query,
         source,
@@ -74,9 +88,11 @@ def _publish(publication: Publication, planned: Plan, source: Table, account: Le
         on_progress=stage.draw,
     )
     was_stored = stage.was_stored
+    answer = publication.finished(answer, planned.query)
     stage.show("write")
     with handed_over("answer"):
-        was_there = write_folder(publication, answer, out)
+        erratum = None if correction is None else correction.facts(publication, answer)
+        was_there = write_folder(publication, answer, out, erratum)
     click.echo(f"{out} existed already and is identical." if was_there else f"Wrote {out}: open index.html.")
     if was_stored:
         click.echo(stored_before("answer", answer.facts["account"]))
@@ -95,7 +111,7 @@ def _show(publication: Publication, planned: Plan) -> None:
             "table": table.title,
             "share": f"{100 * float(share):.3g} %",
             "answers": question.n_answers,
-            "95 % intervals": ", ".join(dict.fromkeys(terms[text] for text, _ in question.labels.terms)),
+            "95 % intervals": ", ".join(f"{text} {terms[text]}" for text, _ in question.labels.terms),
         }
         for table, question, share in parts
     ]

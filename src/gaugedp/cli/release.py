@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, islice, product
+from itertools import chain, islice, product, repeat
 from pathlib import Path
 
 import click
 
 from gaugedp._internal.numbers import answers
+from gaugedp._internal.validate import one_of
 from gaugedp.cli.output import checked_key, hand_over, show_payment, stored_before
 from gaugedp.cli.shared import (
     SHOWN,
@@ -40,6 +41,7 @@ from gaugedp.releases.answer import RAW, Release
 from gaugedp.releases.planning import plan
 from gaugedp.releases.processing import check, remark
 from gaugedp.releases.releasing import release as make_release
+from gaugedp.releases.tidy.tabular import LABELS
 from gaugedp.statistics.base import split_answers
 from gaugedp.synthesis.adaptive import AdaptivePlan, release_adaptively
 from gaugedp.tables.table import Table
@@ -67,6 +69,7 @@ _MOST_COLUMNS, _MOST_ATTRIBUTES = 6, 3
 @click.option(
     "--out", metavar="FILE", help="Write the answers and intervals (.csv, .parquet, .xlsx), one column per attribute."
 )
+@click.option("--labels", default="both", metavar="WHICH", help="In --out: codes, labels of the domain, or both.")
 @click.option("--report", metavar="FILE", help="Write the report: one page that needs no network.")
 @click.option("--save", metavar="FILE", help="Write the release as JSON, which gaugedp can read.")
 @click.option("--json", "as_json", is_flag=True, help="Print the release as JSON.")
@@ -80,6 +83,7 @@ def release(
     folder: str | None,
     steps: list[str],
     out: str | None,
+    labels: str,
     report: str | None,
     save: str | None,
     as_json: bool,
@@ -95,6 +99,7 @@ def release(
     domain, unit = load(domain_path)
     question, guarantee = weighted_query(domain, text, importance), numbers(**options)
     processing = check(steps, question)
+    one_of(LABELS, labels=labels)
     source = _in_parts(Table.scan(table, domain=domain, unit=unit), parts, folder, key)
     _check_files({"table": table, "domain file": domain_path, "ledger": payment.ledger}, out, report, save)
     stage.key, stage.can_resume = checked_key(key), folder is not None
@@ -110,7 +115,7 @@ def release(
         stage.show("process")
         answer = answer.processed(*processing, query=released)
     stage.show("write")
-    _write(answer, released, (out, report, save), as_json, stored)
+    _write(answer, released, (out, report, save, labels), as_json, stored)
 
 
 def _check_files(read: dict[str, str], out: str | None, report: str | None, save: str | None) -> None:
@@ -205,8 +210,10 @@ def _rows(answer: Release) -> Iterator[dict[str, str]]:
     columns = {name: column for name, column in answer.number_columns().items() if name in _NUMBERS}
     terms = zip(*(split_answers(answer.estimates, column) for column in columns.values()), strict=True)
     shown = chain.from_iterable(answers(*term) for term in terms)
-    for label, row in zip(answer.labels, shown, strict=True):
-        yield dict(zip(("query", "cell", *columns), (*label, *row), strict=True))
+    marks = answer.marks()[0] if answer.flags else repeat(None)
+    for label, row, mark in zip(answer.labels, shown, marks, strict=False):
+        flag = {} if mark is None else {"flag": mark}
+        yield dict(zip(("query", "cell", *columns), (*label, *row), strict=True)) | flag
 
 
 def _guarantee(answer: Release) -> str:
@@ -231,14 +238,20 @@ def _ending(path: str | None) -> str:
 
 
 def _write(
-    answer: Release, question: Query, files: tuple[str | None, ...], as_json: bool, stored: Ledger | None
+    answer: Release,
+    question: Query,
+    files: tuple[str | None, str | None, str | None, str],
+    as_json: bool,
+    stored: Ledger | None,
 ) -> None:
+    *paths, labels = files
+
     def printed() -> None:
         click.echo(answer.to_json()) if as_json else show(answer, question, stored)
 
-    save_columns = partial(_SAVED.get(_ending(files[0]), Release.save_csv), answer)
+    save_columns = partial(_SAVED.get(_ending(files[0]), Release.save_csv), answer, labels=labels)
     save_report = partial(answer.save_html, query=question)
-    hand_over("answer", list(zip((save_columns, save_report, answer.save_json), files, strict=True)), printed)
+    hand_over("answer", list(zip((save_columns, save_report, answer.save_json), paths, strict=True)), printed)
     if as_json and stored is not None:
         click.echo(stored_before("answer", answer.facts["account"]), err=True)
 

@@ -118,12 +118,16 @@ def processing_options(command: Command) -> Any:
     """Add --consistent, --non-negative and --round, passed on as `steps`."""
 
     @wraps(command)
-    def processing(consistent: bool, non_negative: bool, rounded: bool, **rest: Any) -> Any:
+    def processing(consistent: bool, non_negative: bool, rounded: bool, base: str | None, **rest: Any) -> Any:
         options = {"consistent": consistent, "non_negative": non_negative, "rounded": rounded}
-        return command(steps=[name for name, is_on in options.items() if is_on], **rest)
+        steps = [name for name, is_on in options.items() if is_on]
+        to_base = [] if base is None else [f"rounded to {whole_number('--round-to', base)}"]
+        return command(steps=[*steps, *to_base], **rest)
 
+    text = "Round counts to multiples of BASE, such as 5; with --consistent, tables still add up. Free."
+    processing = click.option("--round-to", "base", metavar="BASE", help=text)(processing)
     for name, text in (
-        ("rounded", "Round counts to integers, each on its own; with --consistent, levels of a tree add up. Free."),
+        ("rounded", "Round counts to integers; with --consistent, tables of moderate size still add up. Free."),
         ("non_negative", "Replace negative counts by 0; with --consistent, moderate tables still add up. Free."),
         ("consistent", "Make answers about the same rows add up, by least squares. Free; intervals are not changed."),
     ):

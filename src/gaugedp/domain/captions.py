@@ -6,7 +6,7 @@ from typing import Any
 
 from gaugedp.errors import InvalidRequest, UnknownName
 
-TEXTS = ("title", "source", "footnote", "rows")  # of a domain
+TEXTS = ("title", "source", "footnote", "rows", "date", "contact", "licence", "next_release")  # of a domain
 OWN = ("label", "labels", "unit", "geography")  # for an attribute or a column
 
 
@@ -42,12 +42,20 @@ class Caption:
 
 @dataclass(frozen=True)
 class Captions:
-    """Title, source, footnote, and captions of columns by name. `rows` is the name of the rows: "persons", "stops"."""
+    """Title, source, footnote, and captions of columns by name.
+
+    `rows` is the name of the rows: "persons", "stops". `date`, `contact`, `licence` and `next_release` are printed on
+    pages and in notes.
+    """
 
     title: str = ""
     source: str = ""
     footnote: str = ""
     rows: str = ""
+    date: str = ""
+    contact: str = ""
+    licence: str = ""
+    next_release: str = ""
     columns: Mapping[str, Caption] = field(default_factory=dict)
     terms: Mapping[str, str] = field(default_factory=dict)  # titles by text of the term
 
@@ -75,6 +83,10 @@ class Captions:
         """Return the label of a cell or of a run's ends."""
         labels = self._of(column).labels
         return "..".join(labels.get(end, end) for end in text.split("..")) if labels else text
+
+    def has_labels(self, column: str) -> bool:
+        """Return True if cells of the column have labels."""
+        return bool(self._of(column).labels)
 
     def areas(self, column: str) -> Mapping[str, str]:
         """Return the outlines of a column's cells, if any."""

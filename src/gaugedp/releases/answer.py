@@ -30,7 +30,7 @@ from gaugedp.queries.base import Query
 from gaugedp.queries.labels import Labels
 from gaugedp.queries.outline import COUNT, Outline
 from gaugedp.releases.described import LEVELS, Facts, restored_facts
-from gaugedp.releases.processing import STEPS, check, how, may_be_joint, process
+from gaugedp.releases.processing import STEPS, base_of, check, how, may_be_joint, process
 from gaugedp.releases.remarks import remarks
 from gaugedp.releases.tidy.tabular import Tabular
 from gaugedp.statistics.base import Ends, Statistic, all_answers, by_pivot, curves_of, read_statistic, split
@@ -83,16 +83,16 @@ class Release(Tabular):
     def processed(self, *steps: str, query: Query | None = None) -> "Release":
         """Return the release with processed `values`, at no cost.
 
-        The steps are "consistent", "non_negative" and "rounded". They always start from the raw numbers and are applied
-        in this order; without steps, the raw release is returned. Guarantee, raw numbers and intervals do not change,
-        because post-processing reads no data.
+        The steps are "consistent", "non_negative" and "rounded" (or "rounded to 5", for multiples of 5). They always
+        start from the raw numbers and are applied in this order; without steps, the raw release is returned. Guarantee,
+        raw numbers and intervals do not change, because post-processing reads no data.
 
         "consistent" moves all answers to the nearest ones that some table could have (weighted least squares), and
-        needs the `query`. "non_negative" and "rounded" change counts and shares, never sums or means; afterwards,
-        consistent answers may disagree slightly. "consistent" with "non_negative" fits one table without negative
-        cells, if it has at most 100,000 joint cells, starting with the total: answers add up, no count is below 0, and
-        sums and means lie within their bounds. Counts of the levels of a single tree add up after all three steps, for
-        any size.
+        needs the `query`; quantiles next to them stay as they are. "non_negative" and "rounded" change counts and
+        shares, never sums or means. "consistent" with "non_negative" fits one table without negative cells, if it has
+        at most 100,000 joint cells, starting with the total: answers add up, no count is below 0, and sums and means
+        lie within their bounds. "consistent" with "rounded" gives counts that add up exactly, if they have at most
+        4,096 joint cells or are levels of a single tree; otherwise rounded answers may disagree slightly.
 
         Raises
         ------
@@ -283,7 +283,7 @@ class Release(Tabular):
                 raise ValueError
 
     def _check_processing(self) -> None:
-        if not set(self.processing) <= set(STEPS):
+        if not all(step in STEPS or base_of([step]) for step in self.processing):
             raise ValueError
         if self.facts.get("processing", {}).get("jointly", False) not in (False, may_be_joint(self.processing)):
             raise ValueError

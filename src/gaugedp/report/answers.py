@@ -8,6 +8,7 @@ from gaugedp.domain.domain import PrivacyUnit
 from gaugedp.releases.processing import remark, words
 from gaugedp.report import figures
 from gaugedp.report.figures import plain
+from gaugedp.report.findings import finding
 from gaugedp.report.layout import MARKS, Layout, arrange
 from gaugedp.report.maps import area_map
 from gaugedp.report.markup import Html, join, table, tag, titled
@@ -20,10 +21,9 @@ from itertools import product
 
 import numpy as np
 
-from gaugedp.queries.outline import CELLS, SHARES
+from gaugedp.queries.outline import CELLS
 
 _MOST_COLUMNS, _MOST_LINES = 6, 40
-Numbers = tuple[str, ...]  # estimate and interval ends
 _FIRST_ROWS = 50  # shown of a table that is too long
 _MOST_CARDS, _MOST_LARGE = 60, 12  # terms with a chart, and with a large chart
 _HEADS = ("estimate", "lower", "upper")
@@ -45,51 +45,13 @@ _DIGITS = (
     "Numbers are shown to the precision of their intervals, whose ends are rounded outwards. The released numbers "
     "with all digits are in the CSV and JSON files."
 )
+_MARKS = "Marks of answers follow from the released numbers:"
 _NEGATIVE = "Counts below 0, and cells that do not add up to their totals, come from the noise and are not mistakes."
 _PROCESSED = (
     "Dots and estimates are processed: {steps}. Processing reads no data and costs nothing. The error bars and "
     "intervals are those of the raw answers, before processing: a dot may lie outside its interval. The raw answers "
     "are in the CSV and JSON files."
 )
-
-
-def finding(term: ReportTerm) -> str:
-    """Describe the largest and the smallest estimate."""
-    numbers = zip(term.estimate, term.lower, term.upper, strict=True)
-    texts = [tuple(f"{text}{term.sign}" for text in figures.answer(*three)) for three in numbers]
-    cells = list(labels(term))
-    if any(axis.form == SHARES for axis in term.axes):
-        return _medians(term, texts)
-    top, bottom = int(np.argmax(term.estimate)), int(np.argmin(term.estimate))
-    if term.lower[top] <= term.upper[bottom]:
-        (low, *below), (high, *above) = texts[bottom], texts[top]
-        return (
-            f"From {low} for {cells[bottom]} (between {' and '.join(below)}) to {high} for {cells[top]} (between "
-            f"{' and '.join(above)}): the intervals overlap, so the noise may explain all differences."
-        )
-    words = ("Most", "Fewest") if term.counts else ("Highest", "Lowest")
-    others = (np.delete(term.upper, top).max(), np.delete(term.lower, bottom).min())
-    is_apart = (term.lower[top] > others[0], term.upper[bottom] < others[1])
-    doubts = (f", although another interval reaches {end}" for end in ("above its lower end", "below its upper end"))
-    said = zip(words, (texts[top], texts[bottom]), (cells[top], cells[bottom]), is_apart, doubts, strict=True)
-    return " ".join(
-        f"{word}: {middle} for {cell} (between {low} and {high}){'' if apart else doubt}."
-        for word, (middle, low, high), cell, apart, doubt in said
-    )
-
-
-def _medians(term: ReportTerm, texts: list[Numbers]) -> str:
-    """Describe the median of each group, if there are few."""
-    *groups, shares = term.levels or ((),)
-    named = list(product(*groups))
-    if term.axes[-1].form != SHARES or "0.5" not in shares or len(named) > _MOST_COLUMNS:
-        return ""
-    middles = texts[shares.index("0.5") :: len(shares)]
-    said = [
-        f"{middle}{' for ' * bool(group)}{' · '.join(group)} (between {low} and {high})"
-        for group, (middle, low, high) in zip(named, middles, strict=True)
-    ]
-    return f"Median: {'; '.join(said)}."
 
 
 def is_wide(term: ReportTerm) -> bool:
@@ -105,10 +67,7 @@ def wide_table(term: ReportTerm) -> Html:
         return Html("")
     *along, across = term.levels
     heads = [f"{' · '.join(term.names[:-1])}, by {term.names[-1]}", *across]
-    cells = [
-        join([middle, tag("small", f"{low} to {high}")])
-        for middle, low, high in figures.answers(term.estimate, term.lower, term.upper)
-    ]
+    cells = [join([middle, tag("small", f"{low} to {high}")]) if low else middle for middle, low, high in _shown(term)]
     n = len(across)
     lines = [" · ".join(levels) for levels in product(*along)]
     rows = [[line, *cells[place * n : (place + 1) * n]] for place, line in enumerate(lines)]
@@ -135,7 +94,8 @@ def answers(release: "Release", remarks: Sequence[str] = ()) -> Html:
 
 def _explained(release: "Release", terms: list[ReportTerm]) -> list[str]:
     bars = dict.fromkeys((_ENDS if term.simultaneous else _ALONE).format(level=term.level) for term in terms)
-    meaning = " ".join([*bars, _SHORT, *PrivacyUnit.of(release.facts["unit"]).rules])
+    legends = [f"{_MARKS} {'; '.join(flag.legend for flag in release.flags)}."] if release.flags else []
+    meaning = " ".join([*bars, _SHORT, *PrivacyUnit.of(release.facts["unit"]).rules, *legends])
     if not release.processing:
         adds_up = any(estimate.is_plain for estimate in release.estimates)
         return [f"{_DOTS} {meaning}", _DIGITS, *[_NEGATIVE] * adds_up]
@@ -155,7 +115,7 @@ def _cards(terms: list[ReportTerm], compact: bool) -> Iterator[Html]:
 
 def _card(term: ReportTerm, name: str, compact: bool, n_rows: int) -> Html:
     is_single = len(term.cells) == 1
-    layout = None if is_single else arrange(term, compact)
+    layout = None if is_single or not len(term.shown) else arrange(term, compact)
     wide = layout is not None and layout.form != "dots" and not compact
     tables = [] if is_single else [wide_table(term), _numbers(term, n_rows, compact or is_wide(term))]
     above = [
@@ -173,6 +133,8 @@ def _said(term: ReportTerm) -> Html:
 
 def _pictures(term: ReportTerm, layout: Layout | None, name: str, compact: bool) -> Html:
     """Return the chart and, if outlines are known, a map."""
+    if not len(term.shown):
+        return Html("")
     if layout is None:
         return tag("p", f"{len(term.cells):,} cells are too many for a chart. The CSV file has them all.")
     return join([area_map(term) if term.areas else "", chart(term, layout, name, compact)])
@@ -201,6 +163,8 @@ def _single(term: ReportTerm) -> Html:
     """Return one large number, its meaning and its interval."""
     middle, lower, upper = next(_shown(term))
     what = f"{term.meaning}. " if term.title else ""
+    if not lower:
+        return tag("p", tag("strong", middle), f" {what}Not shown.", class_="single")
     said = f" {what}{term.level} interval{term.bars}: {lower} to {upper}"
     return tag("p", tag("strong", middle), said, class_="single")
 
@@ -217,4 +181,10 @@ def _numbers(term: ReportTerm, n_rows: int, folded: bool) -> Html:
 
 
 def _shown(term: ReportTerm) -> Iterator[tuple[str, str, str]]:
-    return figures.answers(term.estimate, term.lower, term.upper)
+    """Yield estimates with their marks and intervals; a suppressed one is its mark."""
+    at = term.shown
+    written = iter(figures.answers(term.estimate[at], term.lower[at], term.upper[at]) if len(at) else ())
+    is_hidden = np.isnan(term.estimate).tolist()
+    for hidden, mark in zip(is_hidden, term.marks or [""] * len(is_hidden), strict=True):
+        middle, low, high = (mark, "", "") if hidden else next(written)
+        yield (middle if hidden or not mark else join([middle, " ", tag("sup", mark)])), low, high

@@ -6,6 +6,7 @@ from typing import Any
 _PLACES = {
     "page": ("html", "render"),
     "press_page": ("press", "press"),
+    "erratum": ("erratum", "erratum"),
     "keys_page": ("keys_page", "keys_page"),
     "ledger_page": ("ledger_page", "ledger_page"),
     "error_curves": ("plots", "draw_curves"),

@@ -5,8 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gaugedp._internal.names import in_quotes
+from gaugedp.domain.captions import Captions
 from gaugedp.guarantees import Guarantee, from_dict
 from gaugedp.guarantees.printed import rounded_up
+from gaugedp.releases.processing import base_of
 from gaugedp.report import explorer_page, words
 from gaugedp.report.account import account
 from gaugedp.report.answers import answers
@@ -25,6 +27,7 @@ _AGAIN = (
     "draws new noise and costs budget again."
 )
 _FLAGS = {"consistent": "--consistent", "non_negative": "--non-negative", "rounded": "--round"}
+_DATES = {"date": "Released", "next_release": "Next release", "contact": "Contact", "licence": "Licence"}
 _IN_ROWS = (
     "Errors and intervals are in ranks: the number of rows that may lie between an answer, or an end of its interval, "
     "and the true quantile. The expected l2 norm of the errors of all answers is at most the stated error. The "
@@ -64,14 +67,21 @@ def render(release: "Release", explorer: Html | None = None, remarks: Sequence[s
 def _head(release: "Release") -> Html:
     facts, captions = release.facts, release.captions
     source = f"Source: {captions.source}" if captions.source else ""
+    about = [*filter(None, (source, captions.footnote)), *imprint(captions)]
     count = plain(len(release.labels))
     words_below = f"These statistics include random noise to protect privacy. {count} answer{'s' * (count != '1')}."
     return heading(
         of_table(facts["table"]),
         captions.title or _question(facts),
         tag("p", words_below, class_="lead"),
-        *(tag("p", text, class_="small") for text in (source, captions.footnote) if text),
+        *(tag("p", text, class_="small") for text in about),
     )
+
+
+def imprint(captions: Captions) -> list[str]:
+    """Return a line with date, next release, contact and licence, if there are any."""
+    said = [f"{words}: {text}" for name, words in _DATES.items() if (text := getattr(captions, name))]
+    return [" · ".join(said)] if said else []
 
 
 def _question(facts: Mapping[str, Any]) -> str:
@@ -235,7 +245,8 @@ def _command(facts: Mapping[str, Any]) -> Html:
         return Html("")
     numbers = " ".join(f"--{name} {value}" for name, value in _parameters(from_dict(facts["asked"])).items())
     question = shlex.quote(facts["query"])
-    steps = "".join(f" {_FLAGS[step]}" for step in facts.get("processing", {}).get("steps", ()))
+    done = facts.get("processing", {}).get("steps", ())
+    steps = "".join(f" {_FLAGS.get(step) or f'--round-to {base_of([step])}'}" for step in done)
     key = f" --key {shlex.quote(_key(facts))}" if _key(facts) else ""
     domain = shlex.quote(_domain_file(facts))
     line = f"gaugedp release TABLE --domain {domain} --query {question} {numbers} --ledger LEDGER{steps}{key}"

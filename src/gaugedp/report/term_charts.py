@@ -44,13 +44,15 @@ def draw(term: ReportTerm, layout: Layout, name: str, compact: bool) -> Html:
 
 def describe(term: ReportTerm) -> str:
     """Describe the chart in words."""
-    low, high = int(np.argmin(term.estimate)), int(np.argmax(term.estimate))
-    texts = [estimate for estimate, _, _ in answers(term.estimate, term.lower, term.upper)]
+    shown = term.shown
+    texts = [estimate for estimate, _, _ in answers(term.estimate[shown], term.lower[shown], term.upper[shown])]
     if len(term.cells) == 1:
         return visible(f"{term.meaning}: {texts[0]}, with the {term.level} error bar{term.bars}.")
+    low, high = int(np.argmin(term.estimate[shown])), int(np.argmax(term.estimate[shown]))
     cells = list(labels(term))
     ends = " and ".join(
-        f"the {word} estimate is {texts[at]} at {cells[at]}" for word, at in (("smallest", low), ("largest", high))
+        f"the {word} estimate is {texts[at]} at {cells[shown[at]]}"
+        for word, at in (("smallest", low), ("largest", high))
     )
     return visible(f"{term.meaning}: {len(term.cells):,} estimates with {term.level} error bars{term.bars}; {ends}.")
 

@@ -34,7 +34,8 @@ class ReportTerm:
     `names`; both are empty if there are too many for a chart. `runs` describes runs of cells. `areas` are the outlines
     of the cells of one attribute, if known, by their texts in `axes`. `unit` is that of the numbers in the cells of one
     attribute. `sign` follows a number in a sentence. If `from_zero`, the axis of a chart includes 0. `axes` describe
-    the cells of each attribute, and `counts` means that rows are counted in them.
+    the cells of each attribute, and `counts` means that rows are counted in them. `marks` are the quality flags of the
+    cells, if any; suppressed numbers are NaN. `rows` is what is counted, and `answer_unit` the unit of the answers.
     """
 
     text: str
@@ -56,6 +57,14 @@ class ReportTerm:
     unit: str = ""
     areas: Mapping[str, str] = field(default_factory=dict)
     sign: str = ""
+    marks: tuple[str, ...] = ()
+    rows: str = "rows"
+    answer_unit: str = ""
+
+    @property
+    def shown(self) -> np.ndarray:
+        """Places of the cells whose numbers are not suppressed."""
+        return np.flatnonzero(~np.isnan(self.estimate))
 
     @property
     def level(self) -> str:
@@ -80,8 +89,10 @@ class ReportTerm:
 
 def read_terms(release: "Release") -> list[ReportTerm]:
     """Return the terms of a release, in query order."""
-    columns = [release.values, *release.interval(LEVEL)]
+    marks, hidden = release.marks() if release.flags else (None, False)
+    columns = [np.where(hidden, np.nan, column) for column in (release.values, *release.interval(LEVEL))]
     pieces = zip(*(split_answers(release.estimates, column) for column in columns), strict=True)
+    flags = split_answers(release.estimates, np.full(len(columns[0]), "") if marks is None else marks)
     labels = zip(release.terms, release.labels.terms, pieces, strict=True)
     terms = [_term(outline, release.captions, cells, parts) for outline, (_, cells), parts in labels]
     return [
@@ -90,8 +101,9 @@ def read_terms(release: "Release") -> list[ReportTerm]:
             processed=bool(release.processing),
             ends=estimate.ends,
             simultaneous=estimate.are_simultaneous,
+            marks=tuple(flag),
         )
-        for term, estimate in zip(terms, release.estimates, strict=True)
+        for term, estimate, flag in zip(terms, release.estimates, flags, strict=True)
     ]
 
 
@@ -116,6 +128,8 @@ def _term(outline: Outline, captions: Captions, cells: Sequence[str], parts: tup
         unit=captions.unit(axes[0].name) if len(axes) == 1 else "",
         areas=captions.areas(axes[0].name) if len(axes) == 1 and axes[0].form == CELLS else {},
         sign=wording.sign and f"\u00a0{wording.sign}",
+        rows=captions.rows or "rows",
+        answer_unit=captions.unit(outline.column) if outline.column is not None and wording.in_units else "",
     )
 
 

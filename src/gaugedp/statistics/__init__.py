@@ -3,6 +3,7 @@
 Public names: `Statistic`, the interface; `KINDS`, every statistic by its name in JSON; and the statistics of queries.
 """
 
+from gaugedp.statistics import between as between
 from gaugedp.statistics import comparison as comparison
 from gaugedp.statistics import inequality as inequality
 from gaugedp.statistics import variation as variation

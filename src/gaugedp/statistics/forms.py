@@ -7,6 +7,7 @@ distribution is known except for c. docs/theory/derived.md, theorem 5
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
@@ -57,6 +58,27 @@ class Highest:
         return lambda c: np.asarray((along + self.factors @ c).max(axis=1))
 
 
+class Pivot(Protocol):
+    """Intervals of one statistic, from draws of the noise."""
+
+    @property
+    def quotient(self) -> "Quotient":
+        """The statistic."""
+
+    def ends(self, numbers: np.ndarray, misses: float) -> tuple[float, float]:
+        """Return the interval that fails with probability `misses`, including the estimate."""
+
+
+class Quotient(Protocol):
+    """Statistic of released numbers."""
+
+    def value(self, numbers: np.ndarray) -> float:
+        """Return the statistic of released numbers."""
+
+    def pivot(self, noise: np.ndarray) -> Pivot:
+        """Return the intervals for noise draws (m, k)."""
+
+
 @dataclass(frozen=True, eq=False)
 class FormQuotient:
     """h₀(c)/h₁(c) in [low, high], high possibly infinite, for h₁ ≥ least > 0."""
@@ -70,6 +92,10 @@ class FormQuotient:
     def value(self, numbers: np.ndarray) -> float:
         """Return the quotient of released numbers, clipped to its range."""
         return float(np.clip(self.top.at(numbers) / max(self.bottom.at(numbers), self.least), self.low, self.high))
+
+    def pivot(self, noise: np.ndarray) -> "FormPivot":
+        """Return the intervals for noise draws (m, k)."""
+        return FormPivot(self, noise)
 
     def gap(self, numbers: np.ndarray, value: float) -> float:
         """Return the pivot h(c, θ), 0 at the truth."""

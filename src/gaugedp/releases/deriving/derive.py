@@ -12,7 +12,7 @@ from gaugedp._internal.runs import unfold
 from gaugedp._internal.validate import between
 from gaugedp.domain.attributes import categories
 from gaugedp.domain.domain import Domain, PrivacyUnit
-from gaugedp.entropy import research_rng
+from gaugedp.entropy import Entropy, research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import from_dict
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
@@ -33,7 +33,7 @@ from gaugedp.releases.plan_widths import bonferroni_level
 from gaugedp.releases.planning import Plan
 from gaugedp.statistics import KINDS
 from gaugedp.statistics.base import for_released, in_units
-from gaugedp.statistics.forms import FormPivot
+from gaugedp.statistics.forms import Pivot
 
 _LEVEL = 0.95  # level at which widths are compared with those of the release
 _UNDONE = "Nothing was read and nothing was spent."
@@ -198,13 +198,27 @@ def derive(
 
 
 def _with_ends(release: Release, source: Source, terms: Sequence[FormTerm], level: float) -> Release:
-    """Return the release of statistics with intervals at a level.
+    noisy = [noise_of(release, source, term.question, research_rng(_PUBLIC_SEED)) for term in terms]
+    return released_ends(release, terms, noisy, level)
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyNumbers:
+    """Released numbers (k,), draws of their noise (m, k), and labels of its distributions (k,)."""
+
+    numbers: np.ndarray
+    draws: np.ndarray
+    laws: np.ndarray
+
+
+def released_ends(release: Release, terms: Sequence[FormTerm], noisy: Sequence[NoisyNumbers], level: float) -> Release:
+    """Return the release of statistics with intervals at a level, from the numbers of each term.
 
     Simultaneous intervals divide the failure probability equally.
     """
     n_answers = sum(len(term.quotients) for term in terms)
     misses = ((1 - bonferroni_level(level)) / n_answers, 1 - level)
-    numbers = [_with_released_ends(release, source, term, misses) for term in terms]
+    numbers = [_with_released_ends(term, own, misses) for term, own in zip(terms, noisy, strict=True)]
     text = "; ".join(term.outline.text for term in terms)
     about = {
         "query": text,
@@ -220,18 +234,23 @@ def _with_ends(release: Release, source: Source, terms: Sequence[FormTerm], leve
     return Release(np.concatenate(numbers), labels, estimates, release.guarantee, facts)
 
 
-def _with_released_ends(release: Release, source: Source, term: FormTerm, misses: tuple[float, float]) -> np.ndarray:
-    """Return answers in steps, then interval ends for each miss."""
-    start, noise = _noise(source, term.question)
+def noise_of(release: Release, source: Source, question: Workload, rng: Entropy) -> NoisyNumbers:
+    """Return the released numbers of a query with draws of their noise, in units."""
+    start, noise = _noise(source, question)
     if noise.exactness == "mixing":
         raise InvalidRequest(
             "The noise was drawn by a walk, whose draws are dependent.", "Release the query again.", _UNDONE
         )
-    units = term.question.steps.sizes
+    units = question.steps.sizes
     numbers = noise.added(release.numbers[start : start + noise.inner.n_answers]).astype(float) * units
     size = int(np.clip(_NUMBERS // noise.inner.n_answers, _FEWEST_TRIALS, _MOST_TRIALS))
-    pivots = _pivots(term, noise.sample_noise(size, research_rng(_PUBLIC_SEED)) * units, noise)
-    pairs = [(pivot, numbers[place]) for pivot, place in zip(pivots, term.places, strict=True)]
+    laws = noise.variances if noise.form else np.arange(len(numbers), dtype=float)
+    return NoisyNumbers(numbers, noise.sample_noise(size, rng) * units, laws)
+
+
+def _with_released_ends(term: FormTerm, noisy: NoisyNumbers, misses: tuple[float, float]) -> np.ndarray:
+    """Return answers in steps, then interval ends for each miss."""
+    pairs = [(pivot, noisy.numbers[place]) for pivot, place in zip(_pivots(term, noisy), term.places, strict=True)]
     ends = [np.array([pivot.ends(own, miss) for pivot, own in pairs]).T for miss in misses]
     answers = np.array([[pivot.quotient.value(own) for pivot, own in pairs]])
     middle, *sides = (term.scale * np.vstack([answers, *ends]) + term.offset) / float(term.step)
@@ -243,13 +262,12 @@ def _with_released_ends(release: Release, source: Source, term: FormTerm, misses
     return np.clip(np.concatenate(columns), -_NO_END, _NO_END).astype(np.int64)
 
 
-def _pivots(term: FormTerm, draws: np.ndarray, noise: Summed) -> Iterator[FormPivot]:
+def _pivots(term: FormTerm, noisy: NoisyNumbers) -> Iterator[Pivot]:
     """Yield the pivot of each answer, shared by equal distributions."""
-    pivots: dict[tuple[object, ...], FormPivot] = {}
+    pivots: dict[tuple[object, ...], Pivot] = {}
     for quotient, place in zip(term.quotients, term.places, strict=True):
-        law = noise.variances[place] if noise.form else place
-        key = (id(quotient), *law.tolist())
-        pivots[key] = pivots.get(key) or FormPivot(quotient, draws[:, place])
+        key = (id(quotient), *noisy.laws[place].tolist())
+        pivots[key] = pivots.get(key) or quotient.pivot(noisy.draws[:, place])
         yield pivots[key]
 
 

@@ -32,11 +32,11 @@ class Sums:
     def apply(self, numbers: np.ndarray) -> np.ndarray:
         """Return the sums of `numbers` (…, released), shape (…, n)."""
         ahead = numbers.shape[:-1]
-        table = numbers[..., self.start : self.start + prod(self.shape)].reshape(*ahead, *self.shape)
+        table = numbers[..., self.start : self.start + prod(self.shape)].reshape((*ahead, *self.shape))
         axes = [*self.kept, *(axis for axis in range(len(self.shape)) if axis not in self.kept)]
         n_sums = prod(self.shape[axis] for axis in self.kept)
         turned = table.transpose([*range(len(ahead)), *(len(ahead) + axis for axis in axes)])
-        return np.asarray(turned.reshape(*ahead, n_sums, -1).sum(axis=-1))
+        return np.asarray(turned.reshape((*ahead, n_sums, -1)).sum(axis=-1))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -17,7 +17,7 @@ from gaugedp.queries.outline import SHARES, Axis, Outline, attribute_axis
 from gaugedp.queries.text import query
 from gaugedp.statistics import KINDS
 from gaugedp.statistics.comparison import MeanDifference, MeanRatio
-from gaugedp.statistics.forms import FormQuotient
+from gaugedp.statistics.forms import Quotient
 from gaugedp.statistics.inequality import Gini
 from gaugedp.statistics.quantile import WithEnds
 
@@ -38,7 +38,7 @@ class FormTerm:
     kind: type[WithEnds]
     question: Workload
     outline: Outline
-    quotients: Sequence[FormQuotient]
+    quotients: Sequence[Quotient]
     places: np.ndarray
     step: Fraction
     scale: float = 1.0

@@ -10,8 +10,9 @@ from gaugedp.domain.domain import Domain
 from gaugedp.errors import InvalidRequest
 from gaugedp.queries.base import Query
 from gaugedp.queries.columns import WorkloadColumns
-from gaugedp.queries.linear import Workload, as_workload
+from gaugedp.queries.linear import Workload
 from gaugedp.queries.maps import Identity
+from gaugedp.releases.processing.groups import groups
 
 MOST_CELLS = 10**6  # of the joint table, for iterative least squares
 _TOLERANCE = 1e-12  # relative residual
@@ -19,20 +20,21 @@ Names = tuple[str, ...]
 
 
 def answerable(query: Query, undone: str) -> None:
-    """Refuse a query that cannot be made consistent."""
-    workload = as_workload(query)
-    if workload is None:
+    """Refuse a query of which nothing can be made consistent."""
+    parts = list(groups(query))
+    if not parts:
         raise InvalidRequest(
             "Only linear queries (counts, sums and means) can be consistent.", 'Omit "consistent".', undone
         )
-    size = workload.operator.n_generators
-    is_closed = _marginals_only(workload) or workload.operator.nesting is not None
-    if not is_closed and size > MOST_CELLS:
-        raise InvalidRequest(
-            f"Consistency is not computed for a joint table of {size:,} cells.",
-            f'Use at most {MOST_CELLS:,} cells, or only marginals, or omit "consistent".',
-            undone,
-        )
+    for part in parts:
+        size = part.query.operator.n_generators
+        is_closed = _marginals_only(part.query) or part.query.operator.nesting is not None
+        if not is_closed and size > MOST_CELLS:
+            raise InvalidRequest(
+                f"Consistency is not computed for a joint table of {size:,} cells.",
+                f'Use at most {MOST_CELLS:,} cells, or only marginals, or omit "consistent".',
+                undone,
+            )
 
 
 def consistent(query: Workload, values: np.ndarray, deviations: np.ndarray) -> np.ndarray:

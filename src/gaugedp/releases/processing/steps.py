@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from gaugedp.domain.nesting import Nesting, Recursion
-from gaugedp.errors import UNTOUCHED, UnknownName
+from gaugedp.errors import UNTOUCHED, InvalidRequest, UnknownName
 from gaugedp.queries.base import Query
 from gaugedp.queries.columns import WorkloadColumns
-from gaugedp.queries.linear import Workload, as_workload
+from gaugedp.queries.linear import Workload
 from gaugedp.queries.maps import Identity
 from gaugedp.queries.piece import Piece
 from gaugedp.releases.processing.consistency import above_zero, answerable, consistent
+from gaugedp.releases.processing.groups import Group, groups
+from gaugedp.releases.processing.rounding import base_of, can_round, rounded_together
 
 MOST_CELLS = 10**5  # of the joint table: tens of seconds
 _FLOORS = (0.3, 0.03, 0.003)  # relative deviations of held answers, decreasing
@@ -24,21 +26,20 @@ _NO_MOVE = 1e-3  # share of a deviation: answers that move by less are not chang
 WORDS = {
     "consistent": "made consistent by least squares, so that answers about the same rows add up",
     "non_negative": "counts below 0 set to 0",
-    "rounded": "counts rounded to integers",
+    "rounded": "counts rounded to {multiples}",
 }
 STEPS = tuple(WORDS)
 _JOINTLY = "fitted by one table without negative cells, so that answers add up and no count is below 0"
-_TOGETHER = "rounded to integers that add up"
+_TOGETHER = "rounded to {multiples} that add up"
 _ALONE = {"non_negative": "set to 0", "rounded": "rounded"}
 _UNDONE = "Totals and their parts add up before each count is {done}, and not exactly afterwards."
 
 
-def solvable(query: Query | None) -> bool:
+def solvable(query: Workload) -> bool:
     """Return True for moderately large tables of counts, sums and means."""
-    workload = as_workload(query)
-    if workload is None or not all(isinstance(piece.cells, Identity) for piece in workload.pieces):
+    if not all(isinstance(piece.cells, Identity) for piece in query.pieces):
         return False
-    return workload.operator.n_generators <= MOST_CELLS
+    return query.operator.n_generators <= MOST_CELLS
 
 
 def without_negatives(query: Workload, values: np.ndarray, deviations: np.ndarray) -> np.ndarray:
@@ -153,36 +154,46 @@ def may_be_joint(steps: Sequence[str]) -> bool:
     return {"consistent", "non_negative"} <= set(steps)
 
 
-def jointly(steps: Sequence[str], query: Query | None) -> bool:
-    """Return True if both steps are solved together. "consistent" and "non_negative" then both hold for the answers."""
-    return may_be_joint(steps) and (solvable(query) or _nesting(query) is not None)
-
-
 def how(steps: Sequence[str], query: Query | None) -> dict[str, Any]:
     """Return facts about which steps are solved together."""
-    is_nested = "consistent" in steps and _nesting(query) is not None
-    return {"jointly": jointly(steps, query), **({"nested": True} if is_nested else {})}
+    parts = list(groups(query)) if "consistent" in steps else []
+    facts = {"jointly": may_be_joint(steps) and bool(parts) and all(map(_is_joint, parts))}
+    if parts and all(part.query.operator.nesting is not None for part in parts):
+        facts["nested"] = True
+    if base_of(steps) and parts and all(may_add_up(part.query) for part in parts):
+        facts["together"] = True
+    return facts
 
 
-def _nesting(query: Query | None) -> Nesting | None:
-    workload = as_workload(query)
-    return None if workload is None else workload.operator.nesting
+def may_add_up(query: Workload) -> bool:
+    """Return True if rounded counts of the query can add up."""
+    return query.operator.nesting is not None or can_round(query)
+
+
+def _is_joint(part: Group) -> bool:
+    return solvable(part.query) or part.query.operator.nesting is not None
 
 
 def words(processing: Mapping[str, Any]) -> str:
     """Describe the processing of a release, from its facts."""
-    together = {"rounded": _TOGETHER} if processing.get("nested") else {}
-    sentences = [(WORDS | together)[step] for step in processing["steps"]]
+    adds_up = processing.get("nested") or processing.get("together")
+    known = WORDS | ({"rounded": _TOGETHER} if adds_up else {})
+    base = base_of(processing["steps"])
+    multiples = "integers" if base <= 1 else f"multiples of {base}"
+    sentences = [known[step.partition(" ")[0]].format(multiples=multiples) for step in processing["steps"]]
     return "; then ".join([_JOINTLY, *sentences[2:]] if processing.get("jointly") else sentences)
 
 
 def remark(processing: Mapping[str, Any]) -> str:
     """Describe which steps undo one another, or return ""."""
-    steps = set() if processing.get("nested") else set(processing.get("steps", ()))
+    steps = {step.partition(" ")[0] for step in processing.get("steps", ())}
+    undone = [] if processing.get("nested") else [step for step in _ALONE if step in steps]
     if processing.get("jointly"):
-        steps.discard("non_negative")
-    done = [word for step, word in _ALONE.items() if step in steps]
-    return _UNDONE.format(done=" or ".join(done)) if done and "consistent" in steps else ""
+        undone = [step for step in undone if step != "non_negative"]
+    if processing.get("together"):
+        undone = [step for step in undone if step != "rounded"]
+    done = " or ".join(_ALONE[step] for step in undone)
+    return _UNDONE.format(done=done) if done and "consistent" in steps else ""
 
 
 def check(steps: str | Sequence[str], query: Query | None, undone: str = UNTOUCHED) -> tuple[str, ...]:
@@ -192,11 +203,14 @@ def check(steps: str | Sequence[str], query: Query | None, undone: str = UNTOUCH
     """
     requested = (steps,) if isinstance(steps, str) else tuple(steps)
     for name in requested:
-        if name not in STEPS:
-            raise UnknownName.among("processing step", name, STEPS, undone)
+        if name not in STEPS and not (isinstance(name, str) and base_of([name])):
+            raise UnknownName.among("processing step", str(name), [*STEPS, "rounded to 5"], undone)
+    if len(bases := {name for name in requested if base_of([name])}) > 1:
+        raise InvalidRequest(f"Counts cannot be {' and '.join(sorted(bases))}.", "Give one of these steps.", undone)
     if "consistent" in requested and query is not None:
         answerable(query, undone)
-    return tuple(name for name in STEPS if name in requested)
+    order = [*STEPS[:2], *bases]
+    return tuple(name for name in order if name in requested)
 
 
 def process(
@@ -205,32 +219,40 @@ def process(
     """Return the released values (n_released,) after the checked steps.
 
     Theorem. Every step is a function of the released values and of public facts, so the guarantee does not change
-    (post-processing). Only "consistent" needs the query, and the deviations of the noise.
+    (post-processing). Only "consistent" needs the query, and the deviations of the noise. Answers that are not linear,
+    such as quantiles, stay as they are.
     """
-    workload = as_workload(query)
-    if workload is not None and "consistent" in steps:
-        if (nesting := workload.operator.nesting) is not None:
-            return added_up(nesting, steps, values, above_zero(deviations)) + 0.0
-        values = (without_negatives if jointly(steps, workload) else consistent)(workload, values, deviations)
+    values, base = values.astype(float), base_of(steps)
+    for part in groups(query) if "consistent" in steps else ():
+        values[part.places] = _consistent(part.query, steps, values[part.places], deviations[part.places])
     if "non_negative" in steps:
         values = np.where(are_counts, np.maximum(values, 0.0), values)
-    if "rounded" in steps:
-        values = np.where(are_counts, np.rint(values), values)
+    if base:
+        values = np.where(are_counts, base * np.rint(values / base), values)
     return values + 0.0  # no −0
+
+
+def _consistent(query: Workload, steps: Sequence[str], values: np.ndarray, deviations: np.ndarray) -> np.ndarray:
+    if (nesting := query.operator.nesting) is not None:
+        return added_up(nesting, steps, values, above_zero(deviations))
+    is_joint = may_be_joint(steps) and solvable(query)
+    values = (without_negatives if is_joint else consistent)(query, values, deviations)
+    base = base_of(steps)
+    return rounded_together(query, values, base, "non_negative" in steps) if base and can_round(query) else values
 
 
 def added_up(nesting: Nesting, steps: Sequence[str], values: np.ndarray, deviations: np.ndarray) -> np.ndarray:
     """Return counts near to `values` that add up after `steps`.
 
     "consistent" gives the least squares for noise with these `deviations`; "non_negative", from the coarsest level
-    down, the nearest counts of at least 0 that add up to those above; "rounded", integers, each less than 1 away. All
-    levels are sums over the finest; the shape is (n_released,).
+    down, the nearest counts of at least 0 that add up to those above; "rounded", multiples of the base, each less than
+    a base away. All levels are sums over the finest; the shape is (n_released,).
     """
     recursion = Recursion.of(nesting, nesting.split(deviations**2))
     counts = nesting.split(values)
     finest = _without_negatives(recursion, counts) if "non_negative" in steps else recursion.estimates(counts)[-1]
-    tables = nesting.added(finest)
-    return nesting.joined(_whole(nesting, tables) if "rounded" in steps else tables)
+    base, tables = base_of(steps), nesting.added(finest)
+    return nesting.joined(_whole(nesting, tables, base) if base else tables)
 
 
 def _without_negatives(recursion: Recursion, counts: list[np.ndarray]) -> np.ndarray:
@@ -263,18 +285,19 @@ def _shared_out(
         is_free &= ~falls
 
 
-def _whole(nesting: Nesting, tables: list[np.ndarray]) -> list[np.ndarray]:
-    """Round counts so that the parts sum to their area.
+def _whole(nesting: Nesting, tables: list[np.ndarray], base: int) -> list[np.ndarray]:
+    """Round counts to multiples of `base` so that the parts sum to their area.
 
     The parts of an area with the largest fractions are rounded up, as many as needed. That number is never negative,
     and no integer part is rounded up: floats of one sum preserve the order of the numbers that they are sums of.
     """
+    tables = [table / base for table in tables]
     whole = np.rint(tables[0])
     for level, parts in enumerate(tables[1:]):
         down = np.floor(parts)
         n_up = whole - nesting.total(down, level)
         whole = down + (_ranks(nesting, level, parts - down) < nesting.handed(n_up, level))
-    return nesting.added(whole)
+    return nesting.added(base * whole)
 
 
 def _ranks(nesting: Nesting, level: int, fractions: np.ndarray) -> np.ndarray:

@@ -20,9 +20,10 @@ from gaugedp.domain.captions import Captions
 from gaugedp.errors import GaugedpError, InvalidRequest
 from gaugedp.queries.outline import Outline
 from gaugedp.releases.answer import Release
+from gaugedp.releases.publication.metadata import write_catalogue, write_metadata
 from gaugedp.releases.publication.publication import Publication
+from gaugedp.releases.tidy.printed import save_book
 from gaugedp.releases.tidy.spreadsheet import check_installed as check_sheets
-from gaugedp.releases.tidy.spreadsheet import write_sheet
 from gaugedp.releases.tidy.tabular import NUMBERS
 
 MANIFEST = "manifest.json"
@@ -30,12 +31,16 @@ _PAID = "The answers are charged and stored in the ledger; with the same key the
 Listed = Mapping[str, Sequence[Any]]
 
 
-def write_folder(publication: Publication, release: Release, folder: str | Path) -> bool:
-    """Write the folder atomically; return True if it existed identically."""
+def write_folder(
+    publication: Publication, release: Release, folder: str | Path, erratum: Mapping[str, Any] | None = None
+) -> bool:
+    """Write the folder atomically, with an `erratum` if any; return True if it existed identically."""
     target = Path(folder).absolute()
     part = Path(tempfile.mkdtemp(prefix=part_prefix(target.parent), dir=target.parent))
     try:
-        _fill(publication, release, part)
+        if erratum:
+            (part / "erratum.html").write_text(drawing("erratum")(release, erratum), encoding="utf-8")
+        _fill(publication, release, part, erratum)
         part.chmod(0o755)
         if target.exists():
             if not target.is_dir() or _contents(target) != _contents(part):
@@ -83,21 +88,26 @@ def check_folder(folder: str | Path) -> list[str]:
     return wrong + [f"{name} does not belong to this publication." for name in sorted(set(contents) - named)]
 
 
-def _fill(publication: Publication, release: Release, folder: Path) -> None:
+def _fill(publication: Publication, release: Release, folder: Path, erratum: Mapping[str, Any] | None) -> None:
     release.save_html(folder / "index.html")
     release.save_press_html(folder / "press.html")
     release.save_json(folder / "release.json")
     (folder / "tables").mkdir()
     for number, (table, question) in enumerate(zip(publication.tables, publication.queries, strict=True), 1):
-        columns = _columns(release, {text for text, _ in question.labels.terms})
+        terms = {text for text, _ in question.labels.terms}
+        columns = _columns(release, terms, publication.labels)
+        name = f"{number:02}-{_slug(table.title)}"
         for kind in publication.formats:
-            WRITERS[kind](folder / "tables" / f"{number:02}-{_slug(table.title)}.{kind}", columns, release.facts)
-    (folder / MANIFEST).write_text(json.dumps(_manifest(publication, release, folder), indent=1), encoding="utf-8")
+            WRITERS[kind](folder / "tables" / f"{name}.{kind}", columns, (release, terms))
+        write_metadata(folder / "tables" / name, release, terms)
+    write_catalogue(folder, publication.title, release)
+    facts = {**_manifest(publication, release, folder), **({"supersedes": erratum} if erratum else {})}
+    (folder / MANIFEST).write_text(json.dumps(facts, indent=1), encoding="utf-8")
 
 
-def _columns(release: Release, terms: set[str]) -> dict[str, list[Any]]:
+def _columns(release: Release, terms: set[str], labels: str) -> dict[str, list[Any]]:
     """Return the non-empty columns of some terms."""
-    columns = release.columns()
+    columns = release.columns(labels=labels)
     lines = [place for place, text in enumerate(columns["query"]) if text in terms]
     rows = {name: [column[place] for place in lines] for name, column in columns.items()}
     return {name: column for name, column in rows.items() if any(value is not None for value in column)}
@@ -110,6 +120,7 @@ def _manifest(publication: Publication, release: Release, folder: Path) -> Mappi
         "question": release.facts["query"],
         "digest": release.facts["digest"],
         "guarantee": release.guarantee.to_dict(),
+        "asked": release.facts["asked"],
         "unit": release.facts["unit"],
         "version": release.facts["version"],
         "ledger": {name: account.get(name) for name in ("entry", "tip", "key")},
@@ -150,19 +161,26 @@ def _title(title: str, term: Outline, place: int, captions: Captions) -> str:
     return title if place == 0 else f"{title}: {by}"
 
 
-def _write_csv(path: Path, columns: Listed, _: Mapping[str, Any]) -> None:
+Source = tuple[Release, set[str]]  # a release, and the terms of one table
+
+
+def _write_csv(path: Path, columns: Listed, _: Source) -> None:
     write_csv(path, [columns])
 
 
-def _write_parquet(path: Path, columns: Listed, _: Mapping[str, Any]) -> None:
+def _write_parquet(path: Path, columns: Listed, _: Source) -> None:
     from gaugedp.tables.duckdb.engine import write_parquet
 
     kinds = {name: float if name in NUMBERS else object for name in columns}
     write_parquet(path, [{name: np.array(column, dtype=kinds[name]) for name, column in columns.items()}])
 
 
-WRITERS: dict[str, Callable[[Path, Listed, Mapping[str, Any]], None]] = {
+def _write_excel(path: Path, columns: Listed, source: Source) -> None:
+    save_book(path, source[0], columns, source[1])
+
+
+WRITERS: dict[str, Callable[[Path, Listed, Source], None]] = {
     "csv": _write_csv,
     "parquet": _write_parquet,
-    "xlsx": write_sheet,
+    "xlsx": _write_excel,
 }

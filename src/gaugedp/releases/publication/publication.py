@@ -1,19 +1,21 @@
 """Publication: its tables, their budget shares, and one joint query."""
 
+import re
 from bisect import bisect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from gaugedp._internal.names import parts
 from gaugedp._internal.numbers import readable
 from gaugedp._internal.validate import decimal, is_finite
 from gaugedp.domain.captions import TEXTS, Captions
 from gaugedp.domain.domain import Domain, PrivacyUnit
 from gaugedp.domain.toml import only_keys, read_toml
-from gaugedp.errors import InvalidRequest
+from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.parse_guarantee import guarantee_asked
 from gaugedp.guarantees.shares import share_of
@@ -21,10 +23,18 @@ from gaugedp.queries.base import Query
 from gaugedp.queries.outline import COUNT, SUM
 from gaugedp.queries.stacked import shared
 from gaugedp.queries.text import query
+from gaugedp.releases.answer import Release
+from gaugedp.releases.described import Facts
 from gaugedp.releases.planning import Plan, plan
+from gaugedp.releases.tidy.flags import Flag
+from gaugedp.releases.tidy.tabular import LABELS
 
-_KEYS = (*TEXTS, "data", "domain", "key", "epsilon", "delta", "rho", "mu", "formats", "tables")
-_OF_A_TABLE = ("title", "query", "weight", "within", "footnote")
+_STEPS = ("consistent", "non_negative", "round")
+_KEYS = (
+    *TEXTS, *_STEPS, "data", "domain", "key", "epsilon", "delta", "rho", "mu", "formats", "tables", "importance",
+    "labels", "flags",
+)  # fmt: skip
+_OF_A_TABLE = ("title", "query", "weight", "within", "footnote", "importance")
 FORMATS = ("csv", "parquet", "xlsx")
 _FINEST = 2**14  # resolution of the least share for a target accuracy
 
@@ -38,6 +48,7 @@ class PublishedTable:
     weight: Fraction | None = None
     within: float | None = None
     footnote: str = ""
+    importance: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -46,6 +57,9 @@ class Publication:
 
     Each table has a share of the guarantee: in proportion to its `weight` (default 1), or the least share for which the
     95 % intervals of its answers are at most ± `within`. Tables with weights divide the rest.
+
+    `processing` names the steps of `Release.processed`. `labels` says what cells have in files: "codes", "labels" or
+    "both". `flags` mark answers with much noise. None of the three costs anything.
     """
 
     title: str
@@ -55,6 +69,10 @@ class Publication:
     data: Path | None = None
     key: str | None = None
     formats: tuple[str, ...] = ("csv",)
+    processing: tuple[str, ...] = ()
+    labels: str = "both"
+    flags: tuple[Flag, ...] = ()
+    importance: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def load(cls, path: str | Path) -> "Publication":
@@ -78,12 +96,25 @@ class Publication:
             None if data is None else folder / _text("data", data),
             None if key is None else _text("key", key),
             _formats(facts.get("formats", ["csv"])),
+            _processing(facts),
+            _labels(facts.get("labels", "both")),
+            _flags(facts.get("flags", [])),
+            _importance("the publication", facts.get("importance", {})),
         )
 
     @cached_property
     def queries(self) -> tuple[Query, ...]:
         """Query of each table."""
-        return tuple(query(self.domain, table.text) for table in self.tables)
+        questions = [query(self.domain, table.text) for table in self.tables]
+        terms = [[outline.text for outline in question.outlines] for question in questions]
+        for text in self.importance:
+            if not any(text in texts for texts in terms):
+                raise UnknownName.among("term", text, [text for texts in terms for text in texts])
+        return tuple(
+            question.with_importance(given) if given else question
+            for question, table, texts in zip(questions, self.tables, terms, strict=True)
+            if (given := {**_among(self.importance, texts), **table.importance}) is not None
+        )
 
     def shares(self, unit: PrivacyUnit | None = None) -> tuple[Fraction, ...]:
         """Return the share of the guarantee of each table.
@@ -114,6 +145,12 @@ class Publication:
         """Return the plan of all tables, without reading data."""
         protected = self.domain.protected(unit)
         return plan(shared(self.queries, self.shares(protected)), protected, **_parameters(self.guarantee))
+
+    def finished(self, release: Release, question: Query) -> Release:
+        """Return the release of `question` after processing, with flags. It reads no data and costs nothing."""
+        facts = [flag.to_dict() for flag in self.flags]
+        flagged = replace(release, facts=Facts.of(release.facts).including(flags=facts)) if facts else release
+        return flagged.processed(*self.processing, query=question) if self.processing else flagged
 
     def _least(self, question: Query, table: PublishedTable, unit: PrivacyUnit) -> Fraction:
         """Return the least share with intervals within ± within."""
@@ -157,7 +194,51 @@ def _table(number: int, facts: Any) -> PublishedTable:
     text = _text(f"query of {place}", facts["query"])
     weight = None if numbers["weight"] is None else decimal(numbers["weight"])
     title, footnote = (_text(f"{name} of {place}", facts.get(name, "")) for name in ("title", "footnote"))
-    return PublishedTable(title or text, text, weight, numbers["within"], footnote)
+    importance = _importance(place, facts.get("importance", {}))
+    return PublishedTable(title or text, text, weight, numbers["within"], footnote, importance)
+
+
+def _among(importance: Mapping[str, float], texts: Sequence[str]) -> dict[str, float]:
+    return {text: times for text, times in importance.items() if text in texts}
+
+
+def _importance(place: str, given: Any) -> dict[str, float]:
+    """Return the importance of terms, from a table or from a text such as "SEX=10; AGE=2"."""
+    pairs: Any = given.items() if isinstance(given, Mapping) else []
+    if isinstance(given, str):
+        split = [part.rpartition("=") for part in parts(given, ";") if part]
+        pairs = [(text.strip(), _float(times)) for text, _, times in split]
+    if not isinstance(given, str | Mapping) or not all(is_finite(times) and times > 0 for _, times in pairs):
+        raise InvalidRequest(f"importance of {place} is {given!r}.", 'Write { "SEX" = 10 }, with numbers above 0.')
+    return {str(text): float(times) for text, times in pairs}
+
+
+def _float(text: str) -> float | None:
+    return float(text) if re.fullmatch(r"\s*\d+(\.\d+)?\s*", text) else None
+
+
+def _processing(facts: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the steps that `consistent`, `non_negative` and `round` name."""
+    for key in _STEPS[:2]:
+        if not isinstance(facts.get(key, False), bool):
+            raise InvalidRequest(f"{key} is {facts[key]!r}.", "Write true or false.")
+    base = facts.get("round", False)
+    if not isinstance(base, int) or base < 0 or base > 10**6:
+        raise InvalidRequest(f"round is {base!r}.", "Write true, or a base such as 5.")
+    steps = [key for key in _STEPS[:2] if facts.get(key)]
+    return (*steps, *(["rounded" if base == 1 else f"rounded to {base}"] if base else []))
+
+
+def _labels(labels: Any) -> str:
+    if labels not in LABELS:
+        raise InvalidRequest(f"labels is {labels!r}.", f"Write one of {', '.join(LABELS)}.")
+    return str(labels)
+
+
+def _flags(flags: Any) -> tuple[Flag, ...]:
+    if not isinstance(flags, list):
+        raise InvalidRequest(f"flags is {flags!r}.", "Write a list of rules with when, mark and text.")
+    return tuple(map(Flag.of, flags))
 
 
 def _captions(captions: Captions, facts: Mapping[str, Any]) -> Captions:

@@ -1,8 +1,9 @@
-"""Answers in an Excel sheet, with a sheet of notes."""
+"""Excel workbooks: a sheet for each table as it is printed, all answers, and notes."""
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from io import BytesIO
 from itertools import chain
@@ -10,32 +11,105 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
+import numpy as np
+
 from gaugedp.errors import InvalidRequest, MissingExtra
 
 _PROPERTIES, _TIMES = "docProps/core.xml", re.compile(rb"<dcterms:(created|modified)\b.*?</dcterms:\1>")
-_NOTES = {"query": "Query", "table": "Table", "protects": "Protected", "digest": "Digest of the query"}
+_NO_NAME = re.compile(r"[\[\]:*?/\\\x00-\x1f]")
+_WIDEST, _MOST_LINES = 60, 2**20 - 8  # letters of a column; rows of a sheet below its heads
+_MEASURED = 200  # rows that decide the widths of columns
 
 
-def write_sheet(path: str | Path, columns: Mapping[str, Sequence[Any]], facts: Mapping[str, Any]) -> None:
-    """Write columns of texts and numbers, if they fit."""
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """Columns of a sheet, with a title above them, and marks of numbers.
+
+    `sign` is that of the numbers, such as "%". `marks` has a column for each numeric column that has marks.
+    """
+
+    name: str
+    columns: Mapping[str, Sequence[Any] | np.ndarray]
+    title: str = ""
+    sign: str = ""
+    marks: Mapping[str, Sequence[str]] | None = None
+
+    @property
+    def n_lines(self) -> int:
+        """Number of lines below the heads."""
+        return len(next(iter(self.columns.values())))
+
+
+def write_book(path: str | Path, sheets: Sequence[Sheet], notes: Sequence[tuple[str, str]]) -> None:
+    """Write the sheets and a sheet of notes, without timestamps."""
     check_installed()
     import openpyxl
 
-    rows = zip(*columns.values(), strict=True)
-    if len(next(iter(columns.values()))) > 2**20 - 1:  # rows of a sheet, below its heads
+    if max(sheet.n_lines for sheet in sheets) > _MOST_LINES:
         raise InvalidRequest("An Excel sheet has too few rows for these answers.", "Write a .parquet file.")
     book = openpyxl.Workbook(write_only=True)
-    sheet = book.create_sheet("answers")
-    for row in chain([list(columns)], map(list, rows)):
-        sheet.append([_plain_text(sheet, value) for value in row])
-    notes = book.create_sheet("notes")
-    for key, words in _NOTES.items():
-        notes.append([words, _plain_text(notes, str(facts.get(key, "")))])
-    for rule in facts.get("rules", ()):
-        notes.append(["Rule", _plain_text(notes, str(rule))])
+    names: list[str] = []
+    for sheet in sheets:
+        names.append(_unused(sheet.name, names))
+        _fill(book.create_sheet(names[-1]), sheet)
+    last = book.create_sheet(_unused("notes", names))
+    last.column_dimensions["A"].width, last.column_dimensions["B"].width = 24, 100
+    for words, text in notes:
+        last.append([_cell(last, words, bold=True), _cell(last, text)])
     written = BytesIO()
     book.save(written)
     _write_undated(written, path)
+
+
+def _fill(page: Any, sheet: Sheet) -> None:
+    """Write the title, the heads and the lines of a sheet."""
+    from openpyxl.utils import get_column_letter
+
+    above = [[_cell(page, sheet.title, bold=True)], []] if sheet.title else []
+    page.freeze_panes = f"A{len(above) + 2}"
+    for place, (name, column) in enumerate(sheet.columns.items(), 1):
+        texts = [name, *(_shown(value) for value in column[:_MEASURED])]
+        page.column_dimensions[get_column_letter(place)].width = min(_WIDEST, max(map(len, texts)) + 3)
+    for line in chain(above, [[_cell(page, name, bold=True) for name in sheet.columns]], _lines(page, sheet)):
+        page.append(line)
+
+
+def _lines(page: Any, sheet: Sheet) -> Iterator[list[Any]]:
+    marks = sheet.marks or {}
+    columns = [
+        [_cell(page, value, form=_format(column, sheet.sign, mark)) for value, mark in _pairs(column, marks.get(name))]
+        for name, column in sheet.columns.items()
+    ]
+    return map(list, zip(*columns, strict=True))
+
+
+def _pairs(column: Sequence[Any] | np.ndarray, marks: Sequence[str] | None) -> Iterator[tuple[Any, str]]:
+    """Yield values with their marks; suppressed numbers are their marks."""
+    values = column.tolist() if isinstance(column, np.ndarray) else column
+    for value, mark in zip(values, marks or [""] * len(values), strict=True):
+        is_hidden = isinstance(value, float) and math.isnan(value)
+        yield ((mark or None), "") if is_hidden else (value, mark)
+
+
+def _format(column: Sequence[Any] | np.ndarray, sign: str, mark: str) -> str:
+    """Return the number format of a column, which shows the mark after the number."""
+    whole = all(isinstance(value, int | np.integer) or value is None for value in column[:_MEASURED])
+    form = "0.0%" if sign == "%" else "#,##0" if whole else "#,##0.00"
+    return f'{form}" {mark}"' if mark.replace('"', "") else form
+
+
+def _shown(value: Any) -> str:
+    return f"{value:,.2f}" if isinstance(value, float) else "" if value is None else str(value)
+
+
+def _unused(name: str, names: Sequence[str]) -> str:
+    """Return a valid name of a sheet that no other sheet has."""
+    plain = _NO_NAME.sub(" ", name).strip(" '")[:31] or "table"
+    taken, number = {other.casefold() for other in names}, 2
+    unused = plain
+    while unused.casefold() in taken:
+        unused, number = f"{plain[:27]} {number}", number + 1
+    return unused
 
 
 def _write_undated(written: BytesIO, path: str | Path) -> None:
@@ -52,13 +126,18 @@ def check_installed() -> None:
         raise MissingExtra.needed_for("An Excel file", "excel")
 
 
-def _plain_text(sheet: Any, value: Any) -> Any:
+def _cell(sheet: Any, value: Any, bold: bool = False, form: str = "") -> Any:
     """Return a cell that is never a formula."""
+    from openpyxl.cell import WriteOnlyCell
+    from openpyxl.styles import Font
+
     value = "∞" if value == math.inf else value
     if not isinstance(value, str):
-        return value
-    from openpyxl.cell import WriteOnlyCell
-
+        cell = WriteOnlyCell(sheet, value=value)
+        cell.number_format = form
+        return cell
     cell = WriteOnlyCell(sheet, value="".join(letter for letter in value if letter >= " " or letter in "\t\n"))
     cell.data_type = "s"
+    if bold:
+        cell.font = Font(bold=True)
     return cell

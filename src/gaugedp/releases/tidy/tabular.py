@@ -2,27 +2,26 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gaugedp._internal.files import check_ending, write_csv
-from gaugedp._internal.names import parts, plain
 from gaugedp._internal.runs import whole_where_all_are
+from gaugedp._internal.validate import one_of
 from gaugedp.domain.captions import Captions
 from gaugedp.errors import InvalidRequest
 from gaugedp.queries.labels import Labels
-from gaugedp.queries.outline import CELLS, COUNT, SUM, Outline
+from gaugedp.queries.outline import Outline
+from gaugedp.releases.tidy.crosstabs import Columns, Crosstabs
+from gaugedp.releases.tidy.flags import Flag, marked
 from gaugedp.tables.frames import make_frame
 
-TOTAL = "total"
 NUMBERS = ("estimate", "lower", "upper", "lower_all", "upper_all", "raw")
-_OWN = {"query", "cell", *NUMBERS}
+LABELS = ("codes", "labels", "both")  # of cells in files
+_OWN = {"query", "cell", "flag", *NUMBERS}
 _LINES = 2**16  # per block
-Columns = dict[str, np.ndarray]
 
 
 class Tabular(ABC):
@@ -41,6 +40,11 @@ class Tabular(ABC):
     def captions(self) -> Captions:
         """Captions shown instead of names and codes."""
 
+    @property
+    def flags(self) -> tuple[Flag, ...]:
+        """Rules that mark answers; see `Flag`."""
+        return tuple(map(Flag.of, self.facts.get("flags", ())))
+
     @abstractmethod
     def number_columns(self, level: float = 0.95) -> dict[str, np.ndarray]:
         """Return the numeric columns of `columns`, shape (n_answers,) each."""
@@ -50,7 +54,7 @@ class Tabular(ABC):
 
         The type is pandas or polars if the rows had none. With `labels`, cells have the domain's captions.
         """
-        return make_frame(self._joined(level, self.captions if labels else None), self.facts.get("frame"))
+        return make_frame(self._joined(level, "labels" if labels else "codes"), self.facts.get("frame"))
 
     def table(self, names: str, value: str = "estimate", labels: bool = True) -> Any:
         """Return a cross table of "A*B", with margins.
@@ -59,142 +63,88 @@ class Tabular(ABC):
         too, and otherwise sums of the cells shown; ends of intervals and means have only requested margins. `value` is
         a column of `columns`. Attributes that were not requested together are refused.
         """
-        numbers = self.number_columns()
-        if value not in numbers:
-            raise InvalidRequest(f"There is no column {value!r}.", f"Choose one of {', '.join(numbers)}.")
-        captions = self.captions if labels else Captions()
-        tables = Crosstabs(self.terms, numbers[value], captions, may_add=value in ("estimate", "raw"))
-        return make_frame(tables.table(names, value), self.facts.get("frame"))
+        return make_frame(self.crosstabs(value, labels).table(names, value), self.facts.get("frame"))
 
-    def columns(self, level: float = 0.95) -> dict[str, list[Any]]:
+    def crosstabs(self, value: str = "estimate", labels: bool = True) -> "Crosstabs":
+        """Return the cross tables of a column of `columns`."""
+        numbers = self._flagged(0.95)
+        if value not in numbers or value == "flag":
+            known = [name for name in numbers if name != "flag"]
+            raise InvalidRequest(f"There is no column {value!r}.", f"Choose one of {', '.join(known)}.")
+        captions = self.captions if labels else Captions()
+        return Crosstabs(self.terms, numbers[value], captions, may_add=value in ("estimate", "raw"))
+
+    def columns(self, level: float = 0.95, labels: str = "codes") -> dict[str, list[Any]]:
         """Return the answers as columns, one for each attribute.
 
         Then follow query, estimate, lower, upper (individual intervals), lower_all and upper_all (simultaneous
-        intervals), and, for processed estimates, `raw`, to which the intervals refer. `cell` is last: all attributes in
-        one text.
+        intervals), and, for processed estimates, `raw`, to which the intervals refer. With `flags`, `flag` has their
+        marks, and suppressed numbers are None. `cell` is last: all attributes in one text. `labels` says what cells
+        have: the "codes" of the table, the domain's "labels", or "both", the labels in columns of their own.
         """
-        return _shown(self._joined(level, None))
+        return _shown(self._joined(level, labels))
 
-    def _joined(self, level: float, captions: Captions | None) -> dict[str, np.ndarray]:
-        parts = list(self._blocks(level, captions))
+    def _joined(self, level: float, labels: str) -> dict[str, np.ndarray]:
+        parts = list(self._blocks(level, labels))
         joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         return {name: whole_where_all_are(column) if name in NUMBERS else column for name, column in joined.items()}
 
-    def save_csv(self, path: str | Path) -> None:
+    def save_csv(self, path: str | Path, labels: str = "both") -> None:
         """Write the answers with 95 % intervals; see `columns`."""
-        write_csv(path, map(_shown, self._blocks()))
+        write_csv(path, map(_shown, self._blocks(labels=labels)))
 
-    def save_parquet(self, path: str | Path) -> None:
+    def save_parquet(self, path: str | Path, labels: str = "both") -> None:
         """Write the columns to a Parquet file, numbers as 64-bit floats."""
         from gaugedp.tables.duckdb.engine import write_parquet
 
         check_ending(path, ".parquet")
-        write_parquet(path, self._blocks())
+        write_parquet(path, self._blocks(labels=labels))
 
-    def save_excel(self, path: str | Path) -> None:
-        """Write the columns to an Excel file, with notes. It needs openpyxl."""
-        from gaugedp.releases.tidy.spreadsheet import write_sheet
+    def save_excel(self, path: str | Path, labels: str = "both") -> None:
+        """Write an Excel file: a sheet for each table, all answers, and notes.
+
+        The tables have the domain's labels and their margins, as they would be printed. It needs openpyxl.
+        """
+        from gaugedp.releases.tidy.printed import save_book
 
         check_ending(path, ".xlsx")
-        write_sheet(path, self.columns(), self.facts)
+        save_book(path, self, self.columns(labels=labels))
 
-    def _blocks(self, level: float = 0.95, captions: Captions | None = None) -> Iterator[dict[str, np.ndarray]]:
+    def marks(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the mark of each answer, and which answers are suppressed; both have shape (n_answers,)."""
+        return marked(self.flags, self.number_columns())
+
+    def _flagged(self, level: float) -> dict[str, np.ndarray]:
+        """Return the numeric columns, suppressed numbers as NaN, with `flag` if there are rules."""
+        numbers = self.number_columns(level)
+        if not self.flags:
+            return numbers
+        marks, hidden = self.marks()
+        shown = (
+            {name: np.where(hidden, np.nan, column) for name, column in numbers.items()} if hidden.any() else numbers
+        )
+        return {**shown, "flag": marks}
+
+    def _blocks(self, level: float = 0.95, labels: str = "codes") -> Iterator[dict[str, np.ndarray]]:
         """Yield the columns, some rows at a time."""
+        one_of(LABELS, labels=labels)
         cells = [texts for _, texts in self.labels.terms]
-        return blocks(self.terms, cells, self.number_columns(level), captions)
+        return blocks(self.terms, cells, self._flagged(level), None if labels == "codes" else self.captions, labels)
 
 
 def _shown(columns: Mapping[str, np.ndarray]) -> dict[str, list[Any]]:
     return {name: _plain(column) if name in NUMBERS else list(column) for name, column in columns.items()}
 
 
-def _plain(values: np.ndarray) -> list[float | int]:
-    """Convert integral numbers to integers, for JSON and CSV."""
+def _plain(values: np.ndarray) -> list[float | int | None]:
+    """Convert integral numbers to integers, and NaN to None, for JSON and CSV."""
     numbers = whole_where_all_are(values)
     if numbers is not values:
         return list(numbers.tolist())
-    return [int(value) if value.is_integer() else value for value in values.tolist()]
-
-
-@dataclass(frozen=True, eq=False)
-class Crosstabs:
-    """Cross tables of a release: terms, numbers and captions.
-
-    `may_add` allows margins that were not requested: for estimates, not for ends of intervals.
-    """
-
-    terms: Sequence[Outline]
-    numbers: np.ndarray
-    captions: Captions
-    may_add: bool
-
-    def table(self, names: str, value: str) -> Columns:
-        """Return a table whose last attribute runs across."""
-        term, names_in_order = self._term(names)
-        along, across = names_in_order[:-1], names_in_order[-1]
-        words = {axis.name: [self.captions.cell(axis.name, text) for text in axis.texts] for axis in term.axes}
-        body, total = self._ordered(term, names_in_order), self._margin(term, ())
-        if not along:
-            ends = [] if total is None else [float(total)]
-            lines: dict[str, Sequence[str] | np.ndarray] = {
-                across: [*words[across], *[TOTAL] * len(ends)],
-                value: np.array([*body, *ends]),
-            }
-        else:
-            right, below = self._margin(term, along), self._margin(term, (across,)) if len(along) == 1 else None
-            cells = product(*(words[name] for name in along))
-            heads = {name: list(texts) for name, texts in zip(along, zip(*cells, strict=True), strict=True)}
-            wide = dict(zip(words[across], body.reshape(-1, body.shape[-1]).T, strict=True))
-            wide |= {} if right is None else {TOTAL: right.ravel()}
-            if below is not None:
-                last = [*below, *([] if right is None else [np.nan if total is None else float(total)])]
-                heads = {name: [*texts, TOTAL] for name, texts in heads.items()}
-                wide = {name: np.append(column, end) for (name, column), end in zip(wide.items(), last, strict=True)}
-            lines = {**heads, **wide}
-        return {
-            self.captions.name(name) if name in names_in_order else name: _column(line) for name, line in lines.items()
-        }
-
-    def _margin(self, term: Outline, names: Sequence[str]) -> np.ndarray | None:
-        """Return a margin, released or added up, or None."""
-        for other in self.terms:
-            same = (other.measure, other.column) == (term.measure, term.column)
-            if same and set(other.names) == set(names) and _is_of_cells(other):
-                return self._ordered(other, names)
-        if not self.may_add or term.measure not in (COUNT, SUM):
-            return None
-        table = self._ordered(term, [*names, *(name for name in term.names if name not in names)])
-        return np.asarray(table.sum(axis=tuple(range(len(names), table.ndim))))
-
-    def _ordered(self, term: Outline, names: Sequence[str]) -> np.ndarray:
-        """Return a term's numbers, with one axis per name."""
-        start = sum(other.size for other in self.terms[: self.terms.index(term)])
-        table = self.numbers[start : start + term.size].reshape(term.shape)
-        return table.transpose([term.names.index(name) for name in names])
-
-    def _term(self, names: str) -> tuple[Outline, tuple[str, ...]]:
-        """Find a term by text or attributes, with their order."""
-        tables = [term for term in self.terms if term.axes and _is_of_cells(term)]
-        names_in_order = tuple(plain(part) for part in parts(names, "*")) if isinstance(names, str) else ()
-        for term in tables:
-            if term.text == names:
-                return term, term.names
-        for term in tables:
-            if sorted(term.names) == sorted(names_in_order):
-                return term, names_in_order
-        texts = "; ".join(term.text for term in tables)
-        what = f"Choose one of: {texts}." if texts else "This release has no table of cells."
-        raise InvalidRequest(f"There is no table {names!r}.", what)
-
-
-def _is_of_cells(term: Outline) -> bool:
-    return all(axis.form == CELLS for axis in term.axes)
-
-
-def _column(line: Sequence[str] | np.ndarray) -> np.ndarray:
-    if isinstance(line, np.ndarray):
-        return whole_where_all_are(line)
-    return np.array(list(line), dtype=object)
+    return [
+        None if value != value else int(value) if value.is_integer() else value  # noqa: PLR0124
+        for value in values.tolist()
+    ]
 
 
 def attribute_columns(outlines: Sequence[Outline]) -> dict[str, str]:
@@ -208,9 +158,18 @@ def blocks(
     cells: Sequence[Sequence[str]],
     numbers: Mapping[str, np.ndarray],
     captions: Captions | None,
+    labels: str = "labels",
 ) -> Iterator[Columns]:
-    """Yield blocks of columns, each of a single term. With captions, cells have their labels."""
+    """Yield blocks of columns, each of a single term.
+
+    With captions, cells have their labels, or "both": then attributes with labels have a column more.
+    """
     places, start = attribute_columns(outlines), 0
+    both = captions if labels == "both" else None
+    further = {name: f"{column} label" for name, column in places.items() if both and both.has_labels(name)}
+    further = {name: f"{text} (domain)" if text in places.values() else text for name, text in further.items()}
+    columns = [text for name, column in places.items() for text in (column, *filter(None, [further.get(name)]))]
+    first_captions = None if both else captions
     for outline, texts in zip(outlines, cells, strict=True):
         size = len(texts)
         for first in range(0, size, _LINES):
@@ -218,8 +177,9 @@ def blocks(
             part = {name: column[start + first : start + last] for name, column in numbers.items()}
             lines = last - first
             yield {
-                **{column: _full(None, lines) for column in places.values()},
-                **{places[name]: column for name, column in _axes(outline, first, last, captions)},
+                **{column: _full(None, lines) for column in columns},
+                **{places[name]: column for name, column in _axes(outline, first, last, first_captions)},
+                **{further[name]: column for name, column in _axes(outline, first, last, both) if name in further},
                 "query": _full(outline.text, lines),
                 **part,
                 "cell": np.array(texts[first:last], dtype=object),

@@ -1,0 +1,156 @@
+"""Comparison of two releases, at no cost, with intervals for the noise of both."""
+
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from gaugedp._internal.names import parts
+from gaugedp._internal.validate import between
+from gaugedp.domain.domain import Domain
+from gaugedp.entropy import research_rng
+from gaugedp.errors import InvalidRequest
+from gaugedp.queries.linear import Term, Workload, as_workload
+from gaugedp.queries.outline import COUNT, SUM, Outline
+from gaugedp.queries.quantiles import HIGHEST_LEVEL, LEVEL
+from gaugedp.queries.text import query
+from gaugedp.releases.answer import Release
+from gaugedp.releases.deriving.derive import NoisyNumbers, Source, noise_of, released_ends
+from gaugedp.releases.deriving.terms import FormTerm
+from gaugedp.releases.planning import Plan
+from gaugedp.statistics.between import BETWEEN, RatioBetween
+from gaugedp.statistics.forms import Quotient
+from gaugedp.statistics.mean import ColumnMean
+
+_UNDONE = "Nothing was read and nothing was spent."
+_TERM = re.compile(rf"^({'|'.join(BETWEEN)})\s*\((.+)\)$")
+_MARK = {"mark": "*", "text": "differs from the earlier release by more than the noise of both", "suppress": False}
+_FINE = 10**6  # steps of an answer per unit
+_SEEDS = (1913, 1914)  # public: of the draws of the later and the earlier release
+
+
+def compare_releases(
+    later: Release,
+    earlier: Release,
+    text: str,
+    *,
+    domain: Domain | None = None,
+    planned: tuple[Plan | None, Plan | None] = (None, None),
+    level: float = LEVEL,
+) -> Release:
+    """Compare the answers of two releases, at no cost.
+
+    `text` names what is compared: `change(SEX)`, `difference(SEX*REGION)`, `ratio(mean(C) by SEX)` or `index(count)`,
+    with counts, sums or means that follow from both releases, as `gd.derive` computes them. The noise of the two
+    releases must have been drawn independently, as separate releases are. Each interval contains the comparison of the
+    exact answers with probability at least `level`, 0.5 … 0.999, over the noise of both; for means the coverage is
+    approximate (docs/theory/derived.md, theorem 5). Sampling error is not included. Comparisons whose interval excludes
+    "no change" are marked `*`. Nothing is read and nothing is spent; the guarantees of the two releases compose.
+
+    Parameters
+    ----------
+    later, earlier : Release
+        Two releases with the same cells. The result has the guarantee of the later one.
+    text : str
+        Comparisons, joined by `;`.
+    domain : Domain, optional
+        Domain of both releases; needed for sums, means and numeric cells.
+    planned : tuple of Plan, optional
+        Plans of the two releases, such as a publication's, instead of a domain.
+    level : float
+        Confidence level.
+
+    Raises
+    ------
+    InvalidRequest
+        Other terms, terms that do not follow from both releases, or different cells.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> import pandas as pd
+    >>> domain = gd.Domain.of(sex=["1", "2"])
+    >>> years = []
+    >>> for n in (50, 60):
+    ...     table = gd.Table.scan(pd.DataFrame({"sex": ["1", "2"] * n}), domain=domain, name="people")
+    ...     ledger = gd.Ledger.in_memory(gd.PureDP(2))
+    ...     years.append(gd.release(gd.query(domain, "sex"), table, ledger=ledger, epsilon=1.0))
+    >>> gd.compare_releases(years[1], years[0], "change(sex)").facts["query"]
+    'change(sex)'
+    """
+    between(0.5, HIGHEST_LEVEL, level=level)
+    if later.facts["digest"] == earlier.facts["digest"] and np.array_equal(later.numbers, earlier.numbers):
+        raise InvalidRequest("Both releases are the same.", "Give two releases with independent noise.", _UNDONE)
+    sources = [Source.of(release, domain, plan) for release, plan in zip((later, earlier), planned, strict=True)]
+    terms = [_term(sources, term) for term in parts(text, ";") if term]
+    if not terms:
+        raise InvalidRequest("The query is empty.", 'Write for example "change(SEX)".', _UNDONE)
+    if len({_still(term.kind) for _, term in terms}) > 1:
+        raise InvalidRequest(
+            "The comparisons have different values without any change.", "Compare separately.", _UNDONE
+        )
+    noisy = [_noise_of_both((later, earlier), sources, sides) for sides, _ in terms]
+    answer = released_ends(later, [term for _, term in terms], noisy, level)
+    rules = [{"when": f"interval excludes {_still(terms[0][1].kind)}", **_MARK}]
+    said = f"Compared with the release of {earlier.facts['query']!r} (digest {earlier.facts['digest'][:12]})."
+    facts = {**answer.facts, "flags": rules, "rules": [*answer.facts["rules"], said]}
+    return Release(answer.numbers, answer.labels, answer.estimates, answer.guarantee, facts)
+
+
+def _still(kind: type[Any]) -> str:
+    """Return the value of a comparison without any change."""
+    counts = kind.of_counts
+    return "0" if counts is BETWEEN["difference"].of_counts else f"{counts.factor * (1 + counts.shift):g}"
+
+
+def _term(sources: Sequence[Source], text: str) -> tuple[tuple[Workload, Workload], FormTerm]:
+    """Parse a comparison; return its query in both domains and its term."""
+    match = _TERM.match(text)
+    questions = [as_workload(query(source.domain, match[2])) for source in sources] if match else []
+    if match is None or any(question is None or len(question.terms) > 1 for question in questions):
+        names = ", ".join(f"{name}(…)" for name in BETWEEN)
+        raise InvalidRequest(f"{text!r} compares no counts, sums or means.", f"Write {names}.", _UNDONE)
+    later, earlier = (question for question in questions if question is not None)
+    if [outline.to_dict() for outline in later.outlines] != [outline.to_dict() for outline in earlier.outlines]:
+        raise InvalidRequest(f"The releases have different cells in {match[2]!r}.", "Compare equal cells.", _UNDONE)
+    kind, outline = BETWEEN[match[1]], later.outlines[0]
+    n_answers, quotient = _quotient(later, later.terms[0], outline, kind)
+    n_own = len(later.steps) // n_answers  # numbers of an answer: its count or sum, or a sum and a count
+    places = np.arange(2 * len(later.steps)).reshape(2 * n_own, n_answers).T
+    step = Fraction(later.steps.runs[0][0] if match[1] == "difference" else 1) / _FINE
+    shown = Outline(text, kind.kind, outline.column, outline.axes)
+    scale, offset = kind.of_counts.factor, kind.of_counts.factor * kind.of_counts.shift
+    return (later, earlier), FormTerm(kind, later, shown, [quotient] * n_answers, places, step, scale, offset)
+
+
+def _quotient(question: Workload, term: Term, outline: Outline, kind: type[RatioBetween]) -> tuple[int, Quotient]:
+    """Return the number of answers and the quotient of an answer's numbers."""
+    if outline.measure in (COUNT, SUM):
+        piece = question.pieces[0]
+        if piece.low < 0 and kind is not BETWEEN["difference"]:
+            raise InvalidRequest(f"{piece.column} may be negative: its sums have no ratio.", "Use difference.", _UNDONE)
+        return len(question.steps), kind.quotient(float(piece.step))
+    if outline.measure != ColumnMean.kind:
+        raise InvalidRequest(f"{outline.text!r} is no count, sum or mean.", "Compare one of these.", _UNDONE)
+    column = question.domain.column(str(outline.column))
+    middle, half_range = float((column.low + column.high) / 2), float((column.high - column.low) / 2)
+    if kind is not BETWEEN["difference"] and middle < half_range:
+        raise InvalidRequest(f"{outline.column} may be negative: its means have no ratio.", "Use difference.", _UNDONE)
+    return term.estimate.n_answers, kind.of_means.quotient(middle, half_range, float(column.step))
+
+
+def _noise_of_both(
+    releases: tuple[Release, Release], sources: Sequence[Source], sides: tuple[Workload, Workload]
+) -> NoisyNumbers:
+    """Return the released numbers of both sides, with independent draws of their noise."""
+    later, earlier = (
+        noise_of(release, source, question, research_rng(seed))
+        for release, source, question, seed in zip(releases, sources, sides, _SEEDS, strict=True)
+    )
+    size = min(len(later.draws), len(earlier.draws))
+    draws = np.hstack([later.draws[:size], earlier.draws[:size]])
+    return NoisyNumbers(
+        np.concatenate([later.numbers, earlier.numbers]), draws, np.concatenate([later.laws, earlier.laws])
+    )

@@ -1,0 +1,75 @@
+"""Counts rounded to multiples of a base that still add up."""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from gaugedp.queries.linear import Workload
+from gaugedp.queries.maps import Identity
+
+MOST_CELLS = 4096  # of the joint table, for linear programs of seconds
+_NEAR = 1e-8  # relative error of consistent counts
+_FORM = re.compile(r"rounded(?: to ([1-9][0-9]{0,8}))?")
+
+
+def base_of(steps: Sequence[str]) -> int:
+    """Return the base of rounding, 1 for integers, or 0 if no step rounds."""
+    forms = [form for step in steps if (form := _FORM.fullmatch(step))]
+    return int(forms[0][1] or 1) if forms else 0
+
+
+def can_round(query: Workload) -> bool:
+    """Return True if the counts of the query can be rounded together."""
+    counts = _counts(query)
+    return not query.are_counts.any() or (counts is not None and counts.operator.n_generators <= MOST_CELLS)
+
+
+def rounded_together(query: Workload, values: np.ndarray, base: int, non_negative: bool) -> np.ndarray:
+    """Return `values` with counts that are multiples of `base` and add up.
+
+    The counts are those of one joint table of multiples of `base`, so that they add up exactly, and have a small sum of
+    distances from `values`. Other answers stay as they are.
+    """
+    counts, shown = _counts(query), query.are_counts
+    if counts is None:
+        return values
+    operator = counts.operator
+    map_ = np.stack([operator.column(cell) for cell in range(operator.n_generators)], axis=1)
+    aims = values[shown] / base
+    table = _nearest(map_, aims, 0.0 if non_negative and aims.min() >= 0 else -np.inf)
+    rounded = values.copy()
+    rounded[shown] = base * (map_ @ table)
+    return rounded
+
+
+def _counts(query: Workload) -> Workload | None:
+    """Return the terms that count cells, or None if others count too."""
+    counted = [term for term in query.terms if term.estimate.has_counts]
+    pieces = [piece for term in counted for piece in term.pieces]
+    if not pieces or not all(isinstance(piece.cells, Identity) and piece.column is None for piece in pieces):
+        return None
+    return Workload(query.domain, tuple(counted))
+
+
+def _nearest(map_: np.ndarray, aims: np.ndarray, least: float) -> np.ndarray:
+    """Return an integer table x ≥ `least` with map·x near to the consistent `aims`.
+
+    Each count lies between the integers around its aim, and the sum of the distances is linear there. A vertex of this
+    linear program is integral for tables with margins and for trees; other cells are rounded.
+    """
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_matrix, vstack
+
+    near = _NEAR * max(1.0, float(np.abs(aims).max()))
+    down, up = np.floor(aims + near), np.ceil(aims - near)
+    costs = (1 - 2 * np.clip(aims - down, 0, 1)) @ map_
+    sparse = csr_matrix(map_)
+    done = linprog(
+        costs,
+        A_ub=vstack([sparse, -sparse]),
+        b_ub=np.concatenate([up, -down]) + near,
+        bounds=(least, None),
+        method="highs-ds",
+    )
+    return np.asarray(np.rint(done.x))

@@ -1,0 +1,77 @@
+"""Quality flags: marks of answers with much noise, by public rules."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from gaugedp.domain.toml import only_keys
+from gaugedp.errors import InvalidRequest
+
+_RULE = re.compile(r"\s*(?:(relative half-width|half-width|estimate)\s*([<>])|interval excludes)\s*(\d+(?:\.\d+)?)\s*")
+_EXAMPLE = 'Write it as { when = "relative half-width > 0.2", mark = "u", text = "use with caution" }.'
+
+
+@dataclass(frozen=True)
+class Flag:
+    """Rule that marks answers, from released numbers only.
+
+    `when` compares the half-width of the 95 % interval ("half-width"), its quotient by the absolute estimate ("relative
+    half-width") or the "estimate" with a number, by > or <; or it is "interval excludes" and a number. Marked answers
+    have the `mark`, whose meaning is `text`; with `suppress`, their numbers are not shown.
+    """
+
+    when: str
+    mark: str
+    text: str = ""
+    suppress: bool = False
+
+    @classmethod
+    def of(cls, facts: Any, place: str = "the publication") -> "Flag":
+        """Return the flag that a table of a TOML file describes."""
+        only_keys(f"flags of {place}", facts, ("when", "mark", "text", "suppress"))
+        when, mark, text = (facts.get(key, "") for key in ("when", "mark", "text"))
+        if not isinstance(when, str) or not _RULE.fullmatch(when):
+            raise InvalidRequest(f"In flags of {place}: when is {when!r}.", _EXAMPLE)
+        if not isinstance(mark, str) or not 0 < len(mark) <= 8 or not isinstance(text, str):
+            raise InvalidRequest(f"In flags of {place}: mark is {mark!r}, text {text!r}.", _EXAMPLE)
+        if not isinstance(suppress := facts.get("suppress", False), bool):
+            raise InvalidRequest(f"In flags of {place}: suppress is {suppress!r}.", "Write true or false.")
+        return cls(when, mark, text, suppress)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rule as JSON-compatible data."""
+        return asdict(self)
+
+    def applies(self, estimate: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+        """Return which answers the rule marks, shape (n_answers,), bool."""
+        parts = _RULE.fullmatch(self.when)
+        assert parts is not None
+        if parts[1] is None:
+            return (lower > float(parts[3])) | (upper < float(parts[3]))
+        half = (upper - lower) / 2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            relative = np.where(half > 0, half / np.abs(estimate), 0.0)
+        number = {"half-width": half, "relative half-width": relative, "estimate": estimate}[parts[1]]
+        return number > float(parts[3]) if parts[2] == ">" else number < float(parts[3])
+
+    @property
+    def legend(self) -> str:
+        """The mark with its meaning."""
+        return f"{self.mark} = {self.text or self.when}{' (not shown)' if self.suppress else ''}"
+
+
+def marked(flags: Sequence[Flag], numbers: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the marks of each answer, and which answers are suppressed; both have shape (n_answers,)."""
+    estimate, lower, upper = (numbers[name].astype(float) for name in ("estimate", "lower", "upper"))
+    masks = [flag.applies(estimate, lower, upper) for flag in flags]
+    hidden = np.zeros(len(estimate), dtype=bool)
+    for flag, mask in zip(flags, masks, strict=True):
+        hidden |= mask & flag.suppress
+    marks = np.full(len(estimate), "", dtype=object)
+    for flag, mask in zip(flags, masks, strict=True):
+        on = mask & (~hidden | flag.suppress)
+        marks[on] = [f"{mark} {flag.mark}".strip() for mark in marks[on]]
+    return marks, hidden

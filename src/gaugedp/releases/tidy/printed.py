@@ -1,0 +1,117 @@
+"""Tables of a release as an office prints them, with notes."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from gaugedp.domain.captions import Captions
+from gaugedp.guarantees import from_dict
+from gaugedp.guarantees.printed import rounded_up
+from gaugedp.queries.outline import CELLS, Outline
+from gaugedp.releases.tidy.crosstabs import Crosstabs
+from gaugedp.releases.tidy.flags import Flag
+from gaugedp.releases.tidy.spreadsheet import Sheet, write_book
+from gaugedp.statistics import KINDS
+
+MOST_ACROSS, MOST_SHEETS = 24, 40  # columns of a table; tables of a workbook
+Columns = Mapping[str, Sequence[Any]]
+_PLACE = 2.0**40  # added to places: a sum of two places is at least twice that, so it is no place
+_NOTES = {"query": "Query", "table": "Table", "protects": "Protected", "digest": "Digest of the query"}
+
+
+class Answers(Protocol):
+    """What a workbook needs of a release; see `Tabular`."""
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """Public facts."""
+
+    @property
+    def terms(self) -> tuple[Outline, ...]:
+        """Outlines of the terms."""
+
+    @property
+    def captions(self) -> Captions:
+        """Captions of attributes and cells."""
+
+    @property
+    def flags(self) -> tuple[Flag, ...]:
+        """Rules that mark answers."""
+
+    def crosstabs(self) -> Crosstabs:
+        """Return the cross tables of the estimates."""
+
+    def marks(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the mark of each answer, and which are suppressed."""
+
+
+def sheets(answers: Answers, columns: Columns, wanted: Collection[str] | None = None) -> list[Sheet]:
+    """Return a sheet for each table of the `wanted` terms, and one of all answers (`columns`)."""
+    terms = [term for term in answers.terms if wanted is None or term.text in wanted]
+    printed = [term for term in terms if _is_printed(term, terms)][:MOST_SHEETS]
+    places = np.arange(sum(term.size for term in answers.terms)) + _PLACE
+    estimates = answers.crosstabs()
+    indices = Crosstabs(answers.terms, places, answers.captions, may_add=True)
+    marks, _ = answers.marks()
+    return [*(_sheet(answers, term, (estimates, indices), marks) for term in printed), Sheet("answers", columns)]
+
+
+def save_book(path: str | Path, answers: Answers, columns: Columns, wanted: Collection[str] | None = None) -> None:
+    """Write a workbook of the `wanted` terms, or of all; `columns` are the answers one below another."""
+    write_book(path, sheets(answers, columns, wanted), list(notes(answers)))
+
+
+def notes(answers: Answers) -> Iterator[tuple[str, str]]:
+    """Yield the lines of notes: what a table must state about itself."""
+    facts, captions = answers.facts, answers.captions
+    yield "Title", captions.title or str(facts.get("query", ""))
+    texts = {"Source": captions.source, "Date": captions.date, "Footnote": captions.footnote}
+    texts |= {"Contact": captions.contact, "Licence": captions.licence, "Next release": captions.next_release}
+    yield from ((words, text) for words, text in texts.items() if text)
+    if "asked" in facts:
+        yield "Privacy guarantee", f"Differential privacy, {rounded_up(from_dict(facts['asked']))}"
+    mechanism = facts.get("mechanism", {})
+    if mechanism:
+        yield "Method", f"{mechanism['name']}: {mechanism['noise']} ({mechanism['exactness']})"
+    yield "Intervals", "95 % confidence intervals for the noise; they do not include the sampling error of a survey."
+    for flag in answers.flags:
+        yield "Mark", flag.legend
+    yield from ((words, str(facts[key])) for key, words in _NOTES.items() if facts.get(key))
+    yield from (("Rule", str(rule)) for rule in facts.get("rules", ()))
+    if "account" in facts:
+        yield "Ledger entry", str(facts["account"].get("entry", ""))
+
+
+def _is_printed(term: Outline, terms: list[Outline]) -> bool:
+    """Return True for tables of cells that are not margins of others."""
+    if not term.axes or any(axis.form != CELLS for axis in term.axes):
+        return False
+    kind = term.measure, term.column
+    return not any(
+        (other.measure, other.column) == kind and set(term.names) < set(other.names) and len(other.names) <= 2
+        for other in terms
+    )
+
+
+def _sheet(answers: Answers, term: Outline, tables: tuple[Crosstabs, Crosstabs], marks: np.ndarray) -> Sheet:
+    names = _ordered(term)
+    shown, places = (table.of(term, names, "estimate") for table in tables)
+    title = answers.captions.terms.get(term.text, "")
+    sign = KINDS[term.measure].wording.sign
+    marked = {name: _marks(column, marks) for name, column in places.items() if column.dtype.kind in "if"}
+    return Sheet(title or term.text, shown, title or term.text, sign, marked if answers.flags else None)
+
+
+def _marks(places: np.ndarray, marks: np.ndarray) -> list[str]:
+    numbers = places.astype(float) - _PLACE
+    return [str(marks[int(number)]) if 0 <= number < len(marks) else "" for number in numbers.tolist()]
+
+
+def _ordered(term: Outline) -> tuple[str, ...]:
+    """Return the attributes, one with few cells last: it runs across."""
+    if term.shape[-1] <= MOST_ACROSS:
+        return term.names
+    least = int(np.argmin(term.shape))
+    return (*term.names[:least], *term.names[least + 1 :], term.names[least])

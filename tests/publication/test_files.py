@@ -1,0 +1,244 @@
+"""What an office prints: labels, flags, sheets, metadata, corrections. And what is refused before it costs."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gaugedp as gd
+from gaugedp.cli.main import run
+from gaugedp.errors import GaugedpError
+from gaugedp.releases.publication.publication import Publication
+from gaugedp.releases.tidy.flags import Flag
+from tests.publication.kit import contents, published, written
+
+pytest.importorskip("matplotlib", reason="matplotlib is not installed: the extra gaugedp[report]")
+
+CROSSED = """
+[[tables]]
+title = "By sex and age"
+query = "SEX*AGE; SEX; AGE; count"
+
+[[tables]]
+title = "Pay"
+query = "median(PAY); mean(PAY) by SEX"
+"""
+FLAGGED = """epsilon = 2.0
+consistent = true
+non_negative = true
+round = 5
+date = "2026-11-29"
+contact = "info@office.example"
+licence = "CC BY 4.0"
+next_release = "2027-11-29"
+importance = { "SEX" = 10 }
+flags = [
+  { when = "relative half-width > 0.02", mark = "u", text = "use with caution" },
+  { when = "estimate < 8", mark = ":", text = "too small", suppress = true },
+]
+"""
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def out(desk: Path) -> Path:
+    written(desk, CROSSED, FLAGGED)
+    path = desk / "publication.toml"
+    path.write_text(path.read_text("utf-8").replace('"parquet"', '"parquet", "xlsx"'), "utf-8")
+    assert published(desk) == 0
+    return desk / "out"
+
+
+def test_tables_have_labels_flags_and_add_up_to_multiples_of_five(out: Path) -> None:
+    lines = rows(out / "tables" / "01-by-sex-and-age.csv")
+    assert list(lines[0])[:4] == ["SEX", "SEX label", "AGE", "query"]
+    assert {line["SEX label"] for line in lines} == {"men", "women", ""}
+    shown = {(line["query"], line["cell"]): line for line in lines}
+    numbers = {key: float(line["estimate"]) for key, line in shown.items() if line["estimate"]}
+    assert all(number % 5 == 0 for number in numbers.values())
+    hidden = [line for line in lines if line["flag"] == ":"]
+    assert hidden, "men of 20 to 40: no row"
+    assert all(line["estimate"] == line["lower"] == line["raw"] == "" for line in hidden)
+    assert numbers["SEX", "SEX=1"] + numbers["SEX", "SEX=2"] == numbers["count", "all"]
+
+
+def test_the_page_shows_marks_dates_and_no_suppressed_number(out: Path) -> None:
+    for name in ("index.html", "press.html"):
+        page = (out / name).read_text("utf-8")
+        assert "Released: 2026-11-29 · Next release: 2027-11-29 · Contact: info@office.example" in page
+        assert "nan" not in page.lower().replace("nanum", "")
+    page = (out / "index.html").read_text("utf-8")
+    assert "use with caution" in page
+    assert "<sup>u</sup>" in page
+
+
+def test_workbooks_have_a_sheet_for_each_table(out: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed: the extra gaugedp[excel]")
+    book = openpyxl.load_workbook(out / "tables" / "01-by-sex-and-age.xlsx")
+    assert book.sheetnames == ["By sex and age", "answers", "notes"]
+    sheet = book["By sex and age"]
+    lines = list(sheet.iter_rows(values_only=True))
+    assert sheet.freeze_panes == "A4"
+    assert lines[0][0] == "By sex and age"
+    assert lines[2] == ("SEX", "[0,20)", "[20,40)", "[40,60]", "total")
+    assert [line[0] for line in lines[3:]] == ["men", "women", "total"]
+    total = sum(line[-1] for line in lines[3:5])
+    assert lines[5][-1] == total
+    assert lines[3][2] == ":", "a suppressed number is its mark"
+    assert sheet.column_dimensions["A"].width > 3
+    notes = {line[0]: line[1] for line in book["notes"].iter_rows(values_only=True)}
+    assert {"Title", "Date", "Contact", "Licence", "Privacy guarantee", "Method", "Mark", "Ledger entry"} <= set(notes)
+    assert "PureDP(2)" in notes["Privacy guarantee"]
+
+
+def test_json_stat_describes_its_numbers(out: Path) -> None:
+    facts = json.loads((out / "tables" / "01-by-sex-and-age.json-stat.json").read_text("utf-8"))
+    assert (facts["version"], facts["class"]) == ("2.0", "collection")
+    for dataset in facts["link"]["item"]:
+        assert np.prod(dataset["size"]) == len(dataset["value"])
+        for name, size in zip(dataset["id"], dataset["size"], strict=True):
+            category = dataset["dimension"][name]["category"]
+            assert len(category["index"]) == len(category["label"]) == size
+        assert set(map(int, dataset.get("status", {}))) <= set(range(len(dataset["value"])))
+    cells = facts["link"]["item"][0]
+    assert cells["dimension"]["SEX"]["category"]["label"] == {"1": "men", "2": "women"}
+    assert None in cells["value"]
+
+
+def test_sdmx_and_csvw_name_all_columns(out: Path) -> None:
+    lines = rows(out / "tables" / "01-by-sex-and-age.sdmx.csv")
+    keys = [(line["MEASURE"], line["SEX"], line["AGE"]) for line in lines]
+    assert len(set(keys)) == len(keys) == 6 + 2 + 3 + 1, "each observation has a key of its own"
+    assert keys[-1] == ("count", "_T", "_T")
+    tables = json.loads((out / "metadata.csvw.json").read_text("utf-8"))["tables"]
+    assert [table["url"] for table in tables] == ["tables/01-by-sex-and-age.csv", "tables/02-pay.csv"]
+    for table in tables:
+        heads = list(rows(out / table["url"])[0])
+        assert [column["titles"] for column in table["tableSchema"]["columns"]] == heads
+        names = [column["name"] for column in table["tableSchema"]["columns"]]
+        assert len(set(names)) == len(names)
+    catalogue = json.loads((out / "catalogue.dcat.json").read_text("utf-8"))
+    assert catalogue["dct:license"] == "CC BY 4.0"
+    assert check(out) == []
+
+
+def check(folder: Path) -> list[str]:
+    from gaugedp.releases.publication.folder import check_folder
+
+    return check_folder(folder)
+
+
+def corrected(desk: Path, *more: str, key: str = "p2", ledger: str = "l") -> int:
+    path = desk / "publication.toml"
+    path.write_text(path.read_text("utf-8").replace('key = "p1"', f'key = "{key}"'), "utf-8")
+    where = ["--ledger", str(desk / ledger), "--out", str(desk / "new")]
+    return run(["publish", str(path), *where, *more])
+
+
+def test_a_correction_names_what_it_replaces_and_both_charges(desk: Path) -> None:
+    written(desk, head="epsilon = 1.0")
+    assert published(desk) == 0
+    written(desk, CROSSED, "epsilon = 1.0")
+    assert corrected(desk, "--supersedes", str(desk / "out"), "--reason", "Ages were wrong.") == 0
+    page = (desk / "new" / "erratum.html").read_text("utf-8")
+    for text in ("Ages were wrong.", "removed", "By sex and age", "PureDP(1)", "cannot be taken back"):
+        assert text in page
+    assert "Correction: replaces" in (desk / "new" / "index.html").read_text("utf-8")
+    facts = json.loads((desk / "new" / "manifest.json").read_text("utf-8"))["supersedes"]
+    assert facts["ledger"]["key"] == "p1"
+    assert {line["change"] for line in facts["tables"]} == {"removed", "new", "released again, with new noise"}
+    assert check(desk / "new") == []
+    before = contents(desk / "new")
+    assert corrected(desk, "--supersedes", str(desk / "out"), "--reason", "Ages were wrong.") == 0
+    assert contents(desk / "new") == before
+
+
+@pytest.mark.parametrize("wrong", ["reason", "key", "changed", "other ledger", "no folder"])
+def test_a_wrong_correction_costs_nothing(desk: Path, wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
+    written(desk, head="epsilon = 1.0")
+    assert published(desk) == 0
+    spent = gd.Ledger.open(desk / "l").spent
+    more = [] if wrong == "reason" else ["--reason", "x"]
+    if wrong == "changed":
+        (desk / "out" / "index.html").write_text("", "utf-8")
+    folder = desk / ("nowhere" if wrong == "no folder" else "out")
+    name = "l2" if wrong == "other ledger" else "l"
+    extra = ["--budget", "5"] if wrong == "other ledger" else []
+    key = "p1" if wrong == "key" else "p2"
+    assert corrected(desk, "--supersedes", str(folder), *more, *extra, key=key, ledger=name) == 2
+    assert "Nothing was read" in capsys.readouterr().err
+    assert gd.Ledger.open(desk / "l").spent == spent
+    assert not (desk / "l2").exists() or gd.Ledger.open(desk / "l2").spent.epsilon(0) == 0
+    assert not (desk / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("head", "says"),
+    [
+        ("consistent = 'yes'", "true or false"),
+        ("round = -5", "round is -5"),
+        ("round = 2.5", "round is 2.5"),
+        ("labels = 'words'", "codes, labels, both"),
+        ("flags = { when = 'x' }", "Write a list"),
+        ("flags = [{ when = 'half > 3', mark = 'u' }]", "when is 'half > 3'"),
+        ("flags = [{ when = 'relative half-width >', mark = 'u' }]", "relative half-width > 0.2"),
+        ("flags = [{ when = 'half-width > 3' }]", "mark is ''"),
+        ("flags = [{ when = 'half-width > 3', mark = 'u', supress = true }]", "suppress"),
+        ("importance = { SX = 3 }", "SX"),
+        ("importance = { SEX = -1 }", "above 0"),
+        ("importance = 'SEX'", "above 0"),
+        ("date = 2026", "Write it as text"),
+    ],
+)
+def test_wrong_keys_are_refused_before_anything_is_read(
+    desk: Path,
+    head: str,
+    says: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    written(desk, head=f"epsilon = 1.0\n{head}")
+    assert published(desk) == 2
+    err = capsys.readouterr().err
+    assert says in err
+    assert "Nothing was read" in err
+    assert not (desk / "l").exists()
+
+
+def test_importance_as_text_or_table_is_the_same(desk: Path) -> None:
+    plans = [
+        Publication.load(written(desk, CROSSED, f"epsilon = 1.0\nimportance = {given}")).plan()
+        for given in ("'SEX=4000; AGE=2'", "{ SEX = 4000, AGE = 2 }")
+    ]
+    terms = [{term["query"]: term["interval_95"] for term in plan.terms()} for plan in plans]
+    assert terms[0] == terms[1]
+    plain = Publication.load(written(desk, CROSSED, "epsilon = 1.0")).plan().terms()
+    assert terms[0] != {term["query"]: term["interval_95"] for term in plain}
+
+
+@pytest.mark.parametrize(
+    ("when", "marks"),
+    [
+        ("relative half-width > 0.2", [False, True, True]),
+        ("half-width > 3", [False, True, False]),
+        ("half-width < 3", [True, False, False]),
+        ("estimate < 10", [False, False, True]),
+    ],
+)
+def test_rules_compare_released_numbers(when: str, marks: list[bool]) -> None:
+    estimate, half = np.array([100.0, 20.0, 0.0]), np.array([2.0, 5.0, 3.0])
+    assert Flag(when, "u").applies(estimate, estimate - half, estimate + half).tolist() == marks
+
+
+def test_flags_do_not_change_what_is_charged_or_stored(desk: Path, out: Path) -> None:
+    answer = gd.Release.from_json((out / "release.json").read_text("utf-8"))
+    assert answer.processing == ("consistent", "non_negative", "rounded to 5")
+    with pytest.raises(GaugedpError):
+        Flag.of({"when": "estimate < 1", "mark": ""})
+    plain = Publication.load(written(desk, CROSSED, "epsilon = 2.0")).plan()
+    assert plain.mechanism.guarantee == answer.guarantee
