@@ -12,14 +12,18 @@ from gaugedp.queries import builders
 from gaugedp.queries.base import Query
 from gaugedp.queries.linear import Workload
 from gaugedp.queries.quantiles import LEVEL, MEDIAN, Quantiles, quantiles
-from gaugedp.statistics import KINDS
+from gaugedp.statistics import KINDS, ColumnMean, Share
+from gaugedp.statistics.equal_means import EqualMeans
+from gaugedp.statistics.independence import EqualShares
 
 _CALL = re.compile(r'^(?P<word>[A-Za-z_]+)\s*\(\s*(?P<name>(?:"[^"]*"|[^()"])*?)\s*\)(?:\s+by\s+(?P<by>.+))?$')
 _OPENED = re.compile(r'(\w+\s*\((?:"[^"]*"|[^()"])+?)\s*(\s+by\s(?:"[^"]*"|[^()"])+)?')
 _CELLS: dict[str, Callable[[Domain, str], Workload]] = {"prefix": builders.prefix_sums, "ranges": builders.ranges}
 _MEASURES = {kind.word: kind for kind in KINDS.values() if kind.word}
 _QUANTILES = ("median", "quantiles")
-WORDS = ("count", *_CELLS, *_MEASURES, *_QUANTILES)  # all words that begin a term
+_TESTS: dict[str, type[EqualShares | EqualMeans]] = {Share.word: EqualShares, ColumnMean.word: EqualMeans}
+_TEST = re.compile(rf"^test\s*\(\s*({'|'.join(_TESTS)})\s*\((.+)\)\s+by\s+(.+?)\s*\)$")
+WORDS = ("count", *_CELLS, *_MEASURES, *_QUANTILES, "test")  # all words that begin a term
 _RATES = "Write share(A) by B for shares of cells, or ratio(A) by B for ratios of the counts of A to that of its first."
 _EXTREMES = "It depends on a single row, which noise cannot hide: use quantiles(…, 0.05, 0.95)."
 _INSTEAD = {
@@ -38,7 +42,7 @@ def query(domain: Domain, text: str) -> Query:
     """Parse a query, such as `A`, `A*B`, `count` or `mean(C) by A`.
 
     Terms are also `prefix(A)`, `ranges(A)`, `sum(C)`, `sd(C) by A`, `share(A) by B`, `change(A) by B` (or `difference`,
-    `ratio`, `index`), `median(C)` and `quantiles(C, 0.1, 0.9) by A`. `prefix(A)*R`, `ranges(A) by R` and
+    `ratio`, `index`), `independence(A, B) by R`, `test(share(A) by B)`, `test(mean(C) by B)`, `median(C)` and `quantiles(C, 0.1, 0.9) by A`. `prefix(A)*R`, `ranges(A) by R` and
     `ranges(A)*ranges(B)` multiply. Terms are joined by `;`, as `stack` does. Names are those of the domain; write a
     name that contains `*`, `;`, `(`, `)` or a quote in double quotes.
 
@@ -75,6 +79,8 @@ def _query(domain: Domain, text: str) -> Query:
 
 
 def _term(domain: Domain, text: str) -> Workload | Quantiles:
+    if test := _TEST.match(text):
+        return builders.tested(domain, _product(test[2]), _by(domain, test[3]), _TESTS[test[1]])
     call = _CALL.match(text)
     if call is None and any(_is_of_cells(part) for part in parts(text, "*")):
         return _product_of_terms(domain, text)
@@ -95,7 +101,7 @@ def _term(domain: Domain, text: str) -> Workload | Quantiles:
     _check_level(word, name)
     if word in _MEASURES:
         kind = _MEASURES[word]
-        of = _product(name) if kind.is_of_products and name else () if kind.is_of_products else (plain(name),)
+        of = _listed(name) if kind.is_of_pairs else _product(name) if kind.is_of_products and name else () if kind.is_of_products else (plain(name),)
         return builders.measured(domain, kind, of, names)
     if word in _CELLS:
         ordered = _CELLS[word](domain, plain(name))
@@ -109,6 +115,11 @@ def _check_level(word: str, inside: str) -> None:
             f"{word} takes no level.",
             "Only median and quantiles do; for others, use answer.interval(0.99) afterwards.",
         )
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    """Parse `A, B`."""
+    return tuple(plain(part) for part in parts(text, ","))
 
 
 def _is_of_cells(text: str) -> bool:

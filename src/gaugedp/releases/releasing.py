@@ -18,6 +18,7 @@ from gaugedp.queries.base import Query
 from gaugedp.releases.answer import EXACTNESS, Release
 from gaugedp.releases.described import LEVELS
 from gaugedp.releases.executing import Charge, PaidRows, check_kinds, execute
+from gaugedp.releases.conclusions import concluded
 from gaugedp.releases.metadata import check_fits, release_facts
 from gaugedp.releases.planning import Plan, fits, misfit, plan
 from gaugedp.releases.processing import check
@@ -105,7 +106,7 @@ class PlannedRelease:
         def evaluate(rows: PaidRows) -> Release:
             numbers = prepared(rows.answers(query, row_key))
             known = facts.including(account=rows.account)
-            return Release(numbers, query.labels, query.estimates, mechanism.guarantee, known)
+            return Release(numbers, query.labels, concluded(query, mechanism, numbers), mechanism.guarantee, known)
 
         guarantees = chargeable(mechanism.guarantee, self.plan.requested)  # a plan assembled by the caller may not fit
         return Charge(guarantees, table.name, table.unit, self._request(seed), table.can_resume), evaluate

@@ -25,6 +25,7 @@ from gaugedp.queries.piece import Piece
 from gaugedp.queries.quantiles import HIGHEST_LEVEL, LEVEL
 from gaugedp.queries.text import query
 from gaugedp.releases.answer import Release
+from gaugedp.releases.conclusions import concluded
 from gaugedp.releases.deriving.summed import Summed, Sums
 from gaugedp.releases.deriving.terms import FormTerm, form_term
 from gaugedp.releases.described import spread
@@ -194,7 +195,7 @@ def derive(
     )
     about = {**about_answers(question), **spread(planned)}
     facts = _facts(release, about, question.outlines)
-    return Release(numbers, question.labels, question.estimates, release.guarantee, facts)
+    return Release(numbers, question.labels, concluded(question, noise, numbers), release.guarantee, facts)
 
 
 def _with_ends(release: Release, source: Source, terms: Sequence[FormTerm], level: float) -> Release:
