@@ -72,6 +72,8 @@ OF_OTHERS = {
     "matrix": "tests/queries/test_arithmetic.py",
     "quantile": "tests/queries/test_quantiles.py",
     **dict.fromkeys((kind for kind in KINDS if kind in ("gini", "lorenz") or " of means" in kind), "tests/deriving"),
+    **dict.fromkeys(("independence", "equal shares", "equal means"), "tests/statistics/test_p_values.py"),
+    "equal means by bounds": "tests/statistics/test_p_values.py",
 }  # which a query of counts and sums does not ask for, and where they are tested
 TERMS = [term for case in CASES.values() for term in case.terms]
 CURVED = [term for kind, case in CASES.items() if KINDS[kind].pivot for term in case.terms]

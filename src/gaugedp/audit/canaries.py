@@ -18,7 +18,6 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import check_delta
 from gaugedp.guarantees.gaussian_curve import gaussian_epsilon
 
-
 DP, GDP, INDEPENDENT = "dp", "gdp", "independent"
 _CURVE = "the trade-off curve of one unit, added or removed, is a Gaussian one"
 HYPOTHESES = {
@@ -41,7 +40,7 @@ class LowerBound(float):
         return bound
 
 
-def one_run(  # noqa: PLR0913, PLR0917 - an entry point
+def one_run(
     n_canaries: int, guessed: int, correct: int, confidence: float = 0.99, delta: float = 0.0, assume: str = DP
 ) -> LowerBound:
     """Return a lower bound on ε from one release.

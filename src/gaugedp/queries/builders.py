@@ -255,11 +255,11 @@ def measured(domain: Domain, kind: type[Statistic], of: Names, by: Names = None)
     return Workload(domain, (Term(text, (Piece((*names, *groups), cells),), estimate),))
 
 
-def tested(domain: Domain, of: Names, by: Names, kind: type[EqualShares | EqualMeans] = EqualShares) -> Workload:
+def equality(domain: Domain, of: Names, by: Names, kind: type[EqualMeans] | None = None) -> Workload:
     """Return tests of equal shares or means in the cells of `by`.
 
     Each p-value compares a cell of the first attribute of `by` with its first cell, within the others. Shares are of
-    each cell of the attributes `of`, and means are of a bounded column.
+    each cell of the attributes `of`; with a `kind`, means are of a bounded column.
 
     Examples
     --------
@@ -269,21 +269,19 @@ def tested(domain: Domain, of: Names, by: Names, kind: type[EqualShares | EqualM
     (2, 1)
     """
     names, groups = _names(of), _names(by)
-    shape = domain.shape(groups)
-    if not shape or shape[0] == 1:
+    first, *others = domain.shape(groups) or (1,)
+    if first == 1:
         raise InvalidRequest("There is nothing to compare.", "Test by an attribute with two or more cells.")
-    n_tests = math.prod(shape) // shape[0] * (shape[0] - 1)
-    if kind.moments:
-        column, cells = domain.column(names[0]), Identity(n_cells(domain, groups))
-        text = f"test(mean({written(names[0])}){_by(groups)})"
-        pieces = tuple(_moment(moment, Piece(groups, cells, names[0]), column) for moment in kind.moments)
-        means = kind(n_tests, shape[0], float((column.high - column.low) / 2))
-        return Workload(domain, (Term(text, pieces, means),))
-    text, n_parts = f"test(share({_crossed(names)}){_by(groups)})", n_cells(domain, names)
-    if n_parts == 1:
-        raise InvalidRequest("The share of a single cell is always 1.", "Test shares of two or more cells.")
-    shares = EqualShares(n_tests * n_parts, 2, n_parts, shape[0])
-    return Workload(domain, (Term(text, (Piece((*groups, *names), Identity(n_cells(domain, (*groups, *names)))),), shares),))
+    n_tests = (first - 1) * math.prod(others)
+    if kind is None:
+        cells = n_cells(domain, names)
+        pieces: tuple[Piece, ...] = (Piece((*groups, *names), Identity(n_cells(domain, (*groups, *names)))),)
+        estimate: Statistic = EqualShares.of_parts(n_tests, cells, first)
+        return Workload(domain, (Term(f"test(share({_crossed(names)}){_by(groups)})", pieces, estimate),))
+    column, counts = domain.column(names[0]), Piece(groups, Identity(n_cells(domain, groups)), names[0])
+    pieces = tuple(_moment(moment, counts, column) for moment in kind.moments)
+    estimate = kind(n_tests, first, float((column.high - column.low) / 2))
+    return Workload(domain, (Term(f"test(mean({written(names[0])}){_by(groups)})", pieces, estimate),))
 
 
 def _moment(moment: str, counts: Piece, column: BoundedColumn) -> Piece:

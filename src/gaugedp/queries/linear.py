@@ -35,6 +35,12 @@ class Term:
     pieces: tuple[Piece, ...]
     estimate: Statistic
 
+    def without_squares(self) -> "Term":
+        """Return the term without sums of squares, if its estimate can do without."""
+        estimate = self.estimate.without_squares()
+        pieces = tuple(piece for piece in self.pieces if not piece.squared or estimate is self.estimate)
+        return replace(self, pieces=pieces, estimate=estimate)
+
     def answered(self, words: tuple[Words, ...]) -> tuple[Words, ...]:
         """Return the labels that have an answer, without references."""
         first = self.estimate.first_cell

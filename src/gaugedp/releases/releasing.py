@@ -16,9 +16,9 @@ from gaugedp.mechanisms.base import Mechanism, Prepared
 from gaugedp.mechanisms.selection import PreparedChoice
 from gaugedp.queries.base import Query
 from gaugedp.releases.answer import EXACTNESS, Release
+from gaugedp.releases.conclusions import concluded
 from gaugedp.releases.described import LEVELS
 from gaugedp.releases.executing import Charge, PaidRows, check_kinds, execute
-from gaugedp.releases.conclusions import concluded
 from gaugedp.releases.metadata import check_fits, release_facts
 from gaugedp.releases.planning import Plan, fits, misfit, plan
 from gaugedp.releases.processing import check

@@ -79,6 +79,10 @@ class Statistic(ABC):
         """Return the statistic with what follows from released `values` and draws of their noise."""
         return self
 
+    def without_squares(self) -> "Statistic":
+        """Return the statistic from fewer numbers, if it can do without squares."""
+        return self
+
     @property
     def n_released(self) -> int:
         """The number of released numbers."""

@@ -22,7 +22,7 @@ class EqualMeans(PValue, kind="equal means"):
 
     parts: int
     half_range: float
-    moments = (CENTRED, SQUARED, COUNTED)
+    moments: ClassVar[tuple[str, ...]] = (CENTRED, SQUARED, COUNTED)
     first_cell: ClassVar[int] = 1
     wording = Wording("p-value of the same mean of {} in it and in {}", from_zero=True)
 
@@ -30,6 +30,10 @@ class EqualMeans(PValue, kind="equal means"):
     def n_released(self) -> int:
         """The number of sums, squares and counts."""
         return self.n_answers // (self.parts - 1) * self.parts * len(self.moments)
+
+    def without_squares(self) -> "EqualMeansByBounds":
+        """Return the test that takes the largest possible variance."""
+        return EqualMeansByBounds(self.n_answers, self.parts, self.half_range)
 
     def cases(self, values: np.ndarray) -> np.ndarray:
         """Return sum, square and count of both parts, (2, 3), in units of half the range.
@@ -73,6 +77,7 @@ class EqualMeansByBounds(EqualMeans, kind="equal means by bounds"):
     """P-values as of `EqualMeans` without squares: the variance is the largest that the mean and the bounds allow."""
 
     moments = (CENTRED, COUNTED)
+    wording = Wording("p-value of the same mean of {} in it and in {}, at the largest variance", from_zero=True)
 
 
 def _moments(cases: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -58,9 +58,7 @@ class Independence(PValue, kind="independence"):
         With `spare`, small margins are smaller and the total is larger than released.
         """
         totals = cases.sum(axis=(-2, -1)) + spare * noises.sum(axis=(-2, -1)).std(axis=0)
-        shares = [
-            _shares(cases.sum(axis=axis), spare * noises.sum(axis=axis).std(axis=0)) for axis in (-1, -2)
-        ]
+        shares = [_shares(cases.sum(axis=axis), spare * noises.sum(axis=axis).std(axis=0)) for axis in (-1, -2)]
         cells = (shares[0][:, :, None] * shares[1][:, None, :]).reshape(len(cases), -1)
         n_rows = np.rint(np.clip(totals, 0, _LARGEST)).astype(np.int64)
         return rng.multinomial(n_rows, cells, size=noises.shape[:2]).reshape(noises.shape).astype(float)
@@ -73,7 +71,8 @@ class Independence(PValue, kind="independence"):
         products = total * rows[..., :, None] * columns[..., None, :]
         expected = np.divide(products, weight, out=np.zeros_like(products), where=weight > 0)
         scales = expected + variances
-        return np.divide((cases - expected) ** 2, scales, out=np.zeros_like(scales), where=scales > 0).sum(axis=(-2, -1))
+        squares = np.divide((cases - expected) ** 2, scales, out=np.zeros_like(scales), where=scales > 0)
+        return squares.sum(axis=(-2, -1))
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,15 @@ class EqualShares(Independence, kind="equal shares"):
     word = ""
     skipped_axes: ClassVar[int] = 0
     first_cell = 1
+    is_of_pairs = False
     wording = Wording("p-value of the same share of {rows} in it and in {}", from_zero=True)
+
+    @classmethod
+    def of_parts(cls, n_pairs: int, cells: int, parts: int) -> "EqualShares":
+        """Return the tests of each of `cells` in `n_pairs` pairs of parts."""
+        if cells == 1:
+            raise InvalidRequest("The share of a single cell is always 1.", "Test shares of two or more cells.")
+        return cls(n_pairs * cells, 2, cells, parts)
 
     @property
     def n_released(self) -> int:
