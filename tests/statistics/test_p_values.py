@@ -174,6 +174,14 @@ def test_the_released_numbers_alone_decide() -> None:
     assert other[0].to_dict() != answer.estimates[0].to_dict()
 
 
+def test_each_term_is_tested_by_its_own_numbers() -> None:
+    rows = frame(2000, 0.2)
+    answer = released("r; independence(a, r); median(v); independence(a, b)", rows, epsilon=10.0)
+    values = {query: value for (query, _), value in zip(answer.labels, answer.values, strict=True)}
+    first, last = values["independence(a, r)"], values["independence(a, b)"]
+    assert first > 0.01 > last
+
+
 # -- where they appear -----------------------------------------------------------------------------------
 
 
