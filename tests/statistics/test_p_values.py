@@ -114,6 +114,17 @@ def test_equal_means_are_rejected_as_rarely_as_stated(
     assert alarms(query, tables, epsilon=epsilon) <= LEVEL + ERROR
 
 
+@pytest.mark.statistical
+@pytest.mark.usefixtures("few_draws")
+def test_different_means_are_found() -> None:
+    """Means differ by half a deviation; a step of the sums is a 2,000th of the range."""
+    rng = np.random.default_rng(5)
+    query = builders.equality(gd.Domain.of(g=["s", "t"], v=gd.bounded(0, 1, step=0.001)), "v", "g", EqualMeans)
+    tables = np.array([of_groups(rng, np.array([700, 300]), 1.0, EqualMeans) for _ in range(100)])
+    tables[:, 1] += 0.1 * 300
+    assert alarms(query, tables, 100, epsilon=1.0) > 0.95
+
+
 def of_groups(rng: np.random.Generator, counts: np.ndarray, rare: float, kind: type[EqualMeans]) -> np.ndarray:
     """Return the sums, squares and counts of two groups."""
     values = [np.clip(rng.normal(0.4, 0.2, n), 0, 1) * (rng.random(n) < rare) - 0.5 for n in counts]
