@@ -19,11 +19,11 @@ import scipy
 
 import gaugedp as gd
 from gaugedp.queries import Workload, builders
-from gaugedp.releases.conclusions import concluded
 from gaugedp.statistics import p_value
 from gaugedp.statistics.equal_means import EqualMeans, EqualMeansByBounds
 
 TIMES, LEVEL, DRAWS = int(sys.argv[1]) if len(sys.argv) > 1 else 2000, 0.05, 199
+POOL = 20_000  # draws of the noise, of which each test takes some
 SETTINGS = ((20, 1.0), (100, 0.1), (1000, 0.01), (1000, 1.0))  # rows and epsilon
 UNIT = gd.PrivacyUnit()
 Tables = Callable[
@@ -117,11 +117,17 @@ def with_effect() -> list[tuple[Case, tuple[tuple[int, float], ...]]]:
 def rejected(case: Case, n: int, epsilon: float, times: int) -> tuple[float, float, float | None]:
     """Return how often the test, that without noise, and the published one reject."""
     rng, mechanism = np.random.default_rng(n), gd.plan(case.query, UNIT, epsilon=epsilon).mechanism
+    units, (statistic,) = case.query.steps.sizes, case.query.estimates
+    noises, pool = (mechanism.trial_noise(size, size) * units for size in (times, POOL))  # type: ignore[attr-defined]
+
+    def draws(size: int, seed: int) -> np.ndarray:
+        return pool[seed % (POOL - size) :][:size]
+
     found: list[tuple[bool, bool, bool]] = []
-    for noise in mechanism.trial_noise(times, 17):  # type: ignore[attr-defined]
+    for noise in noises:
         table, alone = case.tables(n, rng)
-        numbers = np.rint(table / case.query.steps.sizes + noise)
-        own = concluded(case.query, mechanism, numbers)[0].answers(numbers)[0]
+        numbers = units * np.rint(table / units) + noise
+        own = statistic.concluded(numbers, draws).answers(numbers)[0]
         other = case.cells is not None and published(table.reshape(case.cells.shape), epsilon, rng)
         found.append((own <= LEVEL, alone <= LEVEL, other))
     own, alone, other = np.mean(found, axis=0)

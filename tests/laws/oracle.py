@@ -28,7 +28,7 @@ OUTSIDE = -1
 QUANTILES = ("median", "quantiles")
 TESTS = ("independence(", "test(")
 DEFINITIONS = {KINDS[kind].word: case.define for kind, case in CASES.items() if KINDS[kind].moments}  # of values
-SQUARED_WORDS = {kind.word for kind in KINDS.values() if SQUARED in kind.moments}
+SQUARED_WORDS = {kind.word for kind in KINDS.values() if kind.word and SQUARED in kind.moments}
 
 
 # -- rows ------------------------------------------------------------------------------------------------
