@@ -9,9 +9,10 @@ of the same size, and it never rejects where an expected count is at most 5. Wri
     python benchmarks/p_values.py [tables]
 """
 
+import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pages
@@ -24,6 +25,7 @@ from gaugedp.statistics.equal_means import EqualMeans, EqualMeansByBounds
 
 TIMES, LEVEL, DRAWS = int(sys.argv[1]) if len(sys.argv) > 1 else 2000, 0.05, 199
 POOL = 20_000  # draws of the noise, of which each test takes some
+MOST = 3900  # numbers of the tables that are tested at once
 SETTINGS = ((20, 1.0), (100, 0.1), (1000, 0.01), (1000, 1.0))  # rows and epsilon
 UNIT = gd.PrivacyUnit()
 Tables = Callable[
@@ -39,6 +41,7 @@ class Case:
     query: Workload
     tables: Tables
     cells: np.ndarray | None = None  # probabilities, where a published test is compared
+    inner: int = 1  # cells of a share, which come after groups
 
 
 def crossed(*sizes: int) -> gd.Domain:
@@ -57,7 +60,7 @@ def of_cells(name: str, cells: np.ndarray, text: str = "independence(a, b)") -> 
 
     query = gd.query(crossed(*cells.shape), text)
     assert isinstance(query, Workload)
-    return Case(name, query, tables, cells)
+    return Case(name, query, tables, cells, 1 if text.startswith("independence") else cells.shape[1])
 
 
 def of_means(name: str, values: Callable[[int, int, np.random.Generator], np.ndarray], kind: type[EqualMeans]) -> Case:
@@ -114,24 +117,37 @@ def with_effect() -> list[tuple[Case, tuple[tuple[int, float], ...]]]:
     ]
 
 
-def rejected(case: Case, n: int, epsilon: float, times: int) -> tuple[float, float, float | None]:
+def rejected(
+    case: Case, n: int, epsilon: float, times: int, compared: bool = False
+) -> tuple[float, float, float | None]:
     """Return how often the test, that without noise, and the published one reject."""
     rng, mechanism = np.random.default_rng(n), gd.plan(case.query, UNIT, epsilon=epsilon).mechanism
-    units, (statistic,) = case.query.steps.sizes, case.query.estimates
+    units = case.query.steps.sizes
     noises, pool = (mechanism.trial_noise(size, size) * units for size in (times, POOL))  # type: ignore[attr-defined]
+    drawn = [case.tables(n, rng) for _ in range(times)]
+    numbers = np.array([units * np.rint(table / units) for table, _ in drawn]) + noises
+    at_once = np.array_split(numbers, math.ceil(numbers.size / MOST))
+    own = np.concatenate([p_values(case, some, pool, rng) for some in at_once]) <= LEVEL
+    alone = float(np.mean([value <= LEVEL for _, value in drawn]))
+    if case.cells is None or not compared:
+        return float(own.mean()), alone, None
+    tables = (table.reshape(case.cells.shape) for table, _ in drawn)
+    return float(own.mean()), alone, float(np.mean([published(table, epsilon, rng) for table in tables]))
 
-    def draws(size: int, seed: int) -> np.ndarray:
-        return pool[seed % (POOL - size) :][:size]
 
-    found: list[tuple[bool, bool, bool]] = []
-    for noise in noises:
-        table, alone = case.tables(n, rng)
-        numbers = units * np.rint(table / units) + noise
-        own = statistic.concluded(numbers, draws).answers(numbers)[0]
-        other = case.cells is not None and published(table.reshape(case.cells.shape), epsilon, rng)
-        found.append((own <= LEVEL, alone <= LEVEL, other))
-    own, alone, other = np.mean(found, axis=0)
-    return float(own), float(alone), None if case.cells is None else float(other)
+def p_values(case: Case, numbers: np.ndarray, pool: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return the first p-value of each table, the tables being the groups of one statistic."""
+    (one,), n_tables = case.query.estimates, len(numbers)
+
+    def grouped(tables: np.ndarray) -> np.ndarray:
+        parts = tables.reshape(*tables.shape[:-1], -1, case.inner)
+        return np.moveaxis(parts, -3, -2).reshape(*tables.shape[:-2], -1)
+
+    def draws(size: int, seed: int) -> np.ndarray:  # noqa: ARG001
+        return grouped(pool[rng.integers(POOL, size=(size, n_tables))])
+
+    many, values = replace(one, n_answers=n_tables * one.n_answers), grouped(numbers)
+    return many.concluded(values, draws).answers(values).reshape(-1, n_tables, case.inner)[0, :, 0]
 
 
 def published(table: np.ndarray, epsilon: float, rng: np.random.Generator) -> bool:
@@ -174,7 +190,7 @@ def main() -> int:
     lines = ["| test | rows | ε | rejected | without noise | published |", "|---|---:|---:|---:|---:|---:|"]
     for case, settings in with_effect():
         for n, epsilon in settings:
-            own, alone, other = rejected(case, n, epsilon, TIMES // 2)
+            own, alone, other = rejected(case, n, epsilon, TIMES // 2, compared=True)
             shown = "" if other is None else f"{100 * other:.0f}"
             lines.append(f"| {case.name} | {n:,} | {epsilon:g} | {100 * own:.0f} | {100 * alone:.0f} | {shown} |")
             print(lines[-1], flush=True)

@@ -20,18 +20,18 @@ def concluded(query: Query, mechanism: Mechanism, numbers: np.ndarray) -> tuple[
 def _of_part(part: Query, noise: Mechanism, numbers: np.ndarray) -> Iterator[Statistic]:
     start = 0
     for estimate in part.estimates:
-        places = np.arange(start, start + estimate.n_released)
-        yield _of_term(estimate, noise, places, part.steps.sizes, numbers)
+        places = slice(start, start + estimate.n_released)
+        yield _of_term(estimate, noise, places, part, numbers) if estimate.is_test else estimate
         start += estimate.n_released
 
 
-def _of_term(
-    estimate: Statistic, noise: Mechanism, places: np.ndarray, units: np.ndarray, numbers: np.ndarray
-) -> Statistic:
+def _of_term(estimate: Statistic, noise: Mechanism, places: slice, part: Query, numbers: np.ndarray) -> Statistic:
+    units, indices = part.steps.sizes[places], np.arange(places.start, places.stop)
+
     def draws(size: int, seed: int) -> np.ndarray | None:
         """Return draws of the noise; None for walks, whose draws are dependent."""
         if not isinstance(noise, AdditiveNoise) or noise.exactness == "mixing":
             return None
-        return noise.trials_of(places, size, seed) * units[places]
+        return noise.trials_of(indices, size, seed) * units
 
-    return estimate.concluded(numbers[places].astype(float) * units[places], draws)
+    return estimate.concluded(numbers[places].astype(float) * units, draws)

@@ -53,6 +53,7 @@ class Statistic(ABC):
     skipped_axes: ClassVar[int] = 0  # attributes, from the first, over whose cells an answer is computed
     is_plain: ClassVar[bool] = False  # whether each released number is an answer with a symmetric error
     is_between_bounds: ClassVar[bool] = False  # of the column
+    is_test: ClassVar[bool] = False  # whether it simulates the noise of a release: `concluded`
     has_counts: ClassVar[bool] = False  # whether released numbers of rows can be processed as counts
 
     def __init_subclass__(cls, kind: str = "") -> None:

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 import scipy
@@ -36,7 +36,7 @@ class PValue(Statistic):
 
     simulated: int = field(default=0, compare=False, kw_only=True)
     reached: tuple[int, ...] = field(default=(), compare=False, kw_only=True)
-    skipped_axes: ClassVar[int] = 0
+    is_test = True
 
     def __post_init__(self) -> None:
         if len(self.reached) not in (0, self.n_answers) or max(self.reached, default=0) > self.simulated:
