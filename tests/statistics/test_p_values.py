@@ -229,6 +229,12 @@ def test_json_reports_and_files_have_them(tmp_path) -> None:
     answer.save_press_html(tmp_path / "press.html")
 
 
+def test_a_plan_says_what_its_widths_are() -> None:
+    planned = gd.plan(gd.query(DOMAIN, "independence(a, b); a"), UNIT, epsilon=1.0)
+    assert "Tests: the widths are those of the released numbers." in str(planned)
+    assert "Tests" not in str(gd.plan(gd.query(DOMAIN, "a*b"), UNIT, epsilon=1.0))
+
+
 def test_forged_p_values_are_refused() -> None:
     facts = json.loads(released("independence(a, b)", frame(50), epsilon=1.0).to_json())
     for reached in ([10_000], [1, 2], [-1], ["x"], "1", [None]):
