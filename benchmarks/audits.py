@@ -4,20 +4,24 @@ Every mechanism of tests/statistics is audited at its claim with confidence 0.99
 black-box alone at its claim and with noise 10 % too small; keys are fixed. Prints a table and writes
 docs/benchmarks/audits.md. Fails where an audit accuses a mechanism that keeps its claim, or where the whole audit
 does not see noise that is 10 % too small, or of rare and certain leaks with N·p = 200 more than one in five is missed.
-With --power only the section on how many runs are needed is made anew, in some minutes.
+With --power only the section on how many runs are needed is made anew, and with --one-run that on audits of one run,
+in some minutes.
 
     python benchmarks/audits.py
     python benchmarks/audits.py --power
+    python benchmarks/audits.py --one-run
 """
 
 import math
 import platform
 import sys
+from bisect import bisect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from statistics import NormalDist
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -27,6 +31,7 @@ import numpy as np  # noqa: E402
 import pages  # noqa: E402
 
 import gaugedp as gd  # noqa: E402
+from gaugedp._internal.bisection import bisected  # noqa: E402
 from gaugedp.audit import Audit  # noqa: E402
 from gaugedp.guarantees import Guarantee, gaussian_std  # noqa: E402
 from tests.statistics.cases import CASES, Case  # noqa: E402
@@ -173,9 +178,113 @@ def power_alone() -> int:
     return 1 if faults else 0
 
 
+# -- one run -----------------------------------------------------------------------------------------
+
+DELTA, LEVEL, N_SIMULATED = 1e-5, 0.95, 2000
+READINGS = ("dp", "gdp", "independent")
+Right = Callable[[int, np.random.Generator], int]  # the right guesses of one run with so many canaries
+
+
+@dataclass(frozen=True)
+class OneRelease:
+    """A mechanism that is exactly μ-GDP, or less; the share of canaries that is guessed; and the readings it admits."""
+
+    name: str
+    mu: float
+    right: Right
+    guessed: float = 1.0
+    admits: tuple[str, ...] = READINGS
+    simulated: int = N_SIMULATED
+
+
+def ranked(scores: np.ndarray, inside: np.ndarray, guessed: int) -> int:
+    """Guess the largest scores in and the smallest out."""
+    order = np.argsort(scores)
+    return int(inside[order[-guessed // 2 :]].sum() + (~inside[order[: guessed // 2]]).sum())
+
+
+def own_noise(mu: float, share: float = 1.0) -> Right:
+    """Each canary moves a number of its own."""
+
+    def right(n: int, rng: np.random.Generator) -> int:
+        inside = rng.random(n) < 0.5
+        return ranked(mu * inside + rng.normal(size=n), inside, int(share * n))
+
+    return right
+
+
+def common_sum(mu: float, dim: int) -> Right:
+    """Each canary adds a random unit vector to one sum, and its score is its product with the sum less its mean.
+
+    Given the others, the sum with a canary and without are N(0, I/μ²) apart by 1.
+    """
+
+    def right(n: int, rng: np.random.Generator) -> int:
+        inside = rng.random(n) < 0.5
+        canaries = rng.normal(size=(n, dim)).astype(np.float32)
+        canaries /= np.linalg.norm(canaries, axis=1, keepdims=True)
+        total = (inside - 0.5) @ canaries + rng.normal(size=dim) / mu
+        return ranked(canaries @ total, inside, n)
+
+    return right
+
+
+def sometimes(mu: float, share: float) -> tuple[Right, float]:
+    """In a share of its runs every coin is shown rightly with one probability, which μ-GDP just allows; else none."""
+
+    def over(truth: float) -> float:
+        return NormalDist().inv_cdf(share * truth) - NormalDist().inv_cdf(share * (1 - truth)) - mu
+
+    truth = bisected(0.5, 1 - 1e-12, lambda one: over(one) < 0)[1]
+
+    def right(n: int, rng: np.random.Generator) -> int:
+        return int(rng.binomial(n, truth if rng.random() < share else 0.5))
+
+    return right, truth
+
+
+def releases() -> list[OneRelease]:
+    mixture, _ = sometimes(0.431, 0.2)
+    return [
+        OneRelease("Gaussian noise for each canary, μ = 1", 1.0, own_noise(1.0)),
+        OneRelease("the same, a tenth guessed", 1.0, own_noise(1.0, 0.1), 0.1),
+        OneRelease("one sum of 1,000 dimensions, μ = 1", 1.0, common_sum(1.0, 1000), simulated=40),
+        OneRelease("everything in a fifth of the runs, μ = 0.431", 0.431, mixture, admits=("dp", "gdp")),
+    ]
+
+
+def one_run_row(release: OneRelease, n: int) -> tuple[str, list[str]]:
+    """Return the median bounds, and how often they exceed the truth."""
+    rng, guessed, truth = np.random.default_rng(n), int(release.guessed * n), gd.GaussianDP(release.mu).epsilon(DELTA)
+    right = np.sort([release.right(n, rng) for _ in range(release.simulated)])
+    bounds, faults, alarms = [], [], []
+    for assume in READINGS:
+        known = partial(gd.audit.one_run, n, guessed, confidence=LEVEL, delta=DELTA, assume=assume)
+        bounds.append(f"{known(correct=int(right[len(right) // 2])):.2f}")
+        least = bisect(range(guessed + 1), False, key=lambda v, known=known: known(correct=v) > truth)
+        share = float((right >= least).mean())
+        alarms.append(f"{100 * share:.1f} %")
+        allowed = 1 - LEVEL + 3 * math.sqrt(LEVEL * (1 - LEVEL) / release.simulated)
+        faults += [f"{release.name} accused as {assume}: {share}"] * (assume in release.admits and share > allowed)
+    cells = [release.name, f"{n:,}", f"{truth:.2f}", *bounds, " / ".join(alarms)]
+    return f"| {' | '.join(cells)} |", faults
+
+
+def one_run_section() -> int:
+    """Write the section on one run."""
+    rows = [one_run_row(release, n) for release in releases() for n in (1000, 10_000)]
+    head = "| mechanism | canaries | ε | dp | gdp | independent | too large: dp / gdp / independent |"
+    pages.put("audits", "one-run", [head, "|---|---:|---:|---:|---:|---:|---:|", *(line for line, _ in rows)])
+    faults = [fault for _, more in rows for fault in more]
+    print("\n".join(faults))
+    return 1 if faults else 0
+
+
 def main() -> int:
     if "--power" in sys.argv[1:]:
         return power_alone()
+    if "--one-run" in sys.argv[1:]:
+        return one_run_section()
     results, faults = [], []
     runs_needed, broken = power()
     faults += broken
@@ -197,7 +306,7 @@ def main() -> int:
     head = "| p | runs N | N·p | found | ε proven |"
     pages.put("audits", "rare", [head, "|---:|---:|---:|---:|---:|", *(line for line, _ in rare)])
     print("\n".join(faults))
-    return 1 if faults else 0
+    return max(one_run_section(), int(bool(faults)))
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+import gaugedp as gd
 from gaugedp._internal.names import parts, plain
 from gaugedp.statistics import KINDS
 from gaugedp.statistics.base import SQUARED
@@ -25,8 +26,9 @@ _DATE = re.compile(r"(\d{4})-(\d{2})(?:-(\d{2}))?")
 _CALL = re.compile(r"([a-z]+)\s*\((.*?)\)(?:\s+by\s+(.+))?")
 OUTSIDE = -1
 QUANTILES = ("median", "quantiles")
+TESTS = ("independence(", "test(")
 DEFINITIONS = {KINDS[kind].word: case.define for kind, case in CASES.items() if KINDS[kind].moments}  # of values
-SQUARED_WORDS = {kind.word for kind in KINDS.values() if SQUARED in kind.moments}
+SQUARED_WORDS = {kind.word for kind in KINDS.values() if kind.word and SQUARED in kind.moments}
 
 
 # -- rows ------------------------------------------------------------------------------------------------
@@ -136,6 +138,9 @@ def attributes(world: World) -> tuple[str, ...]:
     """Return the attributes that the query uses, in the order of their first use."""
     names: dict[str, None] = {}
     for term in world.terms:
+        if term.startswith(TESTS):
+            names.update(dict.fromkeys(gd.query(world.domain, term).attributes))
+            continue
         word, inside, by = _call(term)
         for factor in [term] if not word and term != "count" else []:
             for part in parts(factor, "*"):
@@ -204,6 +209,8 @@ def _compared(kind: str, numbers: np.ndarray) -> np.ndarray:
 
 def exact(world: World, table: pd.DataFrame, term: str) -> np.ndarray:
     """Return the answers of a term, NaN where any answer is as good: in cells without rows."""
+    if term.startswith(TESTS):  # a p-value is no number of rows
+        return np.full(gd.query(world.domain, term).n_answers, np.nan)
     word, inside, by = _call(term)
     if term == "count":
         return np.array([float(len(table))])

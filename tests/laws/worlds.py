@@ -351,6 +351,7 @@ def _texts_of(domain: gd.Domain, rng: Generator, word: str) -> Iterator[str]:
         yield from (f"{inner}({written(a)})*{outer.format(written(b))}" for a, b in pairwise(names))
     elif word == "count":
         yield "count"
+    yield from _tests(domain, rng, word, names)
     shares = sorted({f"{share:.2g}" for share in rng.uniform(0.02, 0.98, int(rng.integers(1, 5)))})
     for column in rng.permutation(list(domain.columns)):
         for end in (by, ""):
@@ -358,6 +359,14 @@ def _texts_of(domain: gd.Domain, rng: Generator, word: str) -> Iterator[str]:
             yield f"{word}({written_in_list(str(column))}, {', '.join(shares)}){end}"
     for inside in (crossed, written(names[0])):
         yield from (f"{word}({inside}){end}" for end in (by, ""))
+
+
+def _tests(domain: gd.Domain, rng: Generator, word: str, names: list[str]) -> Iterator[str]:
+    if word == "independence":
+        yield from (f"independence({written_in_list(a)}, {written_in_list(b)})" for a, b in pairwise(names))
+    elif word == "test":
+        inner = [f"mean({written(column)})" for column in domain.columns] + [f"share({written(names[0])})"]
+        yield from (f"test({one} by {written(names[-1])})" for one in rng.permutation(inner))
 
 
 # -- what no text asks for -------------------------------------------------------------------------------

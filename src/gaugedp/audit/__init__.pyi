@@ -1,3 +1,4 @@
+from gaugedp.audit.canaries import LowerBound as LowerBound
 from gaugedp.audit.canaries import OneRun as OneRun
 from gaugedp.audit.canaries import audit_canaries as audit_canaries
 from gaugedp.audit.canaries import one_run as one_run

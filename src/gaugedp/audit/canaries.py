@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy
@@ -10,45 +10,90 @@ import scipy
 from gaugedp._internal.bisection import bisected
 from gaugedp._internal.displays import drawn_by
 from gaugedp._internal.numbers import digits_down
-from gaugedp._internal.validate import between, whole
+from gaugedp._internal.validate import between, one_of, whole
 from gaugedp.audit.clopper_pearson import most_right
+from gaugedp.audit.one_run_gaussian import mu_by_curve, mu_by_independence
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import check_delta
+from gaugedp.guarantees.gaussian_curve import gaussian_epsilon
+
+DP, GDP, INDEPENDENT = "dp", "gdp", "independent"
+_CURVE = "the trade-off curve of one unit, added or removed, is a Gaussian one"
+HYPOTHESES = {
+    DP: "(ε, δ)-DP for one unit, added or removed",
+    GDP: _CURVE,
+    INDEPENDENT: f"{_CURVE}, and the guesses are right independently of each other",
+}
+_MU = {GDP: mu_by_curve, INDEPENDENT: mu_by_independence}
 
 
-def one_run(n_canaries: int, guessed: int, correct: int, confidence: float = 0.99, delta: float = 0.0) -> float:
+class LowerBound(float):
+    """Lower bound on ε, a float, with the `hypothesis` that it needs."""
+
+    hypothesis: str
+
+    def __new__(cls, value: float, hypothesis: str = "") -> Self:
+        """Return the number with its hypothesis."""
+        bound = super().__new__(cls, value)
+        bound.hypothesis = hypothesis
+        return bound
+
+
+def one_run(
+    n_canaries: int, guessed: int, correct: int, confidence: float = 0.99, delta: float = 0.0, assume: str = DP
+) -> LowerBound:
     """Return a lower bound on ε from one release.
 
     It holds at `delta` with probability `confidence`. Each of `n_canaries` units is in the data by an independent fair
-    coin; `guessed` of the coins are guessed, and `correct` of the guesses are right.
+    coin; `guessed` of the coins, a number fixed before the release, are guessed, and `correct` of the guesses are
+    right. `hypothesis` of the result states in words what it assumes:
 
-    Theorem (Steinke, Nasr and Jagielski 2023, theorem 5.2). Under (ε, δ)-DP for one unit added or removed, P(correct ≥
-    v) ≤ f(v) + 2mδ·max_i (f(v − i) − f(v))/i, f(v) = P(Binomial(guessed, e^ε/(1 + e^ε)) ≥ v).
+    - "dp": nothing but (ε, δ)-DP for one unit added or removed (Steinke, Nasr and Jagielski 2023, theorem 5.2).
+    - "gdp": the mechanism's exact trade-off curve is that of μ-GDP. The bound is the ε at `delta` of the least μ that
+      the counts do not contradict (Mahloujifar, Melis and Chaudhuri 2025).
+    - "independent": so it is, and the guesses are right independently of each other, as with independent noise for each
+      canary. GDP does not imply this: a mechanism may reveal more in a fifth of its runs.
 
     Examples
     --------
     >>> from gaugedp.audit import one_run
     >>> round(one_run(n_canaries=1000, guessed=100, correct=90), 2)
     1.44
+    >>> [round(one_run(10_000, 10_000, 6915, 0.95, 1e-5, assume), 2) for assume in ("dp", "gdp", "independent")]
+    [0.77, 1.31, 4.16]
     """
     whole(minimum=1, n_canaries=n_canaries)
     whole(minimum=0, guessed=guessed, correct=correct)
-    between(0, 1, confidence=confidence)
-    check_delta(delta)
+    _check(confidence, delta, assume)
     if not correct <= guessed <= n_canaries:
         raise InvalidRequest(
             f"{correct} of {guessed} guesses about {n_canaries} canaries cannot be correct.",
             "Give correct <= guessed <= n_canaries.",
         )
     counts = int(n_canaries), int(guessed), int(correct)
-    if one_run_p_value(0.0, *counts, delta) > 1 - confidence:
-        return 0.0
+    if assume == DP:
+        return LowerBound(_epsilon(*counts, 1 - confidence, delta), HYPOTHESES[DP])
+    mu = _MU[assume](*counts, 1 - confidence)
+    return LowerBound(gaussian_epsilon(mu, delta) * (1 - 1e-9) if mu > 0 else 0.0, HYPOTHESES[assume])
+
+
+def _check(confidence: float, delta: float, assume: str) -> None:
+    """Refuse what no bound can be computed for."""
+    between(0, 1, confidence=confidence)
+    check_delta(delta)
+    one_of(tuple(HYPOTHESES), assume=assume)
+    if assume != DP and delta == 0:
+        raise InvalidRequest("A Gaussian curve has no finite epsilon at delta = 0.", "Give a delta, such as 1e-5.")
+
+
+def _epsilon(n_canaries: int, guessed: int, correct: int, miss: float, delta: float) -> float:
+    """Return the largest ε that theorem 5.2 refutes."""
 
     def is_refuted(epsilon: float) -> bool:
-        return one_run_p_value(epsilon, *counts, delta) <= 1 - confidence
+        return one_run_p_value(epsilon, n_canaries, guessed, correct, delta) <= miss
 
-    return bisected(0.0, 100.0, is_refuted, apart=2.0**-50)[0] * (1 - 1e-9)  # the largest ε
+    return bisected(0.0, 100.0, is_refuted, apart=2.0**-50)[0] * (1 - 1e-9) if is_refuted(0.0) else 0.0
 
 
 def one_run_p_value(epsilon: float, n_canaries: int, guessed: int, correct: int, delta: float = 0.0) -> float:
@@ -70,19 +115,26 @@ class OneRun:
     correct: int
     confidence: float
     delta: float
+    assume: str = DP
 
     _repr_html_ = drawn_by("one_run")
 
     @property
-    def epsilon_lower(self) -> float:
+    def epsilon_lower(self) -> LowerBound:
         """The lower bound of `one_run`."""
-        return one_run(self.n_canaries, self.guessed, self.correct, self.confidence, self.delta)
+        return one_run(self.n_canaries, self.guessed, self.correct, self.confidence, self.delta, self.assume)
+
+    @property
+    def hypothesis(self) -> str:
+        """The hypothesis that the bound needs."""
+        return HYPOTHESES[self.assume]
 
     def __repr__(self) -> str:
         at = f" at δ = {self.delta:.6g}" if self.delta else ""
+        provided = f", if {self.hypothesis}" if self.assume != DP else ""
         return (
             f"One run: {self.correct:,} of {self.guessed:,} guesses about {self.n_canaries:,} canaries are right; "
-            f"ε ≥ {digits_down(self.epsilon_lower)}{at} with confidence {self.confidence:.10g}"
+            f"ε ≥ {digits_down(self.epsilon_lower)}{at} with confidence {self.confidence:.10g}{provided}"
         )
 
 
@@ -94,19 +146,19 @@ def audit_canaries(  # noqa: PLR0913, PLR0917 - an entry point
     confidence: float = 0.99,
     delta: float = 0.0,
     rng: Entropy | None = None,
+    assume: str = DP,
 ) -> OneRun:
     """Audit a release with randomly included canaries.
 
     A fair coin decides for each canary whether the data include it. `release_fn(included)` makes the release, with the
     canaries where `included` (m,) is True; `score_fn(output)` gives a score for each, large if it seems to be in the
     data. The guessed/2 canaries with the largest scores are guessed in, the guessed/2 with the smallest out; `guessed`
-    is even and chosen before any output is seen.
+    is even and chosen before any output is seen. `assume` is that of `one_run`.
     """
     whole(minimum=2, n_canaries=n_canaries, guessed=guessed)
     if guessed % 2 or guessed > n_canaries:
         raise InvalidRequest(f"guessed is {guessed}.", "Give an even number of at most n_canaries.")
-    between(0, 1, confidence=confidence)
-    check_delta(delta)
+    _check(confidence, delta, assume)
     included = (system_rng() if rng is None else rng).bits(n_canaries)
     scores = np.asarray(score_fn(release_fn(included.copy())), dtype=float)
     if scores.shape != included.shape:
@@ -115,4 +167,4 @@ def audit_canaries(  # noqa: PLR0913, PLR0917 - an entry point
         raise InvalidRequest("Some scores are NaN.", f"Give {n_canaries} numbers.")
     order = np.argsort(scores, kind="stable")
     right = int(included[order[-guessed // 2 :]].sum()) + int((~included[order[: guessed // 2]]).sum())
-    return OneRun(n_canaries, guessed, right, confidence, delta)
+    return OneRun(n_canaries, guessed, right, confidence, delta, assume)

@@ -1,5 +1,6 @@
 """Functions that build queries."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -19,6 +20,8 @@ from gaugedp.queries.stacked import joined
 from gaugedp.statistics import ColumnMean, Combination, Count, Share, StandardDeviation, Statistic, Sum
 from gaugedp.statistics.base import CENTRED, SQUARED, SUMMED
 from gaugedp.statistics.comparison import COMPARISONS
+from gaugedp.statistics.equal_means import EqualMeans
+from gaugedp.statistics.independence import EqualShares
 from gaugedp.tables.aggregate import Coarse
 
 Names = str | Sequence[str] | None
@@ -240,15 +243,45 @@ def comparisons(domain: Domain, kind: str, attribute: str, by: Names = None) -> 
 def measured(domain: Domain, kind: type[Statistic], of: Names, by: Names = None) -> Workload:
     """Return a statistic of a column or of counts, by cell."""
     names, groups = _names(of), _names(by)
-    text = f"{kind.word}({_crossed(names)}){_by(groups)}"
+    inside = ", ".join(map(written, names)) if kind.is_of_pairs else _crossed(names)
+    text = f"{kind.word}({inside}){_by(groups)}"
     if kind.moments:
         column, cells = domain.column(names[0]), Identity(n_cells(domain, groups))
         pieces = tuple(_moment(moment, Piece(groups, cells, names[0]), column) for moment in kind.moments)
         return Workload(domain, (Term(text, pieces, kind.of_column(cells.n_released, column)),))
-    n_parts = n_cells(domain, names)
+    n_cells(domain, names)  # refuses names that cannot be crossed
     cells = Identity(n_cells(domain, (*names, *groups)))
-    estimate = kind.of_cells(cells.n_released, n_parts, names)
+    estimate = kind.of_table(domain.shape((*names, *groups)), names)
     return Workload(domain, (Term(text, (Piece((*names, *groups), cells),), estimate),))
+
+
+def equality(domain: Domain, of: Names, by: Names, kind: type[EqualMeans] | None = None) -> Workload:
+    """Return tests of equal shares or means in the cells of `by`.
+
+    Each p-value compares a cell of the first attribute of `by` with its first cell, within the others. Shares are of
+    each cell of the attributes `of`; with a `kind`, means are of a bounded column.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 50), pay=gd.bounded(0, 100))
+    >>> gd.query(domain, "test(share(age) by sex)").n_answers, gd.query(domain, "test(mean(pay) by sex)").n_answers
+    (2, 1)
+    """
+    names, groups = _names(of), _names(by)
+    first, *others = domain.shape(groups) or (1,)
+    if first == 1:
+        raise InvalidRequest("There is nothing to compare.", "Test by an attribute with two or more cells.")
+    n_tests = (first - 1) * math.prod(others)
+    if kind is None:
+        cells = n_cells(domain, names)
+        pieces: tuple[Piece, ...] = (Piece((*groups, *names), Identity(n_cells(domain, (*groups, *names)))),)
+        estimate: Statistic = EqualShares.of_parts(n_tests, cells, first)
+        return Workload(domain, (Term(f"test(share({_crossed(names)}){_by(groups)})", pieces, estimate),))
+    column, counts = domain.column(names[0]), Piece(groups, Identity(n_cells(domain, groups)), names[0])
+    pieces = tuple(_moment(moment, counts, column) for moment in kind.moments)
+    estimate = kind(n_tests, first, float((column.high - column.low) / 2))
+    return Workload(domain, (Term(f"test(mean({written(names[0])}){_by(groups)})", pieces, estimate),))
 
 
 def _moment(moment: str, counts: Piece, column: BoundedColumn) -> Piece:

@@ -35,10 +35,17 @@ class Term:
     pieces: tuple[Piece, ...]
     estimate: Statistic
 
+    def without_squares(self) -> "Term":
+        """Return the term without sums of squares, if its estimate can do without."""
+        estimate = self.estimate.without_squares()
+        pieces = tuple(piece for piece in self.pieces if not piece.squared or estimate is self.estimate)
+        return replace(self, pieces=pieces, estimate=estimate)
+
     def answered(self, words: tuple[Words, ...]) -> tuple[Words, ...]:
         """Return the labels that have an answer, without references."""
         first = self.estimate.first_cell
-        return (Listed(list(words[0])[first:]), *words[1:]) if first else words
+        shown = (Listed(list(words[0])[first:]), *words[1:]) if first else words
+        return shown[self.estimate.skipped_axes :]
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,8 +216,9 @@ class Workload(Query):
         forms = [factor.form for factor in piece.cells.factors] or [piece.cells.form] * len(words)
         if forms == [ROWS]:
             return (Axis("row", words[0], ROWS),)
-        shown = term.answered(words)
-        return tuple(attribute_axis(*parts) for parts in zip(piece.attributes, facts, shown, forms, strict=True))
+        shown, skipped = term.answered(words), term.estimate.skipped_axes
+        axes = zip(piece.attributes[skipped:], facts[skipped:], shown, forms[skipped:], strict=True)
+        return tuple(attribute_axis(*parts) for parts in axes)
 
     def _cells(self, term: Term) -> Cells:
         piece = term.pieces[0]

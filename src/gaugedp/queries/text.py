@@ -12,14 +12,17 @@ from gaugedp.queries import builders
 from gaugedp.queries.base import Query
 from gaugedp.queries.linear import Workload
 from gaugedp.queries.quantiles import LEVEL, MEDIAN, Quantiles, quantiles
-from gaugedp.statistics import KINDS
+from gaugedp.statistics import KINDS, ColumnMean, Share, Statistic
+from gaugedp.statistics.equal_means import EqualMeans
 
 _CALL = re.compile(r'^(?P<word>[A-Za-z_]+)\s*\(\s*(?P<name>(?:"[^"]*"|[^()"])*?)\s*\)(?:\s+by\s+(?P<by>.+))?$')
 _OPENED = re.compile(r'(\w+\s*\((?:"[^"]*"|[^()"])+?)\s*(\s+by\s(?:"[^"]*"|[^()"])+)?')
 _CELLS: dict[str, Callable[[Domain, str], Workload]] = {"prefix": builders.prefix_sums, "ranges": builders.ranges}
 _MEASURES = {kind.word: kind for kind in KINDS.values() if kind.word}
 _QUANTILES = ("median", "quantiles")
-WORDS = ("count", *_CELLS, *_MEASURES, *_QUANTILES)  # all words that begin a term
+_TESTS: dict[str, type[EqualMeans] | None] = {Share.word: None, ColumnMean.word: EqualMeans}
+_TEST = re.compile(rf"^test\s*\(\s*({'|'.join(_TESTS)})\s*\((.+)\)\s+by\s+(.+?)\s*\)$")
+WORDS = ("count", *_CELLS, *_MEASURES, *_QUANTILES, "test")  # all words that begin a term
 _RATES = "Write share(A) by B for shares of cells, or ratio(A) by B for ratios of the counts of A to that of its first."
 _EXTREMES = "It depends on a single row, which noise cannot hide: use quantiles(…, 0.05, 0.95)."
 _INSTEAD = {
@@ -39,8 +42,9 @@ def query(domain: Domain, text: str) -> Query:
 
     Terms are also `prefix(A)`, `ranges(A)`, `sum(C)`, `sd(C) by A`, `share(A) by B`, `change(A) by B` (or `difference`,
     `ratio`, `index`), `median(C)` and `quantiles(C, 0.1, 0.9) by A`. `prefix(A)*R`, `ranges(A) by R` and
-    `ranges(A)*ranges(B)` multiply. Terms are joined by `;`, as `stack` does. Names are those of the domain; write a
-    name that contains `*`, `;`, `(`, `)` or a quote in double quotes.
+    `ranges(A)*ranges(B)` multiply. `independence(A, B) by R`, `test(share(A) by B)` and `test(mean(C) by B)` are
+    p-values. Terms are joined by `;`, as `stack` does. Names are those of the domain; write a name that contains `*`,
+    `;`, `(`, `)` or a quote in double quotes.
 
     Examples
     --------
@@ -75,15 +79,11 @@ def _query(domain: Domain, text: str) -> Query:
 
 
 def _term(domain: Domain, text: str) -> Workload | Quantiles:
+    if test := _TEST.match(text):
+        return builders.equality(domain, _product(test[2]), _by(domain, test[3]), _TESTS[test[1]])
     call = _CALL.match(text)
-    if call is None and any(_is_of_cells(part) for part in parts(text, "*")):
-        return _product_of_terms(domain, text)
     if call is None:
-        if text == "count" and "count" not in domain.attributes:
-            return builders.count(domain)
-        _check_closed(domain, text)
-        _check_joined(domain, text)
-        return builders.marginals(domain, _product(text))
+        return _of_names(domain, text)
     word, name, by = call["word"], call["name"], call["by"]
     names = _by(domain, by)
     if word == "count":
@@ -95,12 +95,22 @@ def _term(domain: Domain, text: str) -> Workload | Quantiles:
     _check_level(word, name)
     if word in _MEASURES:
         kind = _MEASURES[word]
-        of = _product(name) if kind.is_of_products and name else () if kind.is_of_products else (plain(name),)
-        return builders.measured(domain, kind, of, names)
+        return builders.measured(domain, kind, _named(kind, name), names)
     if word in _CELLS:
         ordered = _CELLS[word](domain, plain(name))
         return ordered if names is None else builders.product(ordered, builders.marginals(domain, names))
     raise _unknown(word)
+
+
+def _of_names(domain: Domain, text: str) -> Workload:
+    """Parse a term without a word: cells, or a product of terms."""
+    if any(_is_of_cells(part) for part in parts(text, "*")):
+        return _product_of_terms(domain, text)
+    if text == "count" and "count" not in domain.attributes:
+        return builders.count(domain)
+    _check_closed(domain, text)
+    _check_joined(domain, text)
+    return builders.marginals(domain, _product(text))
 
 
 def _check_level(word: str, inside: str) -> None:
@@ -109,6 +119,15 @@ def _check_level(word: str, inside: str) -> None:
             f"{word} takes no level.",
             "Only median and quantiles do; for others, use answer.interval(0.99) afterwards.",
         )
+
+
+def _named(kind: type[Statistic], text: str) -> tuple[str, ...]:
+    """Parse the names in the brackets of a statistic: `A*B` or `A, B`."""
+    if kind.is_of_pairs:
+        return tuple(plain(part) for part in parts(text, ","))
+    if kind.is_of_products:
+        return _product(text) if text else ()
+    return (plain(text),)
 
 
 def _is_of_cells(text: str) -> bool:

@@ -29,8 +29,8 @@ def check_fits(facts: Mapping[str, Any], query: Query) -> None:
     public = json.dumps(
         [Facts.of(facts).stored, query.labels.by_terms(), [estimate.to_dict() for estimate in query.estimates]]
     )
-    # 10_000: bytes of a stored answer that tell of its payment, at most
-    longest = len(public) + 10_000 + _COUNT * n_counts + _SUM * (len(query.steps) - n_counts)
+    # 10**5: bytes of a stored answer that tell of its payment and of p-values, at most
+    longest = len(public) + 10**5 + _COUNT * n_counts + _SUM * (len(query.steps) - n_counts)
     if longest > MAX_RELEASED_BYTES:
         raise InvalidRequest(
             f"The stored answer may take {longest / 1e9:.3g} GB: a ledger stores {MAX_RELEASED_BYTES / 1e9:.3g} GB.",

@@ -32,4 +32,4 @@ def worth(term: dict[str, Any]) -> list[str]:
 
 def widest(widths: np.ndarray, n_answers: int) -> list[float]:
     """Return the largest width of each part."""
-    return [float(part.max()) for part in np.split(widths, len(widths) // n_answers)]
+    return [float(part.max()) for part in np.array_split(widths, max(1, len(widths) // n_answers))]

@@ -233,7 +233,10 @@ class Plan:
             for part in parts
             for line in left_out(part.domain, part.attributes, part.columns, self.unit.column)
         ]
-        return [f"{called}: {worst}"] * bool(plurals) + self.query.mechanisms.remarks(self.mechanism) + rows
+        tests = ["Tests: the widths are those of the released numbers."] * any(
+            term.is_test for term in self.query.estimates
+        )
+        return [f"{called}: {worst}"] * bool(plurals) + tests + self.query.mechanisms.remarks(self.mechanism) + rows
 
     def bound_in_words(self) -> str:
         """Return the distance from the best mechanism, and from the best Gaussian noise."""

@@ -16,6 +16,7 @@ from gaugedp.mechanisms.base import Mechanism, Prepared
 from gaugedp.mechanisms.selection import PreparedChoice
 from gaugedp.queries.base import Query
 from gaugedp.releases.answer import EXACTNESS, Release
+from gaugedp.releases.conclusions import concluded
 from gaugedp.releases.described import LEVELS
 from gaugedp.releases.executing import Charge, PaidRows, check_kinds, execute
 from gaugedp.releases.metadata import check_fits, release_facts
@@ -105,7 +106,7 @@ class PlannedRelease:
         def evaluate(rows: PaidRows) -> Release:
             numbers = prepared(rows.answers(query, row_key))
             known = facts.including(account=rows.account)
-            return Release(numbers, query.labels, query.estimates, mechanism.guarantee, known)
+            return Release(numbers, query.labels, concluded(query, mechanism, numbers), mechanism.guarantee, known)
 
         guarantees = chargeable(mechanism.guarantee, self.plan.requested)  # a plan assembled by the caller may not fit
         return Charge(guarantees, table.name, table.unit, self._request(seed), table.can_resume), evaluate

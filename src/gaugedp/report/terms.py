@@ -139,7 +139,7 @@ def _measure(outline: Outline, captions: Captions) -> str:
     wording = KINDS[outline.measure].wording
     has_shares = any(axis.form == SHARES for axis in outline.axes)
     title = wording.title if has_shares else wording.title_alone or wording.title
-    said = title.format(*filter(None, (name, reference)), "", rows=captions.rows or "rows")
+    said = title.format(*filter(None, (name, reference)), "", rows=captions.rows or "rows", text=outline.text)
     unit = captions.unit(outline.column) if outline.column is not None and wording.in_units else ""
     return f"{said} ({unit})" if unit else said[0].upper() + said[1:]
 

@@ -5,6 +5,8 @@ Public names: `Statistic`, the interface; `KINDS`, every statistic by its name i
 
 from gaugedp.statistics import between as between
 from gaugedp.statistics import comparison as comparison
+from gaugedp.statistics import equal_means as equal_means
+from gaugedp.statistics import independence as independence
 from gaugedp.statistics import inequality as inequality
 from gaugedp.statistics import variation as variation
 from gaugedp.statistics.base import KINDS, Statistic

@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -44,13 +44,16 @@ class Statistic(ABC):
     word: ClassVar[str] = ""  # of a term in the text of a query; empty if no term has this kind
     wording: ClassVar[Wording]
     is_of_products: ClassVar[bool] = False  # whether the text of a query names several attributes, crossed
+    is_of_pairs: ClassVar[bool] = False  # whether it lists two attributes
     moments: ClassVar[tuple[str, ...]] = ()  # numbers of a bounded column; empty for counts of the cells of attributes
     pivot: ClassVar[str] = ""  # the name of the curves of widths from which intervals follow, if any
     splits_misses: ClassVar[bool] = False  # whether an interval without curves follows from just two widths
     takes_all_widths: ClassVar[bool] = False  # whether it follows from simultaneous widths
     first_cell: ClassVar[int] = 0  # the first cell of the first attribute that has an answer
+    skipped_axes: ClassVar[int] = 0  # attributes, from the first, over whose cells an answer is computed
     is_plain: ClassVar[bool] = False  # whether each released number is an answer with a symmetric error
     is_between_bounds: ClassVar[bool] = False  # of the column
+    is_test: ClassVar[bool] = False  # whether it simulates the noise of a release: `concluded`
     has_counts: ClassVar[bool] = False  # whether released numbers of rows can be processed as counts
 
     def __init_subclass__(cls, kind: str = "") -> None:
@@ -67,6 +70,19 @@ class Statistic(ABC):
     def of_cells(cls, n_cells: int, n_parts: int, names: Sequence[str]) -> "Statistic":  # noqa: ARG003
         """Return the statistic of counts, `n_parts` cells of `names` in each group of others."""
         return cls(n_cells)
+
+    @classmethod
+    def of_table(cls, shape: Sequence[int], names: Sequence[str]) -> "Statistic":
+        """Return the statistic of counts with axes for `names`, then for groups."""
+        return cls.of_cells(math.prod(shape), math.prod(shape[: len(names)]), names)
+
+    def concluded(self, values: np.ndarray, draws: Callable[[int, int], np.ndarray | None]) -> "Statistic":  # noqa: ARG002
+        """Return the statistic with what follows from released `values` and draws of their noise."""
+        return self
+
+    def without_squares(self) -> "Statistic":
+        """Return the statistic from fewer numbers, if it can do without squares."""
+        return self
 
     @property
     def n_released(self) -> int:
@@ -141,7 +157,8 @@ def read_statistic(facts: Mapping[str, Any], measure: str) -> Statistic:
     kind = KINDS[given["kind"]]
     types: dict[str, Any] = {field.name: field.type for field in fields(kind)[1:]}
     values = {name: types[name](value) for name, value in given.items() if name not in ("kind", "answers")}
-    if not all(0 <= value < math.inf for name, value in values.items() if name not in ("middle", "no_end")):
+    signless = [value for name, value in values.items() if name not in ("middle", "no_end")]
+    if not all(0 <= part < math.inf for value in signless for part in np.ravel(value)):
         raise ValueError
     return kind(int(given["answers"]), **values)
 

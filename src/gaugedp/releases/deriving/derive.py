@@ -25,6 +25,7 @@ from gaugedp.queries.piece import Piece
 from gaugedp.queries.quantiles import HIGHEST_LEVEL, LEVEL
 from gaugedp.queries.text import query
 from gaugedp.releases.answer import Release
+from gaugedp.releases.conclusions import concluded
 from gaugedp.releases.deriving.summed import Summed, Sums
 from gaugedp.releases.deriving.terms import FormTerm, form_term
 from gaugedp.releases.described import spread
@@ -145,10 +146,11 @@ def derive(
     """Compute another query from a release, at no cost.
 
     Nothing is read and nothing is spent. The answers to `text` must follow from counts, sums or means of the release by
-    adding up cells: `share(SEX) by REGION`, `change(SEX)`, `REGION` or `mean(C)` from `SEX*REGION` or `mean(C) by
-    SEX*REGION`. Only rows with a cell in all released attributes are counted. The guarantee is that of the release.
-    Each interval contains its answer with the requested probability: it is computed from draws of the release's own
-    noise, added up in the same way.
+    adding up cells: `share(SEX) by REGION`, `change(SEX)`, `REGION`, `independence(SEX, REGION)` or `mean(C)` from
+    `SEX*REGION` or `mean(C) by SEX*REGION`. `test(mean(C) by SEX)` follows from `sd(C) by SEX`, or with less power from
+    `mean(C) by SEX`. Only rows with a cell in all released attributes are counted. The guarantee is that of the
+    release. Each interval contains its answer with the requested probability: it is computed from draws of the
+    release's own noise, added up in the same way.
 
     Other statistics exist only for releases, with intervals at `level`, 0.5 … 0.999: `difference(mean(C) by A*B)`,
     `ratio(…)`, `index(…)` and `change(…)` compare means along A, as those of counts do; `gini(A) by B` and `lorenz(A,
@@ -187,6 +189,8 @@ def derive(
     question = as_workload(query(source.domain, text))
     if question is None:
         raise InvalidRequest("Quantiles do not follow from the release.", "Request counts, sums or means.", _UNDONE)
+    if not any(_offers(source, question)):
+        question = replace(question, terms=tuple(term.without_squares() for term in question.terms))
     start, noise = _noise(source, question)
     numbers = noise.added(release.numbers[start : start + noise.inner.n_answers])
     planned = Plan(
@@ -194,7 +198,7 @@ def derive(
     )
     about = {**about_answers(question), **spread(planned)}
     facts = _facts(release, about, question.outlines)
-    return Release(numbers, question.labels, question.estimates, release.guarantee, facts)
+    return Release(numbers, question.labels, concluded(question, noise, numbers), release.guarantee, facts)
 
 
 def _with_ends(release: Release, source: Source, terms: Sequence[FormTerm], level: float) -> Release:
@@ -273,12 +277,7 @@ def _pivots(term: FormTerm, noisy: NoisyNumbers) -> Iterator[Pivot]:
 
 def _noise(source: Source, question: Workload) -> tuple[int, Summed]:
     """Return the first number and least noise of a query."""
-    body = question.sensitivity(source.unit)
-    offers = []
-    for start, part, noise in source.parts:
-        sums = [_shortest(noise, list(_sums(part, piece))) for piece in question.pieces]
-        if all(sums):
-            offers.append((start, Summed(noise, tuple(part for part in sums if part), body)))
+    offers = list(_offers(source, question))
     if not offers:
         raise InvalidRequest(
             f"{question.text!r} does not follow from {'; '.join(part.text for _, part, _ in source.parts)!r}.",
@@ -286,6 +285,15 @@ def _noise(source: Source, question: Workload) -> tuple[int, Summed]:
             _UNDONE,
         )
     return min(offers, key=lambda offer: float(offer[1].variances.sum()))
+
+
+def _offers(source: Source, question: Workload) -> Iterator[tuple[int, Summed]]:
+    """Yield the parts of the release from which a query follows."""
+    body = question.sensitivity(source.unit)
+    for start, part, noise in source.parts:
+        sums = [_shortest(noise, list(_sums(part, piece))) for piece in question.pieces]
+        if all(sums):
+            yield start, Summed(noise, tuple(part for part in sums if part), body)
 
 
 def _sums(released: Workload, wanted: Piece) -> Iterator[Sums]:

@@ -77,6 +77,14 @@ class Summed(AdditiveNoise):
         """Return sums of draws of the release's noise."""
         return self.added(self.inner.draw(size, rng))
 
+    def trial_noise(self, size: int, seed: int) -> np.ndarray:
+        """Return sums of trial draws, a part of them at a time."""
+        at_once = max(1, _NUMBERS // self.inner.n_answers)
+        starts = range(0, size, at_once)
+        return np.concatenate(
+            [self.added(self.inner.trial_noise(min(at_once, size - start), seed + start)) for start in starts]
+        )
+
     @cached_property
     def variances(self) -> np.ndarray:
         """Variances: sums for independent noise or copies, else simulated."""

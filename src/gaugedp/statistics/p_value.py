@@ -1,0 +1,101 @@
+"""P-values of released numbers, from draws of their noise.
+
+docs/theory/p_values.md
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Self
+
+import numpy as np
+import scipy
+
+from gaugedp._internal.trial_stream import TrialStream, trial_stream
+from gaugedp.errors import InvalidRequest
+from gaugedp.statistics.base import Ends, Statistic
+
+Draws = Callable[[int, int], np.ndarray | None]  # draws of the noise (size, n_released), by size and seed
+
+_MOST, _FEWEST, _NUMBERS = 9999, 999, 4 * 10**6  # draws, and numbers in all of them
+_MOST_RELEASED = 4000
+_SPARE = (0.0, 2.0)  # null hypotheses: the estimated one, and one that is so many deviations of the noise away
+_MISS = 0.0005  # of the interval of a p-value, at every level
+_TIED = 1 - 1e-9  # distances that differ by rounding are equal
+
+
+@dataclass(frozen=True)
+class PValue(Statistic):
+    """P-values of tests, one for each answer.
+
+    Of `simulated` tables of the null hypothesis with noise, `reached` (n_answers) are as far from it as the released
+    one. Without simulation, as for noise by a random walk, the p-value is 1. The interval holds the p-value of
+    infinitely many simulations.
+    """
+
+    simulated: int = field(default=0, compare=False, kw_only=True)
+    reached: tuple[int, ...] = field(default=(), compare=False, kw_only=True)
+    is_test = True
+
+    def __post_init__(self) -> None:
+        if len(self.reached) not in (0, self.n_answers) or max(self.reached, default=0) > self.simulated:
+            raise ValueError
+        if self.n_released > _MOST_RELEASED:
+            raise InvalidRequest(
+                f"The test needs {self.n_released:,} released numbers.", f"Test tables of at most {_MOST_RELEASED:,}."
+            )
+
+    @property
+    def span(self) -> float:
+        """Infinity: an interval of all p-values is no sign of few rows."""
+        return np.inf
+
+    def answers(self, values: np.ndarray) -> np.ndarray:  # noqa: ARG002
+        """Return the p-values."""
+        return (self._reached + 1) / (self.simulated + 1)
+
+    def intervals(self, values: np.ndarray, widths: np.ndarray, curves: np.ndarray | None = None) -> Ends:  # noqa: ARG002
+        """Return the intervals of Clopper and Pearson, simultaneous."""
+        miss, above = _MISS / (2 * self.n_answers), self.simulated - self._reached
+        low = scipy.special.betaincinv(np.maximum(self._reached, 0.5), above + 1, miss) * (self._reached > 0)
+        high = scipy.special.betaincinv(self._reached + 1, np.maximum(above, 0.5), 1 - miss)
+        return low, np.where(above > 0, high, 1.0)
+
+    @property
+    def _reached(self) -> np.ndarray:
+        return np.array(self.reached or [self.simulated] * self.n_answers, dtype=float)
+
+    def concluded(self, values: np.ndarray, draws: Draws) -> Self:
+        """Return the tests of released numbers.
+
+        The seed follows from the numbers, so everybody who has them computes the same p-values.
+        """
+        size = int(np.clip(_NUMBERS // self.n_released, _FEWEST, _MOST))
+        seed = int.from_bytes(sha256(np.ascontiguousarray(values, dtype="<f8").tobytes()).digest()[:8], "little")
+        noise = draws(size, seed)
+        if noise is None:
+            return self
+        cases, noises, rng = self.cases(values), self.cases(noise), trial_stream(seed + 1)
+        variances = noises.var(axis=0)
+        observed = self.distance(cases, variances) * _TIED
+        reached = [
+            (self.distance(self.null(cases, noises, spare, rng) + noises, variances) >= observed).sum(axis=0)
+            for spare in _SPARE
+        ]
+        return replace(self, simulated=size, reached=tuple(np.maximum.reduce(reached).tolist()))
+
+    @abstractmethod
+    def cases(self, values: np.ndarray) -> np.ndarray:
+        """Return what each test uses of numbers (…, n_released), shape (…, n_answers, …): a linear map."""
+
+    @abstractmethod
+    def null(self, cases: np.ndarray, noises: np.ndarray, spare: float, rng: TrialStream) -> np.ndarray:
+        """Return tables of the null hypothesis, without noise.
+
+        Its parameters are estimated from the released `cases`, less or more `spare` deviations of the `noises`.
+        """
+
+    @abstractmethod
+    def distance(self, cases: np.ndarray, variances: np.ndarray) -> np.ndarray:
+        """Return how far cases (…, n_answers, …) are from the null hypothesis, for these variances of the noise."""
