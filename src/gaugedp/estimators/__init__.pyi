@@ -2,6 +2,8 @@ from gaugedp.estimators.column_transformers import SimpleImputer as SimpleImpute
 from gaugedp.estimators.column_transformers import StandardScaler as StandardScaler
 from gaugedp.estimators.descent_regressor import HuberRegressor as HuberRegressor
 from gaugedp.estimators.descent_regressor import PoissonRegressor as PoissonRegressor
+from gaugedp.estimators.domain_features import DomainFeatures as DomainFeatures
+from gaugedp.estimators.domain_features import from_domain as from_domain
 from gaugedp.estimators.k_means import KMeans as KMeans
 from gaugedp.estimators.lasso import Lasso as Lasso
 from gaugedp.estimators.logistic import LogisticRegression as LogisticRegression

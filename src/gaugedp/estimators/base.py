@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
@@ -16,8 +17,10 @@ from gaugedp.entropy import Entropy, research_rng, system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
 from gaugedp.estimators.feature_names import check_names, names_of
 from gaugedp.estimators.fit_release import FitRelease
+from gaugedp.estimators.habits import check_parameters, next_seed
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.rows import read_table
+from gaugedp.estimators.unpaid_reads import identity, note_fit, warn_of_pipeline, warn_of_refit
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.ledger.base import Ledger
@@ -93,18 +96,31 @@ class PrivateEstimator(BaseEstimator):
     `random_state` is for research only: whoever knows it can subtract the noise. `ledger` is charged before the rows
     are read. Every fit sets guarantee_, release_ and n_features_in_ (d), and feature_names_in_ if X is a data frame.
 
+    `max_iter`, `tol`, `n_jobs` and `verbose` are accepted for code that was written for scikit-learn, and ignored: the
+    budget decides how many steps are taken. Only `KMeans` reads `max_iter`.
+
     Before the charge, only parameters and the types and shapes of X and y are checked. A cell that is not a number
     counts as missing. A table without rows can be fitted if their number is private (neighbours="add_remove").
     """
 
     _: KW_ONLY
+    max_iter: Any = None
+    tol: Any = None
+    n_jobs: Any = None
+    verbose: Any = None
     neighbours: str = "replace"
-    random_state: int | None = None
+    random_state: Any = None
     ledger: Ledger | None = None
 
     _read_as = Reading(0)  # of the last fit
+    _rows_of_fit: Any = None  # which object they were in
     _weights_up_to = 0.0  # of the last fit; 0 if rows had no weights
     _repr_html_ = drawn_by("model")
+
+    def __new__(cls, *args: Any, **parameters: Any) -> Any:
+        """Refuse unknown parameters by the name of the public class."""
+        check_parameters(cls.__name__, parameters, cls._get_param_names())
+        return super().__new__(cls)
 
     def _requested(self) -> Guarantee:
         positive(epsilon=self.epsilon)
@@ -122,12 +138,13 @@ class PrivateEstimator(BaseEstimator):
 
     def _generator(self) -> Entropy:
         if self.random_state is not None:
-            whole(minimum=0, random_state=self.random_state)
-        return system_rng() if self.random_state is None else research_rng(self.random_state)
+            whole(minimum=0, random_state=self._seed)
+        return system_rng() if self._seed is None else research_rng(self._seed)
 
     @property
-    def _seed(self) -> int | None:
-        return None if self.random_state is None else int(self.random_state)
+    def _seed(self) -> Any:
+        """The seed; of a RandomState or Generator its next number, which `_publish` draws."""
+        return next_seed(deepcopy(self.random_state))
 
     def _account(self) -> Ledger | None:
         """Return the ledger that a fit is charged to."""
@@ -146,7 +163,9 @@ class PrivateEstimator(BaseEstimator):
         ledger records if it is public: if rows are replaced.
         """
         ledger = self._account()
+        warn_of_pipeline(self)
         if ledger is None:
+            warn_of_refit(self._rows_of_fit)
             return None
         unit = ledger.unit or PrivacyUnit(person, neighbours=self.neighbours)
         if (unit.column is None) != (person is None) or unit.neighbours != self.neighbours:
@@ -182,6 +201,8 @@ class PrivateEstimator(BaseEstimator):
             public["weight_bound"] = self._weights_up_to
         self.guarantee_ = guarantee
         self.release_ = FitRelease(type(self).__name__, values, guarantee, exactness, public)
+        next_seed(self.random_state)
+        note_fit(self._rows_of_fit)
         if reservation is not None and isinstance(self.ledger, Ledger):
             self.ledger.settle(reservation, self.release_.to_json().encode())
 
@@ -192,6 +213,7 @@ class PrivateEstimator(BaseEstimator):
 
     def _rows(self, X: Any) -> np.ndarray:
         """Return the rows (n, d); an empty table is refused only if n is public."""
+        self._rows_of_fit = identity(X)
         return read_table(X, 0 if self.neighbours == "add_remove" else 1)
 
     def _note_names(self, X: Any) -> None:
@@ -227,7 +249,7 @@ class PrivateEstimator(BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.non_deterministic = tags.input_tags.allow_nan = True
+        tags.non_deterministic = tags.input_tags.allow_nan = tags.input_tags.sparse = True
         return tags
 
     def _probabilities(self, X: Any) -> np.ndarray:
