@@ -105,5 +105,5 @@ def test_refusals(make, kind: type, sentence: str) -> None:
 
 def test_a_domain_of_persons_is_refused() -> None:
     domain = gd.Domain.of(sex=["1", "2"], unit=gd.PrivacyUnit("pid", max_rows=3))
-    with pytest.raises(InvalidRequest, match="gd.fit"):
+    with pytest.raises(InvalidRequest, match=r"gd\.fit"):
         from_domain(domain)

@@ -20,7 +20,7 @@ from gaugedp.estimators.fit_release import FitRelease
 from gaugedp.estimators.habits import check_parameters, next_seed
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.rows import read_table
-from gaugedp.estimators.unpaid_reads import identity, note_fit, warn_of_pipeline, warn_of_refit
+from gaugedp.estimators.unpaid_reads import begin_fit, note_fit, warn_of_pipeline, warn_of_refit
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.ledger.base import Ledger
@@ -32,7 +32,7 @@ _SCORED_NAN = (
     "Each fold and candidate of a search is a fit that is charged; a refused fit is scored NaN, "
     "unless error_score='raise' is given."
 )
-_FORM_KEY, _FORM = "_gaugedp_form", 4  # increased whenever the attributes of a model change
+_FORM_KEY, _FORM = "_gaugedp_form", 5  # increased whenever the attributes of a model change
 _LEAST_EPSILON = 1e-6  # below it noise would exceed its lattice
 
 
@@ -113,11 +113,10 @@ class PrivateEstimator(BaseEstimator):
     ledger: Ledger | None = None
 
     _read_as = Reading(0)  # of the last fit
-    _rows_of_fit: Any = None  # which object they were in
     _weights_up_to = 0.0  # of the last fit; 0 if rows had no weights
     _repr_html_ = drawn_by("model")
 
-    def __new__(cls, *args: Any, **parameters: Any) -> Any:
+    def __new__(cls, *_: Any, **parameters: Any) -> Any:
         """Refuse unknown parameters by the name of the public class."""
         check_parameters(cls.__name__, parameters, cls._get_param_names())
         return super().__new__(cls)
@@ -165,7 +164,7 @@ class PrivateEstimator(BaseEstimator):
         ledger = self._account()
         warn_of_pipeline(self)
         if ledger is None:
-            warn_of_refit(self._rows_of_fit)
+            warn_of_refit(self)
             return None
         unit = ledger.unit or PrivacyUnit(person, neighbours=self.neighbours)
         if (unit.column is None) != (person is None) or unit.neighbours != self.neighbours:
@@ -202,7 +201,7 @@ class PrivateEstimator(BaseEstimator):
         self.guarantee_ = guarantee
         self.release_ = FitRelease(type(self).__name__, values, guarantee, exactness, public)
         next_seed(self.random_state)
-        note_fit(self._rows_of_fit)
+        note_fit(self)
         if reservation is not None and isinstance(self.ledger, Ledger):
             self.ledger.settle(reservation, self.release_.to_json().encode())
 
@@ -213,7 +212,7 @@ class PrivateEstimator(BaseEstimator):
 
     def _rows(self, X: Any) -> np.ndarray:
         """Return the rows (n, d); an empty table is refused only if n is public."""
-        self._rows_of_fit = identity(X)
+        begin_fit(self, X)
         return read_table(X, 0 if self.neighbours == "add_remove" else 1)
 
     def _note_names(self, X: Any) -> None:

@@ -13,9 +13,7 @@ from gaugedp.estimators.table_rows import TableDesign
 from gaugedp.tables.lines import frame_lines
 
 
-def from_domain(
-    domain: Domain, features: Sequence[str] | None = None, target: str | None = None
-) -> "DomainFeatures":
+def from_domain(domain: Domain, features: Sequence[str] | None = None, target: str | None = None) -> "DomainFeatures":
     """Return the preprocessing of `gaugedp fit` as a transformer.
 
     An attribute becomes an indicator for each of its cells (categories, bins, dates, levels of a tree), a bounded

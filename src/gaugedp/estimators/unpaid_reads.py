@@ -9,35 +9,42 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PolynomialFeatures
 
 _fitted: dict[int, Any] = {}  # the address of rows that were fitted without a ledger, and a weak reference to them
+_begun: "weakref.WeakKeyDictionary[Any, Any]" = weakref.WeakKeyDictionary()  # models, and what they are fitted to
 _has_warned: list[bool] = []  # of a second fit, in this process
 _FRAMES = 30  # between the fit of a pipeline and the charge of its last step
 
 
-def identity(X: Any) -> Any:
-    """Return a weak reference to the object that holds the rows, or None.
+def begin_fit(model: Any, X: Any) -> None:
+    """Remember the object that holds the rows of a fit.
 
     Only which object it is counts, never what it holds: a warning must not depend on the data.
     """
     base = getattr(X, "base", None)
     try:
-        return weakref.ref(X if base is None else base)
+        _begun[model] = weakref.ref(X if base is None else base)
     except TypeError:  # a list has no weak references
-        return None
+        _begun.pop(model, None)
 
 
-def note_fit(rows: Any) -> None:
-    """Remember that the rows were fitted."""
-    held = None if rows is None else rows()
+def _rows_of(model: Any) -> Any:
+    reference = _begun.get(model)
+    return None if reference is None else reference()
+
+
+def note_fit(model: Any) -> None:
+    """Remember that the rows of the model were fitted."""
+    held = _rows_of(model)
     if held is not None:
-        _fitted[id(held)] = weakref.ref(held, lambda _, place=id(held): _fitted.pop(place, None))  # type: ignore[misc]
+        place = id(held)
+        _fitted[place] = weakref.ref(held, lambda _: _fitted.pop(place, None))
 
 
-def warn_of_refit(rows: Any) -> None:
+def warn_of_refit(model: Any) -> None:
     """Warn, once per process, of a second fit to the same object without a ledger."""
-    held = None if rows is None else rows()
+    held = _rows_of(model)
     if held is None or id(held) not in _fitted or _has_warned:
         return
     _has_warned.append(True)
@@ -94,4 +101,7 @@ def _is_public(step: Any) -> bool:
     """Return True for private, stateless and public steps."""
     if isinstance(step, OneHotEncoder | OrdinalEncoder):
         return not isinstance(step.categories, str)
-    return "ledger" in step.get_params(deep=False) or not step.__sklearn_tags__().requires_fit
+    if "ledger" in step.get_params(deep=False) or isinstance(step, PolynomialFeatures):
+        return True
+    tags = getattr(step, "__sklearn_tags__", None)
+    return not (tags().requires_fit if tags else step._get_tags()["requires_fit"])  # the second before version 1.6
