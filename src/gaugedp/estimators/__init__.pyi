@@ -9,7 +9,6 @@ from gaugedp.estimators.lasso import Lasso as Lasso
 from gaugedp.estimators.logistic import LogisticRegression as LogisticRegression
 from gaugedp.estimators.matrix_completion import MatrixCompletion as MatrixCompletion
 from gaugedp.estimators.mean import Mean as Mean
-from gaugedp.estimators.model_scores import score_report as score_report
 from gaugedp.estimators.moment_regressor import ElasticNet as ElasticNet
 from gaugedp.estimators.moment_regressor import Ridge as Ridge
 from gaugedp.estimators.naive_bayes import GaussianNB as GaussianNB
@@ -18,6 +17,7 @@ from gaugedp.estimators.pca import LowRankCovariance as LowRankCovariance
 from gaugedp.estimators.pca import TopEigenvector as TopEigenvector
 from gaugedp.estimators.private_search import PrivateSearchCV as PrivateSearchCV
 from gaugedp.estimators.regression import LinearRegression as LinearRegression
+from gaugedp.estimators.scoring import score_report as score_report
 from gaugedp.estimators.sparse_mean import SparseMean as SparseMean
 from gaugedp.estimators.sparse_mean import TooFewRows as TooFewRows
 from gaugedp.estimators.sparse_mean import sub_gaussian_bounds as sub_gaussian_bounds

@@ -137,13 +137,13 @@ class PrivateEstimator(BaseEstimator):
 
     def _generator(self) -> Entropy:
         if self.random_state is not None:
-            whole(minimum=0, random_state=self._seed)
+            whole(minimum=0, random_state=next_seed(deepcopy(self.random_state)))
         return system_rng() if self._seed is None else research_rng(self._seed)
 
     @property
-    def _seed(self) -> Any:
+    def _seed(self) -> int | None:
         """The seed; of a RandomState or Generator its next number, which `_publish` draws."""
-        return next_seed(deepcopy(self.random_state))
+        return None if self.random_state is None else int(next_seed(deepcopy(self.random_state)))
 
     def _account(self) -> Ledger | None:
         """Return the ledger that a fit is charged to."""

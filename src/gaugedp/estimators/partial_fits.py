@@ -12,9 +12,9 @@ from gaugedp.guarantees import Guarantee
 class PartialFits:
     """Mixin for estimators whose fit is a function of noisy sums: `partial_fit` adds to them."""
 
-    _sums: np.ndarray | None = None  # noisy, of all calls
+    _noisy_sums: np.ndarray | None = None  # noisy, of all calls
     _continues = False
-    _first_settings = ""
+    _sums_settings = ""
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, **weights: Any) -> Any:
         """Add rows X (n, d) to a fit, with noise of their own and a charge of its own.
@@ -24,7 +24,7 @@ class PartialFits:
         Theorem. Each call is (ε, δ)-DP for its rows; `guarantee_` composes all calls. A row that is in one call only
         has the guarantee of that call: the ledger, which cannot know this, adds all of them up.
         """
-        first = self._sums is None
+        first = self._noisy_sums is None
         if classes is not None and vars(self).get("classes") is None:
             vars(self)["classes"] = classes
         if not first:
@@ -44,13 +44,13 @@ class PartialFits:
 
     def _added(self, noisy: np.ndarray) -> np.ndarray:
         """Return the noisy sums, with those of earlier calls in a partial fit."""
-        self._sums = noisy + self._sums if self._continues and self._sums is not None else noisy
-        self._first_settings = self._settings()
-        return self._sums
+        self._noisy_sums = noisy + self._noisy_sums if self._continues and self._noisy_sums is not None else noisy
+        self._sums_settings = self._settings()
+        return self._noisy_sums
 
     def _refuse_other_shape(self, X: Any) -> None:
         """Refuse columns that earlier calls did not have, by shape and names, before the charge."""
-        if self._settings() != self._first_settings:
+        if self._settings() != self._sums_settings:
             raise InvalidRequest("bounds or classes differ from those of the earlier calls.", "Keep them, or use fit.")
         self._like_fitted(X)  # type: ignore[attr-defined]
 
