@@ -385,12 +385,8 @@ def test_a_row_that_changes_its_group_costs_no_more_than_epsilon(replaced: bool)
         noise = Exact(1.0, replaced, gd.research_rng(1), is_split=True)
         for group in range(2):
             inside = np.array([group == of_group])
-            kind.release(
-                GivenScores(kind.classes, None),
-                NamedRows(np.array([[p]])[inside], None),
-                np.array([label])[inside],
-                noise,
-            )
+            rows = NamedRows(np.array([[p]])[inside], None)
+            kind.release(GivenScores(kind.classes, None), rows, np.array([label])[inside], noise)
         return list(scales)
 
     empty = [(np.zeros_like(exact), scale) for exact, scale in sums(0, 0.5, "no")]

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from gaugedp._internal.cells import is_nested, row_of, shape_of_most
 from gaugedp.bodies import LpBall
 from gaugedp.estimators.base import after_paying, epsilon_and_delta
 from gaugedp.estimators.fit_release import FitRelease
@@ -26,7 +27,8 @@ _COUNT_SHARE = Fraction(1, 20)  # of ε, for the numbers of rows of the classes
 
 def fits_in_parts(model: Any, y: Any = None) -> bool:
     """Return True if the fit is made of other fits."""
-    return learns_bounds(model) or _is_balanced(model) or _is_familiar(model) or _n_targets(y) > 1
+    has_several = "target_bounds" in model.get_params(deep=False) and _n_targets(y) > 1
+    return learns_bounds(model) or _is_balanced(model) or _is_familiar(model) or has_several
 
 
 def fit_in_parts(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -35,10 +37,10 @@ def fit_in_parts(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
         _fit_with_own_solver(model, X, y, sample_weight)
     elif _is_balanced(model):
         _fit_balanced(model, X, y, sample_weight)
-    elif _n_targets(y) > 1:
-        _fit_targets(model, X, y, sample_weight)
-    else:
+    elif _n_targets(y) == 1:
         fit_learning_bounds(model, X, y, sample_weight)
+    else:
+        _fit_targets(model, X, y, sample_weight)
     return model
 
 
@@ -53,11 +55,11 @@ def _is_balanced(model: Any) -> bool:
 
 
 def _n_targets(y: Any) -> int:
-    """Return the number of columns of y, by its shape."""
+    """Return the number of columns of y, by its shape; for lists by that of most rows."""
     shape = getattr(y, "shape", None)
-    if shape is None and isinstance(y, list) and y and isinstance(y[0], list | tuple):
-        return len(y[0])
-    return int(shape[1]) if shape is not None and len(shape) == 2 else 1
+    if shape is None:
+        return int(shape_of_most(list(y))[0]) if is_nested(y) else 1
+    return int(shape[1]) if len(shape) == 2 else 1
 
 
 def _fit_with_own_solver(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
@@ -127,7 +129,8 @@ def _columns(y: Any, m: int) -> list[Any]:
     if hasattr(y, "iloc"):
         return [y.iloc[:, j] for j in range(m)]
     if not hasattr(y, "shape"):
-        return [[row[j] if len(row) == m else None for row in y] for j in range(m)]
+        inner = [row_of(row) for row in y]
+        return [[row[j] if row is not None and len(row) == m else None for row in inner] for j in range(m)]
     return [y[:, j] for j in range(m)]
 
 
