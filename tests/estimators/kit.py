@@ -14,6 +14,7 @@ SKIPPED = {"check_pipeline_consistency", "check_array_api_input"}  # fits draw n
 OF_WEIGHTS = {
     "check_all_zero_sample_weights_error": "weights are data: an error would tell",
     "check_sample_weight_equivalence_on_dense_data": "weight 0 is not a row left out: noise follows the number of rows",
+    "check_sample_weight_equivalence_on_sparse_data": "as above",
     "check_sample_weights_invariance": "as above, by its older name",
 }
 

@@ -1,5 +1,7 @@
 """Features of a frame by a domain are those of the command line."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -104,6 +106,6 @@ def test_refusals(make, kind: type, sentence: str) -> None:
 
 
 def test_a_domain_of_persons_is_refused() -> None:
-    domain = gd.Domain.of(sex=["1", "2"], unit=gd.PrivacyUnit("pid", max_rows=3))
+    domain = replace(gd.Domain.of(sex=["1", "2"]), unit=gd.PrivacyUnit("pid", max_rows=3))
     with pytest.raises(InvalidRequest, match=r"gd\.fit"):
         from_domain(domain)

@@ -351,7 +351,7 @@ def test_rates_by_group_are_the_exact_ones_without_noise_and_cost_no_more() -> N
     given = {"classes": ["no", "yes"], "group": group, "groups": ["a", "b"]}
     report = score_report(labels, shares, epsilon=1e5, ledger=ledger, random_state=1, **given)
     assert report.guarantee_ == gd.PureDP(1e5)
-    assert [entry.kind for entry in ledger.entries()].count("reserved") == 1
+    assert [entry.kind for entry in ledger.entries()].count("reserve") == 1
     for name in ("a", "b"):
         inside, is_yes = group == name, labels == "yes"
         exact = {
@@ -377,7 +377,7 @@ def test_a_row_that_changes_its_group_costs_no_more_than_epsilon(replaced: bool)
 
     class Exact(ScoreNoise):
         def released(self, exact, law, draws):
-            scales.append((exact, float(law.scale)))
+            scales.append((exact, law.body.radius(1) / law.guarantee.epsilon_value))
             return super().released(exact, law, draws)
 
     def sums(of_group: int, p: float, label: str) -> list[tuple[np.ndarray, float]]:

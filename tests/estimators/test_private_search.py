@@ -292,7 +292,7 @@ def test_fits_are_asked_for_their_part_and_gaussian_ones_for_more() -> None:
         ({"param_grid": {"epsilon": [1.0, 2.0]}}, "param_grid contains epsilon.*for all fits together"),
         ({"param_grid": {"delta": [0.0], "ledger": [None]}}, "param_grid contains delta, ledger"),
         ({"param_grid": {"neighbours": ["replace"]}}, "param_grid contains neighbours"),
-        ({"param_grid": {"C": [1.0]}}, "param_grid names C, which LogisticRegression does not have"),
+        ({"param_grid": {"gamma": [1.0]}}, "param_grid names gamma, which LogisticRegression does not have"),
         ({"param_grid": {"radius": 1.0}}, "param_grid must map parameter names"),
         ({"param_grid": 3}, "param_grid must map parameter names"),
         ({"param_grid": []}, "param_grid is empty"),

@@ -97,7 +97,7 @@ class PrivateEstimator(BaseEstimator):
     are read. Every fit sets guarantee_, release_ and n_features_in_ (d), and feature_names_in_ if X is a data frame.
 
     `max_iter`, `tol`, `n_jobs` and `verbose` are accepted for code that was written for scikit-learn, and ignored: the
-    budget decides how many steps are taken. Only `KMeans` reads `max_iter`.
+    budget decides how many steps are taken. Only `KMeans` reads `max_iter`. `n_iter_` is 1 where no steps are counted.
 
     Before the charge, only parameters and the types and shapes of X and y are checked. A cell that is not a number
     counts as missing. A table without rows can be fitted if their number is private (neighbours="add_remove").
@@ -198,7 +198,7 @@ class PrivateEstimator(BaseEstimator):
             public["missing_indicator"] = list(self._read_as.indicators)
         if self._weights_up_to > 0:
             public["weight_bound"] = self._weights_up_to
-        self.guarantee_ = guarantee
+        self.guarantee_, self.n_iter_ = guarantee, int(facts.get("steps", facts.get("rounds", 1)))
         self.release_ = FitRelease(type(self).__name__, values, guarantee, exactness, public)
         next_seed(self.random_state)
         note_fit(self)

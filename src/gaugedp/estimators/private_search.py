@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import MetaEstimatorMixin, clone, is_classifier, is_regressor
 from sklearn.model_selection import ParameterGrid
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from gaugedp._internal.validate import whole
@@ -240,10 +241,12 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
         check_is_fitted(self, "best_estimator_")
         return np.asarray(self.best_estimator_.predict(X))
 
+    @available_if(lambda search: is_classifier(search.estimator))
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return class probabilities (n, K) of the best model."""
         return self._probabilities(X)
 
+    @available_if(lambda search: is_classifier(search.estimator))
     def decision_function(self, X: Any) -> np.ndarray:
         """Return class scores of the best model."""
         check_is_fitted(self, "best_estimator_")
