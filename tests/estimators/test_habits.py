@@ -4,6 +4,7 @@ import json
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
@@ -127,9 +128,20 @@ def test_the_counts_have_the_noise_of_their_share() -> None:
     """A twentieth of ε = 3, for a replaced row: a scale of 2/0.15, and its variance within a third (1e-6)."""
     seen = []
     for seed in range(200):
-        model = LogisticRegression(class_weight="balanced", **{**PUBLIC, "random_state": seed})
+        given = {**PUBLIC, "random_state": seed, "neighbours": "replace"}
+        model = LogisticRegression(class_weight="balanced", **given)
         seen.append(model.fit(ROWS, LABELS).release_.values["class_counts"] - np.bincount(LABELS))
     assert np.var(seen) == pytest.approx(2 * (2 / 0.15) ** 2, rel=0.4)
+
+
+def test_names_of_columns_reach_the_parts() -> None:
+    frame = pd.DataFrame(ROWS, columns=["a", "b"])
+    public = {"bounds": {"a": (-1, 1), "b": (-1, 1)}, "missing_indicator": ["b"], "epsilon": 3.0}
+    model = LogisticRegression(class_weight="balanced", classes=[0, 1], **public).fit(frame, LABELS)
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    assert model.predict(frame).shape == (2000,)
+    both = LinearRegression(target_bounds=(-1, 1), **public).fit(frame, frame)
+    assert both.coef_.shape == (2, 3)
 
 
 def test_balanced_classes_are_refused_before_the_charge() -> None:
@@ -243,7 +255,9 @@ def test_a_second_fit_without_a_ledger_warns_once(monkeypatch: pytest.MonkeyPatc
         warnings.simplefilter("always")
         KMeans(bounds=(-1, 1)).fit(rows.copy())
         KMeans(bounds=(-1, 1), ledger=account()).fit(rows)
+        targets = LinearRegression(bounds=(-1, 1), target_bounds=(-1, 1)).fit(rows.copy(), rows)
         assert not caught
+        assert targets.coef_.shape == (2, 2)
         StandardScaler(bounds=(-1, 1)).fit(rows[:, :1])  # a view of the same rows
         KMeans(bounds=(-1, 1)).fit(rows)
     assert [str(warning.message)[:34] for warning in caught] == ["The same rows are fitted again, and"[:34]]

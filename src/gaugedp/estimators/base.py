@@ -20,7 +20,7 @@ from gaugedp.estimators.fit_release import FitRelease
 from gaugedp.estimators.habits import check_parameters, next_seed
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.rows import read_table
-from gaugedp.estimators.unpaid_reads import begin_fit, note_fit, warn_of_pipeline, warn_of_refit
+from gaugedp.estimators.unpaid_reads import begin_fit, note_fit, of_one_fit, warn_of_pipeline, warn_of_refit
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.ledger.base import Ledger
@@ -40,7 +40,8 @@ _LEAST_EPSILON = 1e-6  # below it noise would exceed its lattice
 def after_paying(reservation: Reservation | None) -> Iterator[None]:
     """Context manager: an InvalidRequest raised inside states that the cost stays spent."""
     try:
-        yield
+        with of_one_fit():
+            yield
     except InvalidRequest as refused:
         if reservation is None:
             raise

@@ -9,10 +9,12 @@ from sklearn.base import clone
 from gaugedp._internal.cells import is_nested, row_of, shape_of_most
 from gaugedp.bodies import LpBall
 from gaugedp.estimators.base import after_paying, epsilon_and_delta
+from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.fit_release import FitRelease
 from gaugedp.estimators.habits import SOLVERS, next_seed
 from gaugedp.estimators.labels import check_given, codes_of, read_both
 from gaugedp.estimators.learned_bounds import fit_learning_bounds, learns_bounds, with_guarantee
+from gaugedp.estimators.private_search import NamedRows
 from gaugedp.estimators.row_count import share_of
 from gaugedp.estimators.rows import read_bounds
 from gaugedp.estimators.unpaid_reads import warn_of_pipeline
@@ -83,7 +85,7 @@ def _fit_balanced(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
     epsilon, remaining = epsilon_and_delta(requested)[0], share_of(requested, 1 - _COUNT_SHARE)
     moved = 2.0 if model.neighbours == "replace" else 1.0
     noise = Laplace.calibrate(LpBall(len(classes), 1, moved), PureDP(part(epsilon, _COUNT_SHARE)))
-    _try(model, remaining, rows.shape[1], (model._check_y(y, len(rows)), sample_weight), {"class_weight": None})
+    _try(model, remaining, X, (model._check_y(y, len(rows)), sample_weight), {"class_weight": None})
     reservation = model._pay(requested, requested, rows.shape)
     with after_paying(reservation):
         rng = model._generator()
@@ -110,7 +112,7 @@ def _fit_targets(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
         each = ApproxDP(each.epsilon_value, part(each.delta_value, share))
     bounds = _bounds_of_targets(model.target_bounds, m)
     for target, ends in zip(targets, bounds, strict=True):
-        _try(model, each, rows.shape[1], (model._check_y(target, len(rows)), sample_weight), {"target_bounds": ends})
+        _try(model, each, X, (model._check_y(target, len(rows)), sample_weight), {"target_bounds": ends})
     reservation = model._pay(requested, requested, rows.shape)
     with after_paying(reservation):
         rng, fitted = model._generator(), []
@@ -142,13 +144,13 @@ def _bounds_of_targets(bounds: Any, m: int) -> list[Any]:
     return list(zip(low.tolist(), high.tolist(), strict=True))
 
 
-def _try(model: Any, guarantee: Guarantee, n_columns: int, given: tuple[Any, Any], parameters: dict[str, Any]) -> None:
+def _try(model: Any, guarantee: Guarantee, X: Any, given: tuple[Any, Any], parameters: dict[str, Any]) -> None:
     """Fit to rows of zeros, so that an impossible fit is refused before the charge."""
     public_y, weights = given
+    names, n_columns = names_of(X), model._rows(X).shape[1]
+    zeros = NamedRows(np.zeros((2, n_columns)), names)
     trial = with_guarantee(model, guarantee, 0, parameters)
-    if trial.get_params(deep=False).get("missing_indicator") is not False or isinstance(model.bounds, dict):
-        return  # names of columns: the fit itself reads them
-    trial.fit(np.zeros((2, n_columns)), public_y, *_if_any(None if weights is None else np.ones(2)))
+    trial.fit(zeros, public_y, *_if_any(None if weights is None else np.ones(2)))
 
 
 def _if_any(weights: Any) -> tuple[Any, ...]:

@@ -4,6 +4,8 @@ import sys
 import warnings
 import weakref
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import FrameType
 from typing import Any
 
@@ -14,7 +16,18 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PolynomialFeatu
 _fitted: dict[int, Any] = {}  # the address of rows that were fitted without a ledger, and a weak reference to them
 _begun: "weakref.WeakKeyDictionary[Any, Any]" = weakref.WeakKeyDictionary()  # models, and what they are fitted to
 _has_warned: list[bool] = []  # of a second fit, in this process
+_is_part: ContextVar[bool] = ContextVar("_is_part", default=False)
 _FRAMES = 30  # between the fit of a pipeline and the charge of its last step
+
+
+@contextmanager
+def of_one_fit() -> Iterator[None]:
+    """Context manager: fits inside are parts of one fit, whose charge is for all of them."""
+    token = _is_part.set(True)
+    try:
+        yield
+    finally:
+        _is_part.reset(token)
 
 
 def begin_fit(model: Any, X: Any) -> None:
@@ -37,7 +50,7 @@ def _rows_of(model: Any) -> Any:
 def note_fit(model: Any) -> None:
     """Remember that the rows of the model were fitted."""
     held = _rows_of(model)
-    if held is not None:
+    if held is not None and not _is_part.get():
         place = id(held)
         _fitted[place] = weakref.ref(held, lambda _: _fitted.pop(place, None))
 
@@ -45,7 +58,7 @@ def note_fit(model: Any) -> None:
 def warn_of_refit(model: Any) -> None:
     """Warn, once per process, of a second fit to the same object without a ledger."""
     held = _rows_of(model)
-    if held is None or id(held) not in _fitted or _has_warned:
+    if held is None or id(held) not in _fitted or _has_warned or _is_part.get():
         return
     _has_warned.append(True)
     warnings.warn(
