@@ -10,6 +10,7 @@ import gaugedp as gd
 from gaugedp.errors import InvalidRequest
 
 SKIPPED = {"check_pipeline_consistency", "check_array_api_input"}  # fits draw noise; no array-API input
+OF_TRANSFORMERS = {"check_transformer_data_not_an_array", "check_transformer_general"}  # fits draw noise
 
 OF_WEIGHTS = {
     "check_all_zero_sample_weights_error": "weights are data: an error would tell",

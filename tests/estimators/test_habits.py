@@ -166,7 +166,7 @@ def test_balanced_classes_are_refused_before_the_charge() -> None:
 def test_several_targets_share_one_charge(kind) -> None:
     ledger = account()
     targets = np.column_stack([ROWS[:, 0], 2 * ROWS[:, 1], ROWS.sum(axis=1)])
-    more = {"sparsity": 2} if kind is SparseRegression else {}
+    more = {"sparsity": 1} if kind is SparseRegression else {}
     model = kind(epsilon=6.0, delta=1e-6, bounds=(-1, 1), target_bounds=(-2, 2), ledger=ledger, **more)
     model.fit(ROWS, targets)
     assert (charges(ledger), model.guarantee_) == (1, gd.ApproxDP(6.0, 1e-6))

@@ -255,9 +255,7 @@ class PrivateEstimator(BaseEstimator):
     def _probabilities(self, X: Any) -> np.ndarray:
         """Return class probabilities (n, K) for scores."""
         del X
-        raise InvalidRequest(
-            f"{type(self).__name__} has no probabilities to score.", "For a search, use best_estimator_.", ""
-        )
+        raise InvalidRequest(f"{type(self).__name__} has no probabilities to score.", "Score a classifier.", "")
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         """Return the display for notebooks, instead of scikit-learn's diagram."""

@@ -120,7 +120,8 @@ def _fit_targets(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
             single = with_guarantee(model, each, _seed(model, rng), {"target_bounds": ends})
             fitted.append(single.fit(X, target, *_if_any(sample_weight)))
     _take(model, fitted[0])
-    model._best = None  # intervals are of a single target
+    model._best = None  # intervals are of a single target, and so is the support
+    vars(model).pop("support_", None)
     model.coef_ = np.stack([single.coef_ for single in fitted])
     model.intercept_ = np.array([single.intercept_ for single in fitted])
     values = {"coef": model.coef_, "intercept": model.intercept_}
