@@ -137,7 +137,7 @@ def test_nothing_tells_of_other_runs() -> None:
         search = PrivateSearchCV(Constant(), {"option": [0, 1]}, 1.0, draws=6).fit(np.zeros((200, 2)), np.zeros(200))
     assert not caught
     fitted = {name for name in vars(search) if name.endswith("_") or name.startswith("_")}
-    assert fitted == {"best_estimator_", "best_index_", "best_params_", "best_score_", "guarantee_", "n_features_in_",
+    assert fitted == {"best_estimator_", "best_index_", "best_params_", "best_score_", "guarantee_", "n_features_in_", "n_iter_",
                       "release_", "_read_as"}  # fmt: skip
     release = FitRelease.from_json(search.release_.to_json())
     assert set(release.values) == {"choice", "best_score", "best_index"}
@@ -331,6 +331,8 @@ EXPECTED = {
     "check_classifiers_classes": "classes are public and given before: labels of other kinds count as none of them",
     "check_classifiers_regression_target": "continuous labels are in no class: an error would tell",
     "check_supervised_y_no_nan": "labels and targets that are no numbers count as lost: an error would tell",
+    "check_estimator_sparse_array": "the check has four classes, and public are three",
+    "check_estimator_sparse_matrix": "as above",
     "check_supervised_y_2d": "a target with columns is refused, not flattened",
     "check_classifiers_train": "infinite values are clipped, not refused: an error would tell",
     "check_regressors_train": "infinite values are clipped, not refused: an error would tell",

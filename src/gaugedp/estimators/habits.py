@@ -4,8 +4,6 @@ from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-import numpy as np
-
 from gaugedp.errors import UNTOUCHED
 
 _OTHER_NAMES = {  # names of other libraries, and the parameter here
@@ -29,7 +27,11 @@ def check_parameters(kind: str, given: Mapping[str, Any], known: Collection[str]
 
 
 def next_seed(random_state: Any) -> Any:
-    """Return the next seed of a RandomState or Generator, and anything else unchanged."""
-    if isinstance(random_state, np.random.RandomState):
+    """Return the next seed of NumPy's RandomState or Generator, and anything else unchanged.
+
+    The generator is the caller's, and a seed is for research only: no noise is drawn from NumPy.
+    """
+    kind = type(random_state).__name__
+    if kind == "RandomState":
         return int(random_state.randint(2**31 - 1))
-    return int(random_state.integers(2**63)) if isinstance(random_state, np.random.Generator) else random_state
+    return int(random_state.integers(2**63)) if kind == "Generator" else random_state
