@@ -137,8 +137,8 @@ def test_nothing_tells_of_other_runs() -> None:
         search = PrivateSearchCV(Constant(), {"option": [0, 1]}, 1.0, draws=6).fit(np.zeros((200, 2)), np.zeros(200))
     assert not caught
     fitted = {name for name in vars(search) if name.endswith("_") or name.startswith("_")}
-    assert fitted == {"best_estimator_", "best_index_", "best_params_", "best_score_", "guarantee_", "n_features_in_", "n_iter_",
-                      "release_", "_read_as"}  # fmt: skip
+    assert fitted == {"best_estimator_", "best_index_", "best_params_", "best_score_", "guarantee_", "n_features_in_",
+                      "n_iter_", "release_", "_read_as"}  # fmt: skip
     release = FitRelease.from_json(search.release_.to_json())
     assert set(release.values) == {"choice", "best_score", "best_index"}
     assert release.exactness == search.best_estimator_.release_.exactness == "idealized"
