@@ -267,6 +267,8 @@ def test_scikit_learns_scaler_before_a_private_model_warns() -> None:
     model = LinearSVC(bounds=(-3, 3), classes=[0, 1])
     with pytest.warns(UserWarning, match="StandardScaler in the pipeline learns from the rows without privacy"):
         make_pipeline(PublicScaler(), model).fit(ROWS, LABELS)
+    with pytest.warns(UserWarning, match="StandardScaler in the pipeline"):
+        make_pipeline(PublicScaler(), KMeans(2, bounds=(-3, 3))).fit_predict(ROWS)
     nested = ColumnTransformer([("range", MinMaxScaler(), [0])])
     with pytest.warns(UserWarning, match="MinMaxScaler in the pipeline"):
         make_pipeline(nested, model).fit(ROWS, LABELS)

@@ -113,7 +113,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, We
         It reads rows X without privacy and charges no ledger: for public rows, or for your own eyes.
         """
         del y
-        return -float(np.sum(self._weights(sample_weight, len(X)) * self.transform(X).min(axis=1) ** 2))
+        squares = self.transform(X).min(axis=1) ** 2
+        return -float(np.sum(squares if sample_weight is None else squares * np.asarray(sample_weight, dtype=float)))
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
         """Fit, and return `predict` of the same rows, for your own eyes: each label reveals its row."""

@@ -17,7 +17,8 @@ _fitted: dict[int, Any] = {}  # the address of rows that were fitted without a l
 _begun: "weakref.WeakKeyDictionary[Any, Any]" = weakref.WeakKeyDictionary()  # models, and what they are fitted to
 _has_warned: list[bool] = []  # of a second fit, in this process
 _is_part: ContextVar[bool] = ContextVar("_is_part", default=False)
-_FRAMES = 30  # between the fit of a pipeline and the charge of its last step
+_FITS = ("fit", "fit_predict", "fit_transform")  # methods of a pipeline that fit its last step
+_FRAMES = 30  # between such a method and the charge
 
 
 @contextmanager
@@ -89,7 +90,7 @@ def _pipelines_of(frame: FrameType | None) -> Iterator[Pipeline]:
     for _ in range(_FRAMES):
         if frame is None:
             return
-        caller = frame.f_locals.get("self") if frame.f_code.co_name == "fit" else None
+        caller = frame.f_locals.get("self") if frame.f_code.co_name in _FITS else None
         if isinstance(caller, Pipeline):
             yield caller
         frame = frame.f_back
