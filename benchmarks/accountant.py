@@ -1,8 +1,8 @@
 """What does a tight (ε, δ) cost, and how near is it to the truth, beside dp-accounting and prv-accountant?
 
 Five questions: many different mechanisms together; the ε of DP-SGD; that of ten published runs; the noise for a given
-(ε, δ); the answers at small δ beside a closed form. Ways take turns; what a run builds is part of its time. Prints the tables and writes
-docs/benchmarks/accountant.md. Needs about five minutes.
+(ε, δ); the answers at small δ beside a closed form. Ways take turns; what a run builds is part of its time. Prints the
+tables and writes docs/benchmarks/accountant.md. Needs about five minutes.
 
     python benchmarks/accountant.py [SECTION ...]
 """
