@@ -49,7 +49,7 @@ class TrainingRun:
     >>> from gaugedp.guarantees import TrainingRun
     >>> run = TrainingRun(noise_multiplier=1.1, sampling_rate=0.00427, steps=3525)
     >>> round(run.guarantee.epsilon(1e-5), 3)
-    1.137
+    1.136
     """
 
     noise_multiplier: float
@@ -162,7 +162,7 @@ def training_log(text: str) -> TrainingLog:
     >>> from gaugedp.guarantees import training_log
     >>> log = training_log('{"noise_multiplier": 1.1, "sampling_rate": 0.01, "steps": 1000, "delta": 1e-5}')
     >>> round(log.guarantee.epsilon(log.delta), 2)
-    1.74
+    1.52
     """
     try:
         facts = json.loads(text)
