@@ -285,7 +285,7 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
             return np.column_stack([1 - second, second])
         return np.asarray(scipy.special.softmax(scores, axis=1))
 
-    def _length(self, n_classes: int, solver: str, noise: float, n_rows: float) -> float:
+    def _length(self, n_classes: int, solver: str, noise: float, n_rows: float = math.inf) -> float:
         """Return the expected norm of the weights; descent gets a wider ball under small noise.
 
         With C it is at most √(2nC·log K): at 0 the sum of losses is n·log K, so the minimiser with penalty ‖w‖²/2C is
