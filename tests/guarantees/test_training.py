@@ -2,6 +2,7 @@
 
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import gaugedp as gd
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.guarantees import Sampled, SubsampledGaussian, TrainingRun, training_log
+from gaugedp.guarantees.events import _READERS
 
 # rate, noise multiplier, steps, δ, and the ε of dp-accounting 0.6.0 (PLD with interval 1e-4, pessimistic): the runs of
 # benchmarks/accountant.py, which names their sources
@@ -159,6 +161,11 @@ def test_a_simulated_shuffled_run_is_within_its_guarantee() -> None:
 
 
 def test_a_tree_of_partial_sums_is_read() -> None:
+    for steps, n_nodes in ((1, 1), (3, 2), (4, 3), (8, 4), ([3, 8], 4)):
+        event = SimpleNamespace(noise_multiplier=2.0, step_counts=steps)
+        assert _READERS["SingleEpochTreeAggregationDpEvent"](event) == n_nodes * gd.GaussianDP(0.5)
+
+
+def test_a_tree_is_an_event() -> None:
     events = pytest.importorskip("dp_accounting.dp_event")
-    tree = gd.guarantees.from_event(events.SingleEpochTreeAggregationDpEvent(2.0, [3, 8]))
-    assert tree == 4 * gd.GaussianDP(0.5)
+    assert gd.guarantees.from_event(events.SingleEpochTreeAggregationDpEvent(2.0, 8)) == 4 * gd.GaussianDP(0.5)
