@@ -42,3 +42,53 @@ def test_refusals(desk: Desk, more: tuple[str, ...], sentence: str) -> None:
     assert done.code == 2
     assert sentence in done.err
     assert desk.files() == before
+
+
+RUN = ("--noise-multiplier", "1.1", "--sampling-rate", "0.00427", "--steps", "3525")
+
+
+def test_a_training_run_has_its_epsilon(desk: Desk) -> None:
+    done = desk.gaugedp("guarantee", *RUN, "--delta", "1e-5")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("epsilon = 1.137 at delta = 1e-05, for one example added or removed")
+    facts = json.loads(desk.gaugedp("guarantee", *RUN, "--delta", "1e-5", "--json").out)
+    run = gd.guarantees.TrainingRun(1.1, 0.00427, 3525).guarantee
+    assert facts["epsilon"] == float(run.epsilon(1e-5))
+    assert gd.guarantees.from_dict(facts["guarantee"]) == run
+    assert 1.136 < facts["epsilon_low"] < facts["epsilon"] < 1.1364
+    assert (facts["delta"], facts["neighbours"], facts["method"]) == (1e-5, "add_remove", "tight")
+
+
+def test_other_batches_groups_and_a_log(desk: Desk) -> None:
+    shuffled = ("--noise-multiplier", "2", "--epochs", "3", "--batches", "shuffled", "--delta", "1e-5")
+    done = desk.gaugedp("guarantee", *shuffled, "--times", "2", "--group", "2", "--prior", "0.1", "--json")
+    facts, expected = json.loads(done.out), (6 * gd.GaussianDP(1.0)).group(2)
+    assert (facts["epsilon"], facts["neighbours"]) == (float(expected.epsilon(1e-5)), "replace")
+    assert (facts["epsilon_low"], facts["prior"]) == (0.0, 0.1)
+    assert "no proof can give less" not in desk.gaugedp("guarantee", *shuffled).out
+    log = {"delta": 1e-6, "runs": [{"noise_multiplier": 2, "sampling_rate": 0.1, "steps": 8, "batches": "fixed"}]}
+    (desk.folder / "run.json").write_text(json.dumps(log), encoding="utf-8")
+    of_file = json.loads(desk.gaugedp("guarantee", "--file", "run.json", "--json").out)
+    fixed = ("--noise-multiplier", "2", "--sampling-rate", "0.1", "--steps", "8", "--batches", "fixed")
+    assert of_file == json.loads(desk.gaugedp("guarantee", *fixed, "--delta", "1e-6", "--json").out)
+    assert json.loads(desk.gaugedp("guarantee", "--file", "run.json", "--delta", "1e-5", "--json").out)["delta"] == 1e-5
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (RUN, "only at a delta"),
+        ((*RUN, "--delta", "0"), "delta"),
+        ((*RUN, "--delta", "1e-5", "--epsilon", "1"), "no --epsilon"),
+        ((*RUN[2:], "--delta", "1e-5"), "--noise-multiplier"),
+        ((*RUN[:4], "--delta", "1e-5"), "needs steps"),
+        ((*RUN[:4], "--steps", "2.5", "--delta", "1e-5"), "an integer"),
+        ((*RUN, "--bands", "2", "--delta", "1e-5"), "banded"),
+        ((*RUN, "--batches", "shuffled", "--neighbours", "add_remove", "--delta", "1e-5"), "No bound is proved"),
+    ],
+)
+def test_refusals_of_training_runs(desk: Desk, more: tuple[str, ...], sentence: str) -> None:
+    done = desk.gaugedp("guarantee", *more)
+    assert done.code == 2
+    assert sentence in done.err
+    assert done.out == ""

@@ -78,7 +78,9 @@ def blocks(text: str, tool: str = "") -> list[Block]:
 
 
 def runs(block: Block) -> bool:
-    """Whether a block is of a kind that can run: Python, a shell's commands, a whole domain file."""
+    """Whether a block is of a kind that can run: Python, a shell's commands, a whole domain file, a file in JSON."""
+    if block.language == "json":
+        return block.kind == "saved as"
     return block.language in ("python", *SHELLS) or (block.language == "toml" and "[attributes]" in block.code)
 
 
@@ -101,6 +103,8 @@ def run_block(block: Block, page: Path, folder: Path, names: dict[str, object]) 
         assert block.output is None or block.output == printed, f"{page.name} does not show:\n{printed}"
     elif block.language == "toml":
         load_domain(block.code, folder / (block.said if block.kind == "saved as" else "printed-domain.toml"))
+    elif block.language == "json":
+        (folder / block.said).write_text(block.code, "utf-8")
     else:
         for command in block.commands:
             run_command(command, folder, block.exit_code)

@@ -10,10 +10,12 @@ import gaugedp as gd
 from gaugedp.errors import InvalidRequest
 
 SKIPPED = {"check_pipeline_consistency", "check_array_api_input"}  # fits draw noise; no array-API input
+OF_TRANSFORMERS = {"check_transformer_data_not_an_array", "check_transformer_general"}  # fits draw noise
 
 OF_WEIGHTS = {
     "check_all_zero_sample_weights_error": "weights are data: an error would tell",
     "check_sample_weight_equivalence_on_dense_data": "weight 0 is not a row left out: noise follows the number of rows",
+    "check_sample_weight_equivalence_on_sparse_data": "as above",
     "check_sample_weights_invariance": "as above, by its older name",
 }
 

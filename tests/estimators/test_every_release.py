@@ -16,7 +16,7 @@ import gaugedp as gd
 
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from gaugedp import estimators
-from gaugedp.estimators.model_scores import score_report
+from gaugedp.estimators.scoring import score_report
 from gaugedp.guarantees import Guarantee
 from gaugedp.optimization import lattice
 from tests.estimators.replay import Replay, both, leaves, loss_of, together, too_far

@@ -439,7 +439,7 @@ def test_clipped_rows_and_missing_facts() -> None:
         ({"classes": None}, "classes is missing"),
         ({"classes": [1]}, "two different"),
         ({"classes": [1, 1]}, "two different"),
-        ({"solver": "lbfgs"}, "solver"),
+        ({"solver": "svd"}, "solver"),
         ({"radius": -1.0}, "radius"),
         ({"row_norm": 0.0}, "row_norm"),
         ({"bounds": (1, 0)}, "bounds"),

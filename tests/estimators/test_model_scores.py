@@ -20,6 +20,7 @@ from gaugedp.estimators import (
     score_report,
     score_sums,
 )
+from gaugedp.estimators.given_scores import GivenScores
 from gaugedp.estimators.model_scores import ClassSums, NumberSums, _bernstein_sums, _moments
 from gaugedp.estimators.private_search import NamedRows
 from gaugedp.estimators.rows import products
@@ -260,9 +261,11 @@ def test_a_search_is_scored_by_its_best_model() -> None:
     search = PrivateSearchCV(LogisticRegression(classes=["no", "yes"], bounds=(-1, 1)), {"radius": [1.0]}, 2.0, 1e-6)
     rows, labels = table()
     search.set_params(draws=1, random_state=1).fit(rows, labels)
-    with pytest.raises(InvalidRequest, match="For a search, use best_estimator_"):
-        score_report(search, rows, labels)
-    assert score_report(search.best_estimator_, rows, labels, epsilon=10.0, random_state=1).scores_["accuracy"][0] > 0.6
+    of_search, of_best = (
+        score_report(model, rows, labels, epsilon=10.0, random_state=1) for model in (search, search.best_estimator_)
+    )
+    assert of_search.scores_ == of_best.scores_
+    assert of_best.scores_["accuracy"][0] > 0.6
 
 
 def test_the_ledger_pays_epsilon_alone_and_no_rows_are_fine() -> None:
@@ -324,3 +327,99 @@ def test_what_the_noises_keep_adds_up_to_epsilon(kind: str) -> None:
     model, target = (CLASSIFIER, ["no"]) if kind == "classes" else (REGRESSION, [0.0])
     sums_of.release(model, NamedRows(np.zeros((1, 2)), None), np.array(target), Told(0.5, False, gd.research_rng(1)))
     assert 0.5 * (1 - 1e-9) <= sum(law.guarantee.epsilon_value for law in laws) <= 0.5
+
+
+# -- predictions from elsewhere, and groups --------------------------------------------------------
+
+
+@BOTH
+def test_given_predictions_are_scored_like_those_of_a_model(neighbours: str) -> None:
+    rows, labels = table(key=3)
+    given = {"epsilon": 2.0, "neighbours": neighbours, "random_state": 1}
+    of_model, shares = score_report(CLASSIFIER, rows, labels, **given), CLASSIFIER.predict_proba(rows)
+    for scores in (shares, shares[:, 1], shares[:, 1].tolist()):
+        of_scores = score_report(labels, scores, classes=["no", "yes"], **given)
+        assert of_scores.scores_ == of_model.scores_
+        assert (of_scores.confusion_matrix_ == of_model.confusion_matrix_).all()
+    rows, target = numbers(key=3)
+    of_numbers = score_report(target, REGRESSION.predict(rows), target_bounds=(-3, 3), **given)
+    assert of_numbers.scores_ == score_report(REGRESSION, rows, target, **given).scores_
+
+
+def test_rates_by_group_are_the_exact_ones_without_noise_and_cost_no_more() -> None:
+    rng = np.random.default_rng(5)
+    labels, shares, group = rng.choice(["no", "yes"], 6000), rng.random(6000), rng.choice(["a", "b", "c"], 6000)
+    ledger = gd.Ledger.in_memory(gd.PureDP(1e6))
+    given = {"classes": ["no", "yes"], "group": group, "groups": ["a", "b"]}
+    report = score_report(labels, shares, epsilon=1e5, ledger=ledger, random_state=1, **given)
+    assert report.guarantee_ == gd.PureDP(1e5)
+    assert [entry.kind for entry in ledger.entries()].count("reserve") == 1
+    for name in ("a", "b"):
+        inside, is_yes = group == name, labels == "yes"
+        exact = {
+            "selection rate": (shares[inside] > 0.5).mean(),
+            "true-positive rate": (shares[inside & is_yes] > 0.5).mean(),
+            "false-positive rate": (shares[inside & ~is_yes] > 0.5).mean(),
+            "base rate": is_yes[inside].mean(),
+            "AUC": roc_auc_score(labels[inside], np.floor(shares[inside] * 20)),
+            "accuracy": ((shares[inside] > 0.5) == is_yes[inside]).mean(),
+        }
+        for score, expected in exact.items():
+            value, low, high = report.by_group_[name][score]
+            assert value == pytest.approx(expected, abs=2e-3)
+            assert low <= value <= high
+    assert report.confusion_matrix_.sum() == pytest.approx((group != "c").sum(), abs=1)
+    assert "a:" in report.summary()
+
+
+@pytest.mark.parametrize("replaced", [True, False])
+def test_a_row_that_changes_its_group_costs_no_more_than_epsilon(replaced: bool) -> None:
+    """The moves of all sums of both groups, over their scales, add up to at most ε, and nearly reach it."""
+    kind, scales = ClassSums(np.array(["no", "yes"])), []
+
+    class Exact(ScoreNoise):
+        def released(self, exact, law, draws):
+            scales.append((exact, law.body.radius(1) / law.guarantee.epsilon_value))
+            return super().released(exact, law, draws)
+
+    def sums(of_group: int, p: float, label: str) -> list[tuple[np.ndarray, float]]:
+        scales.clear()
+        noise = Exact(1.0, replaced, gd.research_rng(1), is_split=True)
+        for group in range(2):
+            inside = np.array([group == of_group])
+            rows = NamedRows(np.array([[p]])[inside], None)
+            kind.release(GivenScores(kind.classes, None), rows, np.array([label])[inside], noise)
+        return list(scales)
+
+    empty = [(np.zeros_like(exact), scale) for exact, scale in sums(0, 0.5, "no")]
+    places = [sums(group, p, label) for group in range(2) for p in (0.0, 0.4, 1.0) for label in ("no", "yes")]
+    others = places if replaced else [empty]
+    losses = [
+        sum(np.abs(a - b).sum() / scale for (a, scale), (b, _) in zip(one, other, strict=True))
+        for one in places
+        for other in others
+    ]
+    assert 0.9 < max(losses) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "either classes or target_bounds"),
+        ({"classes": [0, 1], "target_bounds": (0, 1)}, "either classes or target_bounds"),
+        ({"classes": [0, 1, 2]}, "y_score has 1 columns"),
+        ({"classes": [0, 1], "groups": ["a", "b"]}, "Groups need both"),
+        ({"classes": [0, 1], "group": ["a"] * 3, "groups": ["a", "b"]}, "label for each row"),
+        ({"classes": [0, 1], "epsilon": 0.0}, "epsilon"),
+    ],
+)
+def test_wrong_predictions_are_refused_before_the_charge(given: dict, words: str) -> None:
+    ledger = gd.Ledger.in_memory(gd.PureDP(10))
+    with pytest.raises(InvalidRequest, match=words):
+        score_report(np.zeros(10, int), np.zeros(10), ledger=ledger, **given)
+    assert [entry.kind for entry in ledger.entries()] == ["open"]
+
+
+def test_a_model_needs_no_classes() -> None:
+    with pytest.raises(InvalidRequest, match="which has its own"):
+        score_report(CLASSIFIER, *table(), classes=["no", "yes"])

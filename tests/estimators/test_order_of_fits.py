@@ -12,7 +12,7 @@ pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from gaugedp import estimators
 from gaugedp.errors import LedgerRefused
 from gaugedp.estimators.base import PrivateEstimator
-from gaugedp.estimators.model_scores import ScoreReport
+from gaugedp.estimators.scoring import ScoreReport
 from tests.estimators.test_every_release import CASES, DELTA, LINEAR, TWO, tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::gaugedp.estimators.TooFewRows")

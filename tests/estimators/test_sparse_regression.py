@@ -175,7 +175,7 @@ def test_bad_parameters_are_refused_and_nothing_is_spent(change, words: str) -> 
 
 
 def test_bad_data_is_refused() -> None:
-    for target in (TARGET[:5], np.zeros((3000, 2))):
+    for target in (TARGET[:5], np.zeros((5, 2)), np.zeros((3000, 2, 2))):
         with pytest.raises(InvalidRequest, match="target"):
             clone(MODEL).fit(ROWS, target)
     with pytest.raises(InvalidRequest, match="X has 3 features"):

@@ -232,7 +232,7 @@ def test_a_class_with_more_weight_is_predicted_more(solver: str) -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ("balanced", "class_weight is not a dict"),
+        ("equal", "class_weight is not a dict"),
         ({7: 1.0}, "class_weight has an invalid label or weight"),
         ({1: -1.0}, "class_weight has an invalid label or weight"),
         ({1: "much"}, "class_weight has an invalid label or weight"),

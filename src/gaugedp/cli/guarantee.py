@@ -1,45 +1,126 @@
-"""`gaugedp guarantee`: the power of membership tests under a guarantee."""
+"""`gaugedp guarantee`: the ε of a training run, and the power of membership tests under a guarantee."""
 
 import json
+from typing import Any
 
 import click
 
+from gaugedp._internal.numbers import digits_down, digits_up
+from gaugedp._internal.validate import between
 from gaugedp.cli.output import save
-from gaugedp.cli.shared import check_files, guarantee_options, number, numbers, read_text, whole_number
+from gaugedp.cli.shared import check_files, guarantee_options, number, numbers, read_text, remark_on_delta, whole_number
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees import Guarantee, from_json
+from gaugedp.guarantees import ApproxDP, Guarantee, TrainingLog, TrainingRun, from_json, training_log
 from gaugedp.guarantees.parse_guarantee import guarantee_asked
+from gaugedp.guarantees.training import HYPOTHESES
+
+_COUNTS = ("steps", "epochs", "bands")
+_RUN = ("noise_multiplier", "sampling_rate", *_COUNTS, "batches", "neighbours")
 
 
 @click.command()
 @guarantee_options
-@click.option("--file", "path", metavar="FILE", help="Guarantee as JSON, instead of the four options above.")
+@click.option("--noise-multiplier", metavar="NUMBER", help="DP-SGD: noise divided by the clipping norm.")
+@click.option("--sampling-rate", metavar="NUMBER", help="DP-SGD: batch size divided by the number of examples.")
+@click.option("--steps", metavar="N", help="DP-SGD: number of steps.")
+@click.option("--epochs", metavar="N", help="DP-SGD with shuffled or banded batches: number of epochs.")
+@click.option("--batches", type=click.Choice(list(HYPOTHESES)), help="DP-SGD: how batches are made. [default: poisson]")
+@click.option("--bands", metavar="N", help="DP-FTRL: bands of the factorisation of banded batches.")
+@click.option("--neighbours", type=click.Choice(["add_remove", "replace"]), help="DP-SGD: how neighbours differ.")
+@click.option("--file", "path", metavar="FILE", help="Guarantee or training log as JSON, instead of these options.")
 @click.option("--times", default="1", metavar="N", help="Number of such releases from the same rows. [default: 1]")
 @click.option("--group", default="1", metavar="K", help="Size of a group of units to protect. [default: 1]")
-@click.option("--prior", default="0.5", metavar="NUMBER", help="Prior probability of membership. [default: 0.5]")
+@click.option("--prior", metavar="NUMBER", help="Prior probability of membership. [default: 0.5]")
 @click.option("--svg", metavar="FILE", help="Write a drawing of the trade-off curve. Needs gaugedp[report].")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def guarantee(
-    path: str | None, times: str, group: str, prior: str, svg: str | None, as_json: bool, **options: str | None
+    path: str | None, times: str, group: str, prior: str | None, svg: str | None, as_json: bool, **options: str | None
 ) -> None:
-    """Print how well any membership test can do.
+    """Print epsilon of a training run, or how well a membership test can do.
 
-    It prints both errors, the advantage and the posterior. No data is read.
+    For a run of DP-SGD or DP-FTRL it prints epsilon at --delta, and with --prior also the rest. For another guarantee
+    it prints both errors, the advantage and the posterior of any membership test. No data is read.
     """
     check_files({} if path is None else {"file": path}, svg=(svg, ".svg"))
-    composed = (_single(path, options) * whole_number("times", times)).group(whole_number("group", group))
-    risk = composed.membership_risk(number("prior", prior))
+    log, single = _described(path, options)
+    composed = (single * whole_number("times", times)).group(whole_number("group", group))
+    facts: dict[str, Any] = {}
+    if log is not None:
+        facts = _facts(log, composed)
+        remark_on_delta(ApproxDP(0.0, facts["delta"]))
+    risk = composed.membership_risk(number("prior", prior or "0.5")) if log is None or prior is not None else None
     if svg is not None:
         save(svg, lambda place: place.write_text(_picture(composed), encoding="utf-8"))
-    click.echo(json.dumps(risk.to_dict()) if as_json else risk.table())
+    if as_json:
+        click.echo(json.dumps({"guarantee": composed.to_dict(), **facts, **(risk.to_dict() if risk else {})}))
+    else:
+        click.echo("\n".join([*(_lines(facts) if facts else ()), *([risk.table()] if risk else ())]))
 
 
-def _single(path: str | None, options: dict[str, str | None]) -> Guarantee:
-    if path is None:
-        return guarantee_asked(**numbers(**options))
-    if any(text is not None for text in options.values()):
-        raise InvalidRequest("A guarantee is given in addition to --file.", "Give only one of them.")
-    return from_json(read_text(path, "a file that `gd.guarantees.to_json` wrote"))
+def _described(path: str | None, options: dict[str, str | None]) -> tuple[TrainingLog | None, Guarantee]:
+    """Return the training log, or None, and the guarantee."""
+    given = {name: text for name, text in options.items() if text is not None}
+    if path is not None:
+        if set(given) - {"delta"}:
+            raise InvalidRequest("A guarantee is given in addition to --file.", "Give only one of them.")
+        text = read_text(path, "a file that `gd.guarantees.to_json` wrote, or a training log")
+        if _is_guarantee(text):
+            if given:
+                raise InvalidRequest("--delta is given, and the file is a guarantee.", "Leave --delta out.")
+            return None, from_json(text)
+        return (log := _with_delta(training_log(text), given.get("delta"))), log.guarantee
+    run = {name: given.pop(name) for name in _RUN if name in given}
+    if not run:
+        return None, guarantee_asked(**numbers(**{name: given.get(name) for name in ("epsilon", "delta", "rho", "mu")}))
+    if set(given) - {"delta"} or "noise_multiplier" not in run:
+        raise InvalidRequest(
+            "A training run is described by its noise multiplier, sampling rate and steps.",
+            "Give --noise-multiplier, and no --epsilon, --rho or --mu.",
+        )
+    single = TrainingRun(**{name: _parsed(name, text) for name, text in run.items()})
+    return (log := _with_delta(TrainingLog((single,)), given.get("delta"))), log.guarantee
+
+
+def _is_guarantee(text: str) -> bool:
+    """Return True unless the text is an object without a "kind"."""
+    try:
+        facts = json.loads(text)
+    except (ValueError, RecursionError):
+        return True  # from_json refuses it
+    return not isinstance(facts, dict) or "kind" in facts
+
+
+def _parsed(name: str, text: str) -> Any:
+    if name in ("batches", "neighbours"):
+        return text
+    return whole_number(name, text) if name in _COUNTS else number(name, text)
+
+
+def _with_delta(log: TrainingLog, text: str | None) -> TrainingLog:
+    if text is None and log.delta is None:
+        raise InvalidRequest("A training run has an epsilon only at a delta.", "Give --delta, such as 1e-5.")
+    delta = log.delta if text is None else number("delta", text)
+    between(0, 1, delta=delta)
+    return TrainingLog(log.runs, delta)
+
+
+def _facts(log: TrainingLog, composed: Guarantee) -> dict[str, Any]:
+    """Return ε at the δ of the log, and what is assumed."""
+    delta = float(log.delta or 0.0)
+    epsilon = composed.epsilon(delta)
+    low = epsilon.low if all(run.batches == "poisson" for run in log.runs) else 0.0  # other bounds are not least
+    facts = {"epsilon": float(epsilon), "epsilon_low": low, "delta": delta, "method": epsilon.method}
+    hypotheses = list(dict.fromkeys(run.hypothesis for run in log.runs))
+    return {**facts, "neighbours": log.neighbours, "hypotheses": hypotheses}
+
+
+def _lines(facts: dict[str, Any]) -> list[str]:
+    one = "added or removed" if facts["neighbours"] == "add_remove" else "replaced"
+    low = f"; no proof can give less than {digits_down(facts['epsilon_low'])}" if facts["epsilon_low"] > 0 else ""
+    return [
+        f"epsilon = {digits_up(facts['epsilon'])} at delta = {facts['delta']:g}, for one example {one}{low}.",
+        *(f"Assumed: {words}." for words in facts["hypotheses"]),
+    ]
 
 
 def _picture(composed: Guarantee) -> str:

@@ -2,12 +2,13 @@ from gaugedp.estimators.column_transformers import SimpleImputer as SimpleImpute
 from gaugedp.estimators.column_transformers import StandardScaler as StandardScaler
 from gaugedp.estimators.descent_regressor import HuberRegressor as HuberRegressor
 from gaugedp.estimators.descent_regressor import PoissonRegressor as PoissonRegressor
+from gaugedp.estimators.domain_features import DomainFeatures as DomainFeatures
+from gaugedp.estimators.domain_features import from_domain as from_domain
 from gaugedp.estimators.k_means import KMeans as KMeans
 from gaugedp.estimators.lasso import Lasso as Lasso
 from gaugedp.estimators.logistic import LogisticRegression as LogisticRegression
 from gaugedp.estimators.matrix_completion import MatrixCompletion as MatrixCompletion
 from gaugedp.estimators.mean import Mean as Mean
-from gaugedp.estimators.model_scores import score_report as score_report
 from gaugedp.estimators.moment_regressor import ElasticNet as ElasticNet
 from gaugedp.estimators.moment_regressor import Ridge as Ridge
 from gaugedp.estimators.naive_bayes import GaussianNB as GaussianNB
@@ -16,6 +17,7 @@ from gaugedp.estimators.pca import LowRankCovariance as LowRankCovariance
 from gaugedp.estimators.pca import TopEigenvector as TopEigenvector
 from gaugedp.estimators.private_search import PrivateSearchCV as PrivateSearchCV
 from gaugedp.estimators.regression import LinearRegression as LinearRegression
+from gaugedp.estimators.scoring import score_report as score_report
 from gaugedp.estimators.sparse_mean import SparseMean as SparseMean
 from gaugedp.estimators.sparse_mean import TooFewRows as TooFewRows
 from gaugedp.estimators.sparse_mean import sub_gaussian_bounds as sub_gaussian_bounds

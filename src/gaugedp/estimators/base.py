@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
@@ -16,8 +17,10 @@ from gaugedp.entropy import Entropy, research_rng, system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
 from gaugedp.estimators.feature_names import check_names, names_of
 from gaugedp.estimators.fit_release import FitRelease
+from gaugedp.estimators.habits import check_parameters, next_seed
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.rows import read_table
+from gaugedp.estimators.unpaid_reads import begin_fit, note_fit, of_one_fit, warn_of_pipeline, warn_of_refit
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.ledger.base import Ledger
@@ -29,7 +32,7 @@ _SCORED_NAN = (
     "Each fold and candidate of a search is a fit that is charged; a refused fit is scored NaN, "
     "unless error_score='raise' is given."
 )
-_FORM_KEY, _FORM = "_gaugedp_form", 4  # increased whenever the attributes of a model change
+_FORM_KEY, _FORM = "_gaugedp_form", 5  # increased whenever the attributes of a model change
 _LEAST_EPSILON = 1e-6  # below it noise would exceed its lattice
 
 
@@ -37,7 +40,8 @@ _LEAST_EPSILON = 1e-6  # below it noise would exceed its lattice
 def after_paying(reservation: Reservation | None) -> Iterator[None]:
     """Context manager: an InvalidRequest raised inside states that the cost stays spent."""
     try:
-        yield
+        with of_one_fit():
+            yield
     except InvalidRequest as refused:
         if reservation is None:
             raise
@@ -93,18 +97,30 @@ class PrivateEstimator(BaseEstimator):
     `random_state` is for research only: whoever knows it can subtract the noise. `ledger` is charged before the rows
     are read. Every fit sets guarantee_, release_ and n_features_in_ (d), and feature_names_in_ if X is a data frame.
 
+    `max_iter`, `tol`, `n_jobs` and `verbose` are accepted for code that was written for scikit-learn, and ignored: the
+    budget decides how many steps are taken. Only `KMeans` reads `max_iter`. `n_iter_` is 1 where no steps are counted.
+
     Before the charge, only parameters and the types and shapes of X and y are checked. A cell that is not a number
     counts as missing. A table without rows can be fitted if their number is private (neighbours="add_remove").
     """
 
     _: KW_ONLY
+    max_iter: Any = None
+    tol: Any = None
+    n_jobs: Any = None
+    verbose: Any = None
     neighbours: str = "replace"
-    random_state: int | None = None
+    random_state: Any = None
     ledger: Ledger | None = None
 
     _read_as = Reading(0)  # of the last fit
     _weights_up_to = 0.0  # of the last fit; 0 if rows had no weights
     _repr_html_ = drawn_by("model")
+
+    def __new__(cls, *_: Any, **parameters: Any) -> Any:
+        """Refuse unknown parameters by the name of the public class."""
+        check_parameters(cls.__name__, parameters, cls._get_param_names())
+        return super().__new__(cls)
 
     def _requested(self) -> Guarantee:
         positive(epsilon=self.epsilon)
@@ -122,12 +138,13 @@ class PrivateEstimator(BaseEstimator):
 
     def _generator(self) -> Entropy:
         if self.random_state is not None:
-            whole(minimum=0, random_state=self.random_state)
-        return system_rng() if self.random_state is None else research_rng(self.random_state)
+            whole(minimum=0, random_state=next_seed(deepcopy(self.random_state)))
+        return system_rng() if self._seed is None else research_rng(self._seed)
 
     @property
     def _seed(self) -> int | None:
-        return None if self.random_state is None else int(self.random_state)
+        """The seed; of a RandomState or Generator its next number, which `_publish` draws."""
+        return None if self.random_state is None else int(next_seed(deepcopy(self.random_state)))
 
     def _account(self) -> Ledger | None:
         """Return the ledger that a fit is charged to."""
@@ -146,7 +163,9 @@ class PrivateEstimator(BaseEstimator):
         ledger records if it is public: if rows are replaced.
         """
         ledger = self._account()
+        warn_of_pipeline(self)
         if ledger is None:
+            warn_of_refit(self)
             return None
         unit = ledger.unit or PrivacyUnit(person, neighbours=self.neighbours)
         if (unit.column is None) != (person is None) or unit.neighbours != self.neighbours:
@@ -180,8 +199,10 @@ class PrivateEstimator(BaseEstimator):
             public["missing_indicator"] = list(self._read_as.indicators)
         if self._weights_up_to > 0:
             public["weight_bound"] = self._weights_up_to
-        self.guarantee_ = guarantee
+        self.guarantee_, self.n_iter_ = guarantee, int(facts.get("steps", facts.get("rounds", 1)))
         self.release_ = FitRelease(type(self).__name__, values, guarantee, exactness, public)
+        next_seed(self.random_state)
+        note_fit(self)
         if reservation is not None and isinstance(self.ledger, Ledger):
             self.ledger.settle(reservation, self.release_.to_json().encode())
 
@@ -192,6 +213,7 @@ class PrivateEstimator(BaseEstimator):
 
     def _rows(self, X: Any) -> np.ndarray:
         """Return the rows (n, d); an empty table is refused only if n is public."""
+        begin_fit(self, X)
         return read_table(X, 0 if self.neighbours == "add_remove" else 1)
 
     def _note_names(self, X: Any) -> None:
@@ -227,15 +249,13 @@ class PrivateEstimator(BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.non_deterministic = tags.input_tags.allow_nan = True
+        tags.non_deterministic = tags.input_tags.allow_nan = tags.input_tags.sparse = True
         return tags
 
     def _probabilities(self, X: Any) -> np.ndarray:
         """Return class probabilities (n, K) for scores."""
         del X
-        raise InvalidRequest(
-            f"{type(self).__name__} has no probabilities to score.", "For a search, use best_estimator_.", ""
-        )
+        raise InvalidRequest(f"{type(self).__name__} has no probabilities to score.", "Score a classifier.", "")
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         """Return the display for notebooks, instead of scikit-learn's diagram."""

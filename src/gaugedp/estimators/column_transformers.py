@@ -7,17 +7,21 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
+from gaugedp._internal.validate import one_of
 from gaugedp.entropy import Entropy
+from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.column_sums import GroupSums, moments_of
 from gaugedp.estimators.feature_names import names_of
+from gaugedp.estimators.partial_fits import PartialFits
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.rows import read_table
 
 
 @dataclass(eq=False, repr=False)
-class ColumnTransformer(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
+class ColumnTransformer(OneToOneFeatureMixin, TransformerMixin, PartialFits, PrivateEstimator):
     """Base of both transformers, with one release of sums."""
 
     epsilon: float = 1.0
@@ -29,6 +33,7 @@ class ColumnTransformer(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
         """Fit to rows X (n, d); missing numbers are left out."""
         del y
         requested, rows = self._requested(), self._rows(X)
+        self._check()
         reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], False)
         shape = 1, self._numbers * rows.shape[1]
         sums = GroupSums.calibrate(shape, math.sqrt(shape[1]), requested, self.neighbours)
@@ -44,8 +49,11 @@ class ColumnTransformer(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator
 
     def _found(self, cube: np.ndarray, is_there: np.ndarray, sums: GroupSums, rng: Entropy) -> list[np.ndarray]:
         parts = [is_there.astype(float), cube, cube**2][: self._numbers]
-        noisy = sums.release(np.hstack(parts), np.zeros(len(cube), dtype=int), rng)[0]
+        noisy = self._added(sums.release(np.hstack(parts), np.zeros(len(cube), dtype=int), rng))[0]
         return np.split(noisy, self._numbers)
+
+    def _check(self) -> None:
+        """Refuse invalid parameters, before anything is charged."""
 
     @property
     @abstractmethod
@@ -68,6 +76,7 @@ class StandardScaler(ColumnTransformer):
     bounds : (low, high), public, as in `LogisticRegression`; columns are clipped to them.
     with_mean : if True, centre the columns.
     with_std : if True, divide the columns by their standard deviations.
+    copy : accepted as in scikit-learn, and ignored: X is never changed.
 
     Theorem. A row contributes the presence of each number, the number and its square, in [−1, 1] by the bounds: a
     vector of norm at most √(3d). `fit` releases the sums with noise and is (ε, δ)-DP for one row, ε-DP at δ = 0
@@ -89,6 +98,7 @@ class StandardScaler(ColumnTransformer):
     _: KW_ONLY
     with_mean: bool = True
     with_std: bool = True
+    copy: Any = None
 
     _numbers = 3
 
@@ -97,6 +107,14 @@ class StandardScaler(ColumnTransformer):
         rows = np.asarray(self._like_fitted(X), dtype=float)
         scaled = (rows - (self.mean_ if self.with_mean else 0)) / (self.scale_ if self.with_std else 1)
         return np.where(np.isnan(read_table(X)), 0.0, scaled)
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """Return rows (n, d) in the original units from scaled ones."""
+        check_is_fitted(self, "scale_")
+        scaled = read_table(X)
+        if scaled.shape[1] != self.n_features_in_:
+            raise InvalidRequest(f"X has {scaled.shape[1]} columns.", f"Pass {self.n_features_in_}.", "")
+        return scaled * (self.scale_ if self.with_std else 1) + (self.mean_ if self.with_mean else 0)
 
     def _show(self, middle: np.ndarray, half: np.ndarray, *released: np.ndarray) -> None:
         counts, sums, squares = released
@@ -113,6 +131,8 @@ class SimpleImputer(ColumnTransformer):
     """Replace missing numbers by private means of their columns.
 
     bounds : (low, high), public, as in `LogisticRegression`; numbers are clipped to them before averaging.
+    strategy : "mean" only: a median or a most frequent value is another query (`gd.query`).
+    missing_values, copy : accepted as in scikit-learn, and ignored: NaN and whatever is no number is missing.
 
     Theorem. A row contributes the presence of each number, and the number, in [−1, 1] by the bounds: a vector of norm
     at most √(2d). `fit` releases the sums with noise and is (ε, δ)-DP for one row, ε-DP at δ = 0 (GroupSums).
@@ -129,7 +149,15 @@ class SimpleImputer(ColumnTransformer):
     False
     """
 
+    _: KW_ONLY
+    strategy: str = "mean"
+    missing_values: Any = None
+    copy: Any = None
+
     _numbers = 2
+
+    def _check(self) -> None:
+        one_of(("mean",), strategy=self.strategy)
 
     def transform(self, X: Any) -> np.ndarray:
         """Return X (n, d) with means for missing numbers."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from gaugedp.entropy import Entropy
 from gaugedp.estimators.feature_names import names_of
-from gaugedp.estimators.learned_bounds import fit_learning_bounds, learns_bounds
+from gaugedp.estimators.fit_in_parts import fit_in_parts, fits_in_parts
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
@@ -51,8 +51,8 @@ class CubeRegressor(LinearRegressor):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "CubeRegressor":
         """Fit to rows X (n, d) and target y (n,)."""
-        if learns_bounds(self):
-            fit_learning_bounds(self, X, y, sample_weight)
+        if fits_in_parts(self, y):
+            fit_in_parts(self, X, y, sample_weight)
             return self
         requested, rows = self._requested(), self._rows(X)
         target, weights_of_rows = read_target(y, len(rows)), self._weights(sample_weight, len(rows))

@@ -1,6 +1,7 @@
 """Regressions by noisy gradient descent with bounded slopes."""
 
 import math
+import warnings
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
@@ -27,6 +28,7 @@ class DescentRegressor(CubeRegressor):
 
     _: KW_ONLY
     radius: float | None = None
+    alpha: Any = None
 
     _expected: ClassVar[float] = 1.0  # of the norm of the coefficients, over √k
 
@@ -63,6 +65,8 @@ class HuberRegressor(DescentRegressor):
 
     The loss (Huber 1964) is quadratic within `width` of the target and linear beyond.
 
+    alpha : accepted as in scikit-learn, and ignored: `radius` limits the coefficients.
+    epsilon : privacy budget, unlike scikit-learn's, which is the threshold `width`; 1.35 therefore warns.
     width : public width of the quadratic part, in units in which the target's bounds are −1 and 1. At 0.05, the
         minimum, the loss is nearly the absolute loss.
     radius : public bound on the norm of the coefficients for rows of norm 1 and a target in [−1, 1]; by default √k
@@ -88,6 +92,13 @@ class HuberRegressor(DescentRegressor):
 
     def _check(self, *facts: Any) -> None:
         super()._check(*facts)
+        # 1.35: the threshold of scikit-learn's HuberRegressor, by its default
+        if self.epsilon == 1.35 and self.delta == 0:
+            warnings.warn(
+                "epsilon=1.35 is the privacy budget here, and not the threshold of scikit-learn's HuberRegressor. "
+                "Give the threshold as width, and choose epsilon for the privacy that you need.",
+                stacklevel=3,
+            )
         moderate(width=self.width)
         if self.width < _NARROWEST:
             raise InvalidRequest(f"width is {self.width!r}.", f"Choose at least {_NARROWEST}.")

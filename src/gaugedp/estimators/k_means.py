@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClusterMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 
 from gaugedp._internal.validate import whole
 from gaugedp.entropy import Entropy
@@ -26,7 +26,7 @@ _WORD = 2.0**-64
 
 
 @dataclass(eq=False, repr=False)
-class KMeans(ClusterMixin, WeightedEstimator):
+class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, WeightedEstimator):
     """K-means clustering with noisy counts and sums.
 
     Each round of Lloyd's algorithm counts and sums the rows of each cluster, with noise, and moves the centres.
@@ -35,7 +35,8 @@ class KMeans(ClusterMixin, WeightedEstimator):
     bounds : (low, high), public, as in `LogisticRegression`. Distances are measured in units of half their width,
         column by column. A missing number counts as the middle of its bounds.
     weight_bound : as in `LogisticRegression`.
-    rounds : the number of rounds; each gets the same share of μ², or of ε at δ = 0.
+    rounds : the number of rounds; each gets the same share of μ², or of ε at δ = 0. `max_iter` is an upper limit.
+    init, n_init : accepted as in scikit-learn, and ignored: centres start at random, and each start costs budget.
 
     Theorem. A row adds 1 and its numbers, in [−1, 1] by the bounds, to its nearest cluster: a vector of norm at most
     √(1 + d). Which cluster that is depends on the row and on earlier releases only. `fit` releases the sums of all
@@ -62,6 +63,16 @@ class KMeans(ClusterMixin, WeightedEstimator):
     _: KW_ONLY
     bounds: Any = None
     rounds: int = 6
+    init: Any = None
+    n_init: Any = None
+
+    @property
+    def _n_rounds(self) -> int:
+        return int(self.rounds) if self.max_iter is None else min(int(self.rounds), int(self.max_iter))
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.cluster_centers_)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "KMeans":
         """Fit to rows X (n, d)."""
@@ -69,25 +80,41 @@ class KMeans(ClusterMixin, WeightedEstimator):
         requested, rows = self._requested(), self._rows(X)
         weights = self._weights(sample_weight, len(rows))
         whole(minimum=1, n_clusters=self.n_clusters, rounds=self.rounds)
+        if self.max_iter is not None:
+            whole(minimum=1, max_iter=self.max_iter)
         if rows.shape[1] > _MOST_COLUMNS:
             raise InvalidRequest(f"There are more than {_MOST_COLUMNS:,} columns.", "Use fewer columns.")
         reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], False)
         shape = int(self.n_clusters), 1 + rows.shape[1]
-        sums = GroupSums.calibrate(shape, math.sqrt(shape[1]), requested, self.neighbours, int(self.rounds))
+        sums = GroupSums.calibrate(shape, math.sqrt(shape[1]), requested, self.neighbours, self._n_rounds)
         reservation = self._pay(sums.guarantee, requested, rows.shape)
         with after_paying(reservation):
-            centres = _lloyd((cut(reading.in_cube(rows)), weights), sums, int(self.rounds), self._generator())
+            centres = _lloyd((cut(reading.in_cube(rows)), weights), sums, self._n_rounds, self._generator())
         assert reading.box is not None
         low, high = reading.box
         self._centres, self.cluster_centers_ = centres, (low + high) / 2 + (high - low) / 2 * centres
         self._read_by(reading)
         values = {"cluster_centers": self.cluster_centers_}
-        self._publish(values, sums.guarantee, sums.noise.exactness, {"rounds": int(self.rounds)}, reservation)
+        self._publish(values, sums.guarantee, sums.noise.exactness, {"rounds": self._n_rounds}, reservation)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the index (n,) of each row's nearest centre."""
         return _nearest(cut(self._read_as.in_cube(self._like_fitted(X))), self._centres)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the distances (n, K) of rows, clipped to the bounds, to the centres, in the units of X."""
+        rows = self._read_as(self._like_fitted(X))
+        return np.stack([np.linalg.norm(rows - centre, axis=1) for centre in self.cluster_centers_], axis=1)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return minus the (weighted) sum of squared distances to the nearest centres.
+
+        It reads rows X without privacy and charges no ledger: for public rows, or for your own eyes.
+        """
+        del y
+        squares = self.transform(X).min(axis=1) ** 2
+        return -float(np.sum(squares if sample_weight is None else squares * np.asarray(sample_weight, dtype=float)))
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
         """Fit, and return `predict` of the same rows, for your own eyes: each label reveals its row."""

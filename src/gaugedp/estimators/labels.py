@@ -102,7 +102,7 @@ def class_shares(class_weight: Any, classes: np.ndarray) -> np.ndarray:
         return np.ones(len(classes))
     if not isinstance(class_weight, Mapping):
         raise InvalidRequest(
-            "class_weight is not a dict.", "Pass {label: weight} from public knowledge: balancing would read rows."
+            "class_weight is not a dict.", 'Pass {label: weight} from public knowledge, or "balanced".'
         )
     shares, places = np.ones(len(classes)), codes_of(_as_array(list(class_weight)), classes)
     weights = np.array([number(weight) for weight in class_weight.values()])

@@ -9,8 +9,8 @@ from gaugedp._internal.validate import one_of, positive
 from gaugedp.entropy import Entropy
 from gaugedp.estimators.base import after_paying
 from gaugedp.estimators.feature_names import names_of
+from gaugedp.estimators.fit_in_parts import fit_in_parts, fits_in_parts
 from gaugedp.estimators.gibbs_fit import GibbsFit
-from gaugedp.estimators.learned_bounds import fit_learning_bounds, learns_bounds
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import PUBLIC_ROWS
@@ -77,6 +77,8 @@ class Lasso(LinearRegressor):
     target_bounds : (low, high), public, or "private"; the target is clipped to them and scaled to [−1, 1].
     radius : public bound on Σ|w_j| in these units; the intercept is one of the w_j. It plays the role of
         scikit-learn's alpha.
+    alpha : scikit-learn's alpha in these units. It limits the radius to 1/(2·alpha): there, at the target 0, its
+        solution has no larger norm.
     weight_bound : as in `LogisticRegression`.
     solver : "frank-wolfe"; or "gibbs", for δ > 0, which draws the coefficients from the regularised exponential
         mechanism in the ℓ₁ ball. It is slower (docs/theory/gibbs.md) and takes no weights.
@@ -100,18 +102,21 @@ class Lasso(LinearRegressor):
     delta: float = 0.0
     _: KW_ONLY
     radius: float = 1.0
+    alpha: float | None = None
     solver: str = "frank-wolfe"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "Lasso":
         """Fit to rows X (n, d) and target y (n,)."""
-        if learns_bounds(self):
-            fit_learning_bounds(self, X, y, sample_weight)
+        if fits_in_parts(self, y):
+            fit_in_parts(self, X, y, sample_weight)
             return self
         one_of(SOLVERS, solver=self.solver)
         check_no_weights(self.solver, sample_weight is not None)
         requested, rows = self._requested(), self._rows(X)
         target, weights_of_rows = read_target(y, len(rows)), self._weights(sample_weight, len(rows))
         positive(radius=self.radius)
+        if self.alpha is not None:
+            positive(alpha=self.alpha)
         reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], self.missing_indicator)
         range_ = read_bounds("target_bounds", self.target_bounds)
         n_columns = reading.width + self.fit_intercept
@@ -126,8 +131,12 @@ class Lasso(LinearRegressor):
         self._publish(self._values, plan.guarantee, exactness, facts, reservation)
         return self
 
+    @property
+    def _radius(self) -> float:
+        return float(self.radius) if self.alpha is None else min(float(self.radius), 1 / (2 * float(self.alpha)))
+
     def _plan(self, n_rows: int, n_columns: int, guarantee: Guarantee) -> _Steps | GibbsFit:
-        radius, planned = float(self.radius), n_rows if self.neighbours == "replace" else PUBLIC_ROWS
+        radius, planned = self._radius, n_rows if self.neighbours == "replace" else PUBLIC_ROWS
         if self.solver == "gibbs":
             return GibbsFit.plan(Geometry((n_columns,), 1, radius), _LOSS, guarantee, self.neighbours)
         return _Steps(FrankWolfe.calibrate(planned, n_columns, _LOSS, radius, guarantee, self.neighbours), radius)

@@ -43,7 +43,7 @@ def fit_learning_bounds(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
     indicators = Reading.in_box((0, 1), names_of(X), rows.shape[1], model.missing_indicator).indicators
     search = BoundSearch.calibrate(columns.shape[1], _part(requested, _SHARE, _OF_DELTA))
     remaining = _part(requested, 1 - _SHARE, 1 - _OF_DELTA)
-    trial = _with(model, remaining, 0, {name: (0.0, 1.0) for name in names}).set_params(
+    trial = with_guarantee(model, remaining, 0, {name: (0.0, 1.0) for name in names}).set_params(
         missing_indicator=list(indicators)
     )
     weights = None if sample_weight is None else np.ones(2)
@@ -53,7 +53,7 @@ def fit_learning_bounds(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
         rng = model._generator()
         learned = _named(names, rows.shape[1], *search.find(columns, rng))
         seed = None if model.random_state is None else int.from_bytes(rng.bytes(6), "big")
-        fitted = _with(model, remaining, seed, learned).fit(X, y, sample_weight)
+        fitted = with_guarantee(model, remaining, seed, learned).fit(X, y, sample_weight)
     vars(model).update(
         {name: value for name, value in vars(fitted).items() if name not in model.get_params(deep=False)}
     )
@@ -73,7 +73,7 @@ def _part(guarantee: Guarantee, share: Fraction, of_delta: Fraction) -> Guarante
     return PureDP(part(guarantee.epsilon_value, share))
 
 
-def _with(model: Any, guarantee: Guarantee, seed: int | None, bounds: dict[str, Any]) -> Any:
+def with_guarantee(model: Any, guarantee: Guarantee, seed: int | None, bounds: dict[str, Any]) -> Any:
     """Return the model with other guarantee, seed and bounds, without ledger."""
     epsilon, delta = epsilon_and_delta(guarantee)
     return clone(model).set_params(epsilon=epsilon, delta=delta, random_state=seed, ledger=None, **bounds)

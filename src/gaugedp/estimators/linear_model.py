@@ -9,14 +9,14 @@ import numpy as np
 import scipy
 from sklearn.base import ClassifierMixin
 
-from gaugedp._internal.validate import moderate, one_of
+from gaugedp._internal.validate import between, moderate, one_of
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import Scored, after_paying
 from gaugedp.estimators.feature_names import names_of
+from gaugedp.estimators.fit_in_parts import fit_in_parts, fits_in_parts
 from gaugedp.estimators.intercept_noise import InterceptNoise, spares_delta
 from gaugedp.estimators.labels import check_given, class_shares, codes_of, read_both
-from gaugedp.estimators.learned_bounds import fit_learning_bounds, learns_bounds
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.row_scaling import (
@@ -160,6 +160,9 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
     classes: Any = None
     strict_labels: bool = False
     class_weight: Any = None
+    C: float | None = None
+    penalty: Any = None
+    dual: Any = None
     fit_intercept: bool = True
     solver: str = "auto"
     radius: float | None = None
@@ -168,8 +171,8 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LinearClassifier":
         """Fit to rows X (n, d) and labels y (n,); labels outside `classes` count as rows of zeros."""
-        if learns_bounds(self):
-            fit_learning_bounds(self, X, y, sample_weight)
+        if fits_in_parts(self, y):
+            fit_in_parts(self, X, y, sample_weight)
             return self
         requested, data = self._requested(), self._read(X, y, sample_weight)
         self._check_solver(len(data.classes), requested)
@@ -225,7 +228,7 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
             scaled.rows(data.rows, codes >= 0), codes, data.weights * data.class_weights[codes],
             n_classes, n_rows, intercept_noise.remaining,
             math.hypot(count.auxiliary_mu, centre.auxiliary_mu, intercept_noise.auxiliary_mu),
-            self._length(n_classes, solver, noise), replaced, intercept_noise.noise is not None,
+            self._length(n_classes, solver, noise, n_rows), replaced, intercept_noise.noise is not None,
             scaled.typical > 0,
         )  # fmt: skip
         weights, exactness = self._solve(solver, problem, rng)
@@ -240,6 +243,8 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
             raise InvalidRequest("gibbs needs two classes and delta above 0.", 'Use solver="auto", or set delta.')
         if self.radius is not None:
             moderate(radius=self.radius)
+        if self.C is not None:
+            between(2.0**-60, 2.0**60, C=self.C)
 
     def _by_noise(self, guarantee: Guarantee, size: int, n_rows: int, faint: float) -> tuple[str, str]:
         """Return the objective for public noise below `faint`, else the gradient."""
@@ -280,12 +285,17 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
             return np.column_stack([1 - second, second])
         return np.asarray(scipy.special.softmax(scores, axis=1))
 
-    def _length(self, n_classes: int, solver: str, noise: float) -> float:
-        """Return the expected norm of the weights; descent gets a wider ball under small noise."""
+    def _length(self, n_classes: int, solver: str, noise: float, n_rows: float = math.inf) -> float:
+        """Return the expected norm of the weights; descent gets a wider ball under small noise.
+
+        With C it is at most √(2nC·log K): at 0 the sum of losses is n·log K, so the minimiser with penalty ‖w‖²/2C is
+        not longer.
+        """
         if self.radius is not None:
             return float(self.radius)
         wider = min(1 + _QUIET / noise, _WIDEST) if solver == "gradient" else 1.0
-        return _RADIUS * math.sqrt(n_classes - 1) * wider
+        length = _RADIUS * math.sqrt(n_classes - 1) * wider
+        return length if self.C is None else min(length, math.sqrt(2 * n_rows * float(self.C) * math.log(n_classes)))
 
     def _kept(self, requested: Guarantee, size: int, solver: str) -> Guarantee:
         """Return PureDP(ε) if it needs less noise than the requested guarantee.

@@ -33,8 +33,11 @@ class LinearRegressor(Scored, RegressorMixin, WeightedEstimator):
         return np.zeros(2)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return predictions (n,)."""
-        return np.asarray(products(self._like_fitted(X), self.coef_) + self.intercept_)
+        """Return predictions (n,), or (n, m) of m targets."""
+        rows = self._like_fitted(X)
+        slopes = np.atleast_2d(self.coef_)
+        sums = np.stack([products(rows, each) for each in slopes], axis=1) + self.intercept_
+        return np.asarray(sums[:, 0] if self.coef_.ndim == 1 else sums)
 
     def _show(self, reading: Reading, slopes: np.ndarray, constant: float, target: Any) -> None:
         """Set `coef_` and `intercept_` from a scaled solution."""

@@ -11,9 +11,9 @@ from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import after_paying
 from gaugedp.estimators.feature_names import names_of
+from gaugedp.estimators.fit_in_parts import fits_in_parts
 from gaugedp.estimators.intervals import Intervals
 from gaugedp.estimators.labels import check_given, class_shares, codes_of, read_both
-from gaugedp.estimators.learned_bounds import learns_bounds
 from gaugedp.estimators.linear_model import LinearClassifier, LinearProblem
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.regression import UnitScaling
@@ -52,6 +52,7 @@ class LogisticRegression(Intervals, LinearClassifier):
     strict_labels : if True, a table with a label outside `classes` is refused before anything is charged. Whoever
         sees the refusal learns of such a label without privacy: this option is for the custodian of the rows.
     class_weight : {label: weight}, public, relative to the largest; labels that are not named have weight 1.
+        "balanced" releases the numbers of rows of the classes for a twentieth of ε, and weighs by their inverses.
     weight_bound : public bound on `sample_weight`. A larger weight counts as the bound, a negative or invalid one
         as 0, and a row's influence is its weight over the bound: docs/theory/weights.md. Not with "gibbs". With
         weights of either kind the intercept is not re-estimated from scores.
@@ -67,6 +68,10 @@ class LogisticRegression(Intervals, LinearClassifier):
         than all others.
     radius : expected norm of the coefficients for rows of norm 1; by default 10·√(K − 1). It sets the ridge, and
         the ball of "gradient" (by default wider if noise is small). It plays the role of scikit-learn's C.
+    C : scikit-learn's C for the scaled rows. It limits the default radius to the norm √(2nC·log K) that scikit-learn's
+        solution cannot exceed; so it matters only where it is small. "newton" ignores it.
+    penalty, dual : accepted as in scikit-learn, and ignored: the penalty is the squared ℓ₂ norm. Names of its solvers,
+        such as "lbfgs", count as "auto".
     neighbours : "replace" or "add_remove". The latter spends a tenth of ε, at most 0.05, or a twentieth of μ² on
         the number of rows.
     random_state : for research only; by default noise is drawn from the operating system.
@@ -103,7 +108,7 @@ class LogisticRegression(Intervals, LinearClassifier):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LogisticRegression":
         """Fit to rows X (n, d) and labels y (n,); labels outside `classes` count as rows of zeros."""
         self._best = None
-        if self.solver == "newton" and not learns_bounds(self):
+        if self.solver == "newton" and not fits_in_parts(self):
             fit_newton(self, X, y, sample_weight)
         else:
             super().fit(X, y, sample_weight)

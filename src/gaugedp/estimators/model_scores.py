@@ -1,27 +1,18 @@
-"""Private scores of a fitted model, with intervals."""
+"""Sums of which scores are functions, one kind for classes and one for numbers."""
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
-from sklearn.utils.validation import check_is_fitted
 
-from gaugedp._internal.numbers import answers
-from gaugedp._internal.validate import between
-from gaugedp.errors import InvalidRequest
-from gaugedp.estimators.base import PrivateEstimator, after_paying
-from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.held_out import PIECES
 from gaugedp.estimators.labels import codes_of, read_both
 from gaugedp.estimators.private_search import NamedRows
-from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.rows import read_bounds, read_target
+from gaugedp.estimators.rows import read_target
 from gaugedp.estimators.score_sums import NoisySums, ScoreNoise, Statistic, draws_for, expected_counts, ratio
-from gaugedp.ledger.base import Ledger
 
 _DEGREE = 4  # twice that of the scores: products of two of their terms give their sampling error
 _PIECES = 2**24  # steps of a row's contribution, rounded down, so that sums are exact and a row adds 1 at most
@@ -81,6 +72,10 @@ class NumberSums:
             "R²": (_r_squared, (-1.0, 1.0)),
             "mean absolute error": (lambda sums: width * ratio(sums[..., 3:4], sums[..., :1]), (0.0, width)),
         }
+
+    def rates(self) -> Mapping[str, tuple[Statistic, tuple[float, float]]]:
+        """Return no rates."""
+        return {}
 
     def tables(self, sums: NoisySums, level: float) -> dict[str, np.ndarray]:
         """Return no tables."""
@@ -163,8 +158,9 @@ class ClassSums:
         counts, draws = self._counts(shares, codes), draws_for(int(np.prod(self.shape)))
         law = noise.law(counts.size, 2.0 if noise.replaced else 1.0, 1 - _LOSS_SHARE - _SQUARE_SHARE)
         cells, exact_cells = noise.released(counts, law, draws)
-        loss, exact_loss = noise.released(_sum(losses), noise.law(1, 1.0, _LOSS_SHARE), draws)
-        _, exact_square = noise.released(_sum(losses * losses), noise.law(1, 1.0, _SQUARE_SHARE), draws)
+        loss, exact_loss = noise.released(_sum(losses), noise.law(1, noise.moved_once, _LOSS_SHARE), draws)
+        of_squares = noise.law(1, noise.moved_once, _SQUARE_SHARE)
+        _, exact_square = noise.released(_sum(losses * losses), of_squares, draws)
         normal = noise.normals(2 * draws, counts.size + 1)
         possible_cells = expected_counts(exact_cells, normal[:, 1:])
         before, after = (table.sum(axis=1, keepdims=True) for table in (exact_cells, possible_cells))
@@ -193,6 +189,31 @@ class ClassSums:
             "log-loss": (lambda sums: worst[1] * ratio(sums[..., -1:], _n(sums)[..., None]), worst),
         }
         return shown | ({"AUC": (self._auc, _UNIT)} if len(self.classes) == 2 else {})
+
+    def rates(self) -> Mapping[str, tuple[Statistic, tuple[float, float]]]:
+        """Return the definitions of rates that are compared between groups: of the second of two classes."""
+        if len(self.classes) > 2:
+            return {}
+
+        def share(first: tuple[int, ...], classes: tuple[int, ...]) -> tuple[Statistic, tuple[float, float]]:
+            """Return the share of predictions `first` among the rows of `classes`."""
+
+            def of(sums: np.ndarray) -> np.ndarray:
+                table = self._cells(sums).sum(axis=-1)[..., classes, :]
+                return ratio(table[..., first].sum(axis=(-1, -2)), table.sum(axis=(-1, -2)))[..., None]
+
+            return of, _UNIT
+
+        return {
+            "selection rate": share((1,), (0, 1)),
+            "true-positive rate": share((1,), (1,)),
+            "false-positive rate": share((1,), (0,)),
+            "base rate": (self._base_rate, _UNIT),
+        }
+
+    def _base_rate(self, sums: np.ndarray) -> np.ndarray:
+        """Return the share of the second class."""
+        return ratio(self._cells(sums)[..., 1, :, :].sum(axis=(-1, -2)), _n(sums))[..., None]
 
     def tables(self, sums: NoisySums, level: float) -> dict[str, np.ndarray]:
         """Return the confusion matrix (K, K), and for two classes (bin middle, second's share, its interval)."""
@@ -235,112 +256,3 @@ def _second_share(cells: np.ndarray) -> np.ndarray:
 
 
 ScoreSums = ClassSums | NumberSums  # a row's contribution to the sums, and the scores as functions of them
-
-
-@dataclass(eq=False, repr=False)
-class ScoreReport(PrivateEstimator):
-    """Noisy scores of a fitted model: see `score_report`."""
-
-    estimator: Any
-    epsilon: float = 1.0
-    _: KW_ONLY
-    level: float = 0.95
-
-    delta: ClassVar[float] = 0.0
-
-    def fit(self, X: Any, y: Any) -> "ScoreReport":
-        """Score rows X (n, d) with labels or targets y (n,)."""
-        requested, rows, kind = self._requested(), self._rows(X), self._sums()
-        between(0, 1, level=self.level)
-        table, target = NamedRows(rows, names_of(X)), kind.read(y, len(rows))
-        kind.predicted(self.estimator, NamedRows(rows[:0], table.columns))  # refuses other columns
-        reservation = self._pay(requested, requested, rows.shape)
-        with after_paying(reservation):
-            noise = ScoreNoise(float(self.epsilon), self.neighbours == "replace", self._generator())
-            sums = kind.release(self.estimator, table, target, noise)
-        scores = kind.scores().items()
-        self.scores_ = {name: sums.interval(of, self.level, ends) for name, (of, ends) in scores}
-        tables = kind.tables(sums, self.level)
-        self.__dict__.update({f"{name}_": numbers for name, numbers in tables.items()})
-        values = {name: np.array(score) for name, score in self.scores_.items()} | tables
-        self._read_by(Reading(rows.shape[1]))
-        self._note_names(X)
-        facts = {"scored": type(self.estimator).__name__, "level": float(self.level)}
-        self._publish(values, requested, "idealized", facts, reservation)  # predictions are float products
-        return self
-
-    def summary(self) -> str:
-        """Return the scores with their intervals, as text."""
-        check_is_fitted(self, "scores_")
-        lines = []
-        for name, score in self.scores_.items():
-            value, low, high = next(answers(*([number] for number in score)))
-            lines.append(f"{name}: {value} ({low} to {high})")
-        note = f"Intervals at {self.level:.4g} account for noise and sampling, for independent rows."
-        return "\n".join([*lines, note])
-
-    def _sums(self) -> ScoreSums:
-        if not isinstance(self.estimator, PrivateEstimator):
-            raise InvalidRequest("The estimator is not a private one.", "Pass a fitted model of gaugedp.estimators.")
-        check_is_fitted(self.estimator, "release_")
-        if is_classifier(self.estimator):
-            return ClassSums(self.estimator.classes_)
-        parameters = self.estimator.get_params() | vars(self.estimator).get("learned_", {})
-        if "target_bounds" not in parameters:
-            raise InvalidRequest(
-                f"{type(self.estimator).__name__} has no scores.",
-                "Pass a classifier, or a regressor with target_bounds.",
-            )
-        low, high = read_bounds("target_bounds", parameters["target_bounds"])
-        return NumberSums(float(low), float(high))
-
-
-def score_report(
-    model: Any,
-    X: Any,
-    y: Any,
-    *,
-    epsilon: float = 1.0,
-    level: float = 0.95,
-    neighbours: str = "replace",
-    random_state: int | None = None,
-    ledger: Ledger | None = None,
-) -> ScoreReport:
-    """Return private scores of a fitted model.
-
-    X (n, d) and labels or targets y (n,) must be rows that the model was not fitted to.
-
-    model : a fitted classifier with `classes`, or regressor with `target_bounds` as numbers, of this package. The
-        model is released already: `ledger` is charged only for reading these rows.
-    epsilon : privacy budget for one of these rows.
-    level : public confidence level of the intervals.
-    neighbours, random_state, ledger : as in every fit.
-
-    Classifiers are scored by accuracy, together with the share of the most common class; by log-loss, with
-    probabilities raised to at least 0.001; and for two classes by the area under the ROC curve, with probabilities in
-    twenty bins. Regressors are scored by R², at least −1, and by the mean absolute error, with predictions clipped to
-    the target's bounds. Rows without a known class or a target are left out.
-
-    Theorem. All scores are functions of three releases, of counts and two sums, or of one of 25 sums, with discrete
-    Laplace noise: the report is ε-DP for one row. It is "idealized": the last digits of a prediction in floats may
-    depend on the other rows. docs/theory/scores.md
-
-    The report has scores_ {name: (value, lower, upper)}; for classes confusion_matrix_ (K, K), noisy counts of (class,
-    predicted class), and for two calibration_ (20, 4): the middle of a bin, the share of the second class in it, and
-    its interval; guarantee_, release_.
-
-    An interval covers, with probability of about `level` or more, the score on the distribution from which the rows are
-    drawn independently: it accounts for both noise and sampling. So it covers the score on these rows more often.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gaugedp.estimators import LogisticRegression, score_report
-    >>> X, y = np.array([[20.0], [60.0]] * 500), np.array([0, 1] * 500)
-    >>> model = LogisticRegression(epsilon=1.0, bounds=(0, 100), classes=[0, 1]).fit(X[:500], y[:500])
-    >>> report = score_report(model, X[500:], y[500:], epsilon=1.0)
-    >>> sorted(report.scores_)
-    ['AUC', 'accuracy', 'log-loss', 'majority share']
-    """
-    report = ScoreReport(model, epsilon, level=level, neighbours=neighbours, random_state=random_state, ledger=ledger)
-    return report.fit(X, y)

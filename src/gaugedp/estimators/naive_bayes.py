@@ -8,16 +8,18 @@ import numpy as np
 import scipy
 from sklearn.base import ClassifierMixin
 
+from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import Scored, after_paying
 from gaugedp.estimators.column_sums import GroupSums, moments_of
 from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.labels import check_given, codes_of, read_both
+from gaugedp.estimators.partial_fits import PartialFits
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.weights import WeightedEstimator
 
 
 @dataclass(eq=False, repr=False)
-class GaussianNB(Scored, ClassifierMixin, WeightedEstimator):
+class GaussianNB(PartialFits, Scored, ClassifierMixin, WeightedEstimator):
     """Gaussian naive Bayes with private means and variances.
 
     Within a class, columns are assumed to be normal and independent.
@@ -25,6 +27,8 @@ class GaussianNB(Scored, ClassifierMixin, WeightedEstimator):
     bounds : (low, high), public, as in `LogisticRegression`. A missing number counts as the middle of its bounds.
     classes : public list of all possible labels; a row with another label is ignored.
     strict_labels, weight_bound : as in `LogisticRegression`.
+    priors : public probabilities (K,) of the sorted classes; by default the noisy shares.
+    var_smoothing : accepted as in scikit-learn, and ignored: variances have a floor.
 
     Theorem. A row adds 1, its numbers and their squares, in [−1, 1] by the bounds, to its class: a vector of norm at
     most √(1 + 2d). `fit` releases the sums of all classes with noise and is (ε, δ)-DP for one row, ε-DP at δ = 0
@@ -48,6 +52,8 @@ class GaussianNB(Scored, ClassifierMixin, WeightedEstimator):
     bounds: Any = None
     classes: Any = None
     strict_labels: bool = False
+    priors: Any = None
+    var_smoothing: Any = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "GaussianNB":
         """Fit to rows X (n, d) and labels y (n,)."""
@@ -57,12 +63,14 @@ class GaussianNB(Scored, ClassifierMixin, WeightedEstimator):
         weights = self._weights(sample_weight, len(rows))
         reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], False)
         d = rows.shape[1]
+        if self.priors is not None:
+            self._priors(len(classes))  # refuses
         sums = GroupSums.calibrate((len(classes), 1 + 2 * d), math.sqrt(1 + 2 * d), requested, self.neighbours)
         reservation = self._pay(sums.guarantee, requested, rows.shape)
         with after_paying(reservation):
             cube, codes = reading.in_cube(rows), codes_of(labels, classes)
             vectors = np.hstack([np.ones((len(rows), 1)), cube, cube**2]) * weights[:, None]
-            noisy = sums.release(vectors, codes, self._generator())
+            noisy = self._added(sums.release(vectors, codes, self._generator()))
         counts = np.maximum(noisy[:, 0], 1.0)
         # 1e-3: of the square of half a range: less is noise
         means, variances = moments_of(noisy[:, 1 : d + 1], counts[:, None], noisy[:, d + 1 :], 1e-3)
@@ -70,10 +78,18 @@ class GaussianNB(Scored, ClassifierMixin, WeightedEstimator):
         low, high = reading.box
         self.theta_, self.var_ = (low + high) / 2 + (high - low) / 2 * means, ((high - low) / 2) ** 2 * variances
         self.classes_, self.class_prior_ = classes, counts / counts.sum()
+        if self.priors is not None:
+            self.class_prior_ = self._priors(len(classes))
         self._read_by(reading)
         values = {"theta": self.theta_, "var": self.var_, "class_prior": self.class_prior_}
         self._publish(values, sums.guarantee, sums.noise.exactness, {"classes": classes.tolist()}, reservation)
         return self
+
+    def _priors(self, n_classes: int) -> np.ndarray:
+        given = np.asarray(self.priors, dtype=float)
+        if given.shape != (n_classes,) or not (given > 0).all() or abs(given.sum() - 1) > 1e-9:
+            raise InvalidRequest("priors is not a list of probabilities with sum 1.", "Give one for each class.")
+        return given
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return log class probabilities (n, K)."""

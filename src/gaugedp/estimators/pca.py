@@ -19,7 +19,10 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
     Rows are clipped to a ball or a box. Specify `row_norm` or `bounds`.
 
     n_components : number of components; by default that of the columns. Under ε-DP each costs a share; under (ε,
-        δ)-DP all cost as much as one.
+        δ)-DP all cost as much as one. A number such as 0.95 keeps the fewest components whose noisy variances make up
+        this share of the sum of all, which are released first; it costs as much as all components.
+    whiten : if True, `transform` divides coordinates by their noisy standard deviations; 0 for one without variance.
+    svd_solver : accepted as in scikit-learn, and ignored: `solver` chooses among private methods.
     row_norm : rows are clipped to the ℓ₂ ball of this radius.
     bounds : (low, high), public, as in `LogisticRegression`.
     centre : "mean" releases the rows' mean and their spread around it, for at most a tenth of the guarantee (0.4 of
@@ -47,16 +50,21 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
     (1000, 2)
     """
 
-    n_components: int | None = None
+    n_components: float | None = None
     epsilon: float = 1.0
     delta: float = 0.0
     _: KW_ONLY
     centre: str = "mean"
+    whiten: bool = False
+    svd_solver: Any = None
 
     def fit(self, X: Any, y: Any = None) -> "PCA":
         """Fit to the rows of X (n, d)."""
         del y
-        spectrum = self._find(X, self.n_components, self.centre)
+        share = self.n_components if isinstance(self.n_components, float) and 0 < self.n_components < 1 else None
+        spectrum = self._find(X, None if share is not None else self.n_components, self.centre)
+        if share is not None:
+            spectrum = spectrum.explaining(share)
         self.components_, self.mean_ = spectrum.pairs.vectors, spectrum.mean
         self.explained_variance_ = spectrum.pairs.values * (spectrum.scale / max(spectrum.n_rows - 1, 1))
         self.n_components_ = len(self.components_)
@@ -69,8 +77,9 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return (x − mean_)·components_ᵀ, shape (n, k)."""
-        return (self._like_fitted(X) - self.mean_) @ self.components_.T
+        """Return (x − mean_)·components_ᵀ, shape (n, k), whitened if requested."""
+        coords: np.ndarray = (self._like_fitted(X) - self.mean_) @ self.components_.T
+        return coords * np.divide(1.0, self._scales, out=np.zeros_like(self._scales), where=self._scales > 0)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Return rows (n, d) from their coordinates (n, k)."""
@@ -78,7 +87,12 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
         coords = read_table(X)
         if coords.shape[1] != self.n_components_:
             raise InvalidRequest(f"X has {coords.shape[1]} columns.", f"Pass {self.n_components_}.", "")
-        return coords @ self.components_ + self.mean_
+        return (coords * self._scales) @ self.components_ + self.mean_
+
+    @property
+    def _scales(self) -> np.ndarray:
+        """Standard deviations of the coordinates if `whiten`, else ones."""
+        return np.sqrt(np.maximum(self.explained_variance_, 0.0)) if self.whiten else np.ones(self.n_components_)
 
     @property
     def _n_features_out(self) -> int:

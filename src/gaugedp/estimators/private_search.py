@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import MetaEstimatorMixin, clone, is_classifier, is_regressor
 from sklearn.model_selection import ParameterGrid
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from gaugedp._internal.validate import whole
@@ -176,6 +177,8 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
     param_grid : as in scikit-learn's GridSearchCV. It must not contain epsilon, delta, neighbours, random_state or
         ledger, by which the cost of fits would differ. For a random search pass a list of points drawn before.
     epsilon, delta : total privacy budget for one row, for any number of candidates.
+    cv, scoring, refit : accepted as in GridSearchCV, and ignored: the search holds a fifth of the rows out, scores
+        accuracy or the mean absolute error, and keeps the model that it chose.
     draws : mean number of fits; by default four for each candidate. The actual number is random and secret.
 
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0 (RandomStopping). A fit gets δ/draws and a third of ε or
@@ -205,6 +208,9 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
     delta: float = 0.0
     _: KW_ONLY
     draws: int | None = None
+    cv: Any = None
+    scoring: Any = None
+    refit: Any = None
 
     def fit(self, X: Any, y: Any) -> "PrivateSearchCV":
         """Fit to rows X (n, d) and labels or targets y (n,)."""
@@ -234,6 +240,21 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
         """Return predictions (n,) of the best model."""
         check_is_fitted(self, "best_estimator_")
         return np.asarray(self.best_estimator_.predict(X))
+
+    @available_if(lambda search: is_classifier(search.estimator))
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return class probabilities (n, K) of the best model."""
+        return self._probabilities(X)
+
+    @available_if(lambda search: is_classifier(search.estimator))
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return class scores of the best model."""
+        check_is_fitted(self, "best_estimator_")
+        return np.asarray(self.best_estimator_.decision_function(X))
+
+    def _probabilities(self, X: Any) -> np.ndarray:
+        check_is_fitted(self, "best_estimator_")
+        return np.asarray(self.best_estimator_._probabilities(X))
 
     def score(self, X: Any, y: Any) -> float:
         """Return the best model's accuracy or R².

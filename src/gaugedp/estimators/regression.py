@@ -13,9 +13,9 @@ from gaugedp._internal.validate import moderate, one_of
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import after_paying
 from gaugedp.estimators.feature_names import names_of
+from gaugedp.estimators.fit_in_parts import fit_in_parts, fits_in_parts
 from gaugedp.estimators.gibbs_fit import GibbsFit
 from gaugedp.estimators.intervals import Intervals
-from gaugedp.estimators.learned_bounds import fit_learning_bounds, learns_bounds
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
@@ -231,8 +231,8 @@ class LinearRegression(Intervals, LinearRegressor):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LinearRegression":
         """Fit to rows X (n, d) and target y (n,)."""
-        if learns_bounds(self):
-            fit_learning_bounds(self, X, y, sample_weight)
+        if fits_in_parts(self, y):
+            fit_in_parts(self, X, y, sample_weight)
             return self
         requested, rows = self._requested(), self._rows(X)
         target = read_target(y, len(rows))

@@ -27,11 +27,9 @@ def read_table(X: Any, least: int = 1) -> np.ndarray:
 
 
 def read_array(X: Any) -> np.ndarray:
-    """Return a table or matrices as floats; refuse sparse and lazy ones."""
+    """Return a table or matrices as floats; sparse ones become dense, lazy ones are refused."""
     if hasattr(X, "tocsr"):
-        raise InvalidRequest(
-            "X is sparse.", "Sparse input is not supported: pass a dense table (OneHotEncoder(sparse_output=False))."
-        )
+        return read_cells(X.toarray())
     if hasattr(X, "collect"):
         raise InvalidRequest("X is a lazy frame.", "Pass its rows: X.collect().")
     return read_cells(X)

@@ -27,6 +27,10 @@ class NoisySums:
     numbers: np.ndarray
     possible: np.ndarray
 
+    def __add__(self, other: "NoisySums") -> "NoisySums":
+        """Return the sums over the rows of both."""
+        return NoisySums(self.numbers + other.numbers, self.possible + other.possible)
+
     def interval(self, of: Statistic, level: float, ends: tuple[float, float]) -> tuple[float, float, float]:
         """Return a score within `ends`, with an interval.
 
@@ -46,11 +50,17 @@ class NoisySums:
 
 @dataclass(frozen=True, eq=False)
 class ScoreNoise:
-    """Total ε, neighbour relation, and randomness of scores."""
+    """Total ε, neighbour relation, and randomness of scores; `is_split` if each group has sums of its own."""
 
     epsilon: float
     replaced: bool
     rng: Entropy
+    is_split: bool = False
+
+    @property
+    def moved_once(self) -> float:
+        """The move of a sum of numbers in [0, 1]: if rows are split by group, a replaced one may move two sums."""
+        return 2.0 if self.replaced and self.is_split else 1.0
 
     def law(self, size: int, radius: float, share: Fraction) -> Laplace:
         """Return noise for a share of ε and ℓ₁ sensitivity `radius`."""

@@ -13,6 +13,7 @@ from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.feature_names import names_of
+from gaugedp.estimators.fit_in_parts import fit_in_parts, fits_in_parts
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.rows import box_steps, into_box, read_bounds, read_target
@@ -110,6 +111,9 @@ class SparseRegression(LinearRegressor):
 
     def fit(self, X: Any, y: Any) -> "SparseRegression":
         """Fit to features X (n, d) and target y (n,)."""
+        if fits_in_parts(self, y):
+            fit_in_parts(self, X, y)
+            return self
         requested, rows = self._requested(), self._rows(X)
         target = read_target(y, len(rows))
         reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], self.missing_indicator)

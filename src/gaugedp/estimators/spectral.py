@@ -85,6 +85,13 @@ class Spectrum:
     facts: dict[str, Any]
     reservation: Reservation | None
 
+    def explaining(self, share: float) -> "Spectrum":
+        """Return the fewest leading pairs with this share of the released variances. Post-processing."""
+        sums = np.cumsum(np.maximum(self.pairs.values, 0.0))
+        k = int(np.searchsorted(sums, share * sums[-1])) + 1
+        first = replace(self.pairs, values=self.pairs.values[:k], vectors=self.pairs.vectors[:k])
+        return replace(self, pairs=first, facts={**self.facts, "share": share})
+
 
 @dataclass(eq=False, repr=False)
 class SpectralEstimator(PrivateEstimator):
@@ -97,7 +104,7 @@ class SpectralEstimator(PrivateEstimator):
 
     _number = "n_components"  # the parameter for the number of components
 
-    def _find(self, X: Any, n_components: int | None, centre: str | None) -> Spectrum:
+    def _find(self, X: Any, n_components: Any, centre: str | None) -> Spectrum:
         """Check, charge, and release eigenpairs; `centre` is "mean" (charged), "public", or None for 0."""
         if centre is not None:
             one_of(CENTRES, centre=centre)

@@ -3,7 +3,7 @@
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -38,12 +38,17 @@ class TableDesign:
     def of(cls, domain: Domain, features: Sequence[str], target: str, by_class: bool) -> "TableDesign":
         """Return the design; with `by_class` the target is an attribute, its cells the classes."""
         check_target(domain, target, by_class)
+        if target in features:
+            raise InvalidRequest(f"The target {target} is among the features.", "Remove it from them.")
+        return replace(cls.of_features(domain, features), target=target, by_class=by_class)
+
+    @classmethod
+    def of_features(cls, domain: Domain, features: Sequence[str]) -> "TableDesign":
+        """Return the design of features without a target."""
         check_known("attribute or bounded column", features, [*domain.attributes, *domain.columns])
         if not features or len(set(features)) < len(features):
             raise InvalidRequest(f"The features are {', '.join(features) or 'none'}.", "Name at least one, each once.")
-        if target in features:
-            raise InvalidRequest(f"The target {target} is among the features.", "Remove it from them.")
-        design = cls(domain, tuple(features), target, by_class)
+        design = cls(domain, tuple(features), "", False)
         if len(set(design.names)) < len(design.names):
             raise InvalidRequest("Two features have the same name, of an attribute and its cell.", "Rename one.")
         if design.n_features > MOST_FEATURES:
@@ -109,11 +114,11 @@ class TableDesign:
     def features_and_target(self, cells: np.ndarray, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return features (n, d) and target (n,), row by row."""
         if self.by_class:
-            return self._rows(cells[:, :-1], steps), cells[:, -1]
+            return self.rows_of(cells[:, :-1], steps), cells[:, -1]
         has_target = steps[:, -1] >= 0
         column = self.domain.column(self.target)
         values = (steps[has_target, -1] + column.low_steps) * float(column.step)
-        return self._rows(cells[has_target], steps[has_target, :-1]), np.clip(values, *self.bounds)
+        return self.rows_of(cells[has_target], steps[has_target, :-1]), np.clip(values, *self.bounds)
 
     def public_row(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the constant row that every fit appends.
@@ -148,10 +153,11 @@ class TableDesign:
         slopes = coefficients[:, n_cells:] / half
         return np.hstack([coefficients[:, :n_cells], slopes]), intercepts - slopes @ middle
 
-    def _rows(self, cells: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    def rows_of(self, cells: np.ndarray, steps: np.ndarray) -> np.ndarray:
+        """Return features (n, d); the code −1 is no cell, or a missing number."""
         rows, start = np.zeros((len(cells), self.n_features)), 0
         for codes, size in zip(cells.T, self.domain.shape(self.attributes), strict=True):
-            rows[np.arange(len(rows)), start + codes] = 1
+            rows[np.flatnonzero(codes >= 0), start + codes[codes >= 0]] = 1
             start += size
         for i, name in enumerate(self.columns):
             column = self.domain.column(name)

@@ -41,6 +41,9 @@ from gaugedp.guarantees.response import RandomizedResponseLoss as RandomizedResp
 from gaugedp.guarantees.sampled import Sampled as Sampled
 from gaugedp.guarantees.spherical import SphericalLaplaceLoss as SphericalLaplaceLoss
 from gaugedp.guarantees.subsampled import SubsampledGaussian as SubsampledGaussian
+from gaugedp.guarantees.training import TrainingLog as TrainingLog
+from gaugedp.guarantees.training import TrainingRun as TrainingRun
+from gaugedp.guarantees.training import training_log as training_log
 from gaugedp.guarantees.truncated_sample import TruncatedPoisson as TruncatedPoisson
 from gaugedp.guarantees.truncated_sample import truncated_poisson as truncated_poisson
 from gaugedp.guarantees.width import interval_noise as interval_noise

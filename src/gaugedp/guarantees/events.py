@@ -34,7 +34,7 @@ def from_event(event: Any) -> Guarantee:
 
     Supported are Gaussian and Laplace noise, discrete or not, randomized response, the exponential mechanism,
     permute-and-flip, zCDP with or without an offset, (ε, δ)-DP, samples and repetitions of these, mixtures of
-    Gaussians, truncated samples, their compositions and the empty event; InvalidRequest for others.
+    Gaussians, truncated samples, trees of partial sums, compositions and the empty event; InvalidRequest for others.
 
     Neighbours are those the event was written for. With Poisson samples one record is added or removed; with samples
     without replacement one is replaced. Events speak of values of norm at most C, and a replaced record moves a sum by
@@ -155,6 +155,13 @@ def _mixture(event: Any) -> Guarantee:
     return MixtureOfGaussians(event.sensitivities, event.sampling_probs, event.standard_deviation)
 
 
+def _tree(event: Any) -> Guarantee:
+    """Return the guarantee of the deepest tree: a record is in one leaf of one tree."""
+    steps = event.step_counts
+    n_nodes = int(max(steps if isinstance(steps, list | tuple) else [steps])).bit_length()  # above or at one leaf
+    return _of_noise(event.noise_multiplier, lambda noise: n_nodes * GaussianDP(up_decimal(_inverse(noise))))
+
+
 def _discrete_gaussian(event: Any) -> Guarantee:
     """Return the guarantee of a number, or zCDP for vectors."""
     sensitivity, dimension = event.sensitivity, event.dimension
@@ -214,6 +221,7 @@ _READERS: dict[str, Callable[[Any], Guarantee]] = {
     "DiscreteGaussianDpEvent": _discrete_gaussian,
     "ExponentialMechanismDpEvent": lambda event: ExponentialLoss(event.epsilon),
     "PermuteAndFlipDpEvent": lambda event: LaplaceLoss(down_decimal(_inverse(event.epsilon))),
+    "SingleEpochTreeAggregationDpEvent": _tree,
     "RepeatAndSelectDpEvent": lambda event: RepeatAndSelect(from_event(event.event), event.mean, event.shape),
     "SelfComposedDpEvent": lambda event: from_event(event.event) * event.count,
     "ComposedDpEvent": _composed,

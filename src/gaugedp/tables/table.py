@@ -93,7 +93,7 @@ class Table(Rows):
         if not needed:
             raise InvalidRequest("The domain has no attributes and no columns.", "Describe at least one.")
         try:
-            engine = open_source(source, needed, _spelt_truths(facts))
+            engine = open_source(source, needed, spelt_truths(facts))
         except UnknownName as refusal:
             raise _named_by(unit, refusal) from None
         for fact_name, fact in facts:
@@ -289,7 +289,7 @@ def _check_total(total: Aggregate, domain: Domain) -> None:
         check_values(domain, total)
 
 
-def _spelt_truths(facts: Sequence[tuple[str, Attribute | BoundedColumn]]) -> dict[str, dict[str, str]]:
+def spelt_truths(facts: Sequence[tuple[str, Attribute | BoundedColumn]]) -> dict[str, dict[str, str]]:
     """Return how each column's categories write true and false."""
     spelt: dict[str, dict[str, str]] = {}
     for name, fact in facts:

@@ -157,7 +157,7 @@ def open_source(
     if isinstance(source, str | Path):
         return _open_file(File.find(source), needed)
     if frames.library(source) is not None:
-        return _open_frame(source, needed, truths)
+        return open_frame(source, needed, truths)
     if isinstance(source, duckdb.DuckDBPyRelation):
         return _open_relation(source, needed)
     raise UnreadableTable(
@@ -235,7 +235,8 @@ def open_whole(path: str, names: Sequence[str]) -> tuple[tuple[DuckDBEngine, Duc
     return (strict, failing), dict(zip(names, kinds, strict=True))
 
 
-def _open_frame(frame: Any, needed: Sequence[str], truths: Mapping[str, Mapping[str, str]]) -> DuckDBEngine:
+def open_frame(frame: Any, needed: Sequence[str], truths: Mapping[str, Mapping[str, str]]) -> DuckDBEngine:
+    """Return the engine that shows the needed columns of a frame."""
     library = frames.library(frame) or ""
     failures = frames.failures(library)
     empty = _or_refuse(lambda: frames.without_rows(frame), unreadable(), failures)

@@ -1,0 +1,146 @@
+"""Features of a data frame by a domain, for pipelines of scikit-learn."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from gaugedp.domain.domain import Domain
+from gaugedp.errors import InvalidRequest
+from gaugedp.estimators.feature_names import names_of
+from gaugedp.estimators.table_rows import TableDesign
+from gaugedp.tables.lines import frame_lines
+
+
+def from_domain(domain: Domain, features: Sequence[str] | None = None, target: str | None = None) -> "DomainFeatures":
+    """Return the preprocessing of `gaugedp fit` as a transformer.
+
+    An attribute becomes an indicator for each of its cells (categories, bins, dates, levels of a tree), a bounded
+    column its value, clipped, rounded to its step and scaled to [−1, 1]. A missing number counts as the number that the
+    domain names for it, else as 0, the middle. A value in no cell gives zeros. Nothing is learnt from rows, so it
+    spends nothing.
+
+    domain : `gd.Domain.load("domain.toml")`, whose unit is one row. For persons with several rows use `gd.fit`.
+    features : names of attributes and bounded columns; by default all, without the target.
+    target : an attribute (classes) or a bounded column (numbers).
+
+    Unlike `gd.fit`, a pipeline cannot leave rows out: a row without a cell keeps its other features. Missing targets
+    have no influence in either.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> import pandas as pd
+    >>> from gaugedp.estimators import LogisticRegression, from_domain
+    >>> domain = gd.Domain.of(sex=["1", "2"], owns=["no", "yes"], pay=gd.bounded(0, 1000))
+    >>> table = pd.DataFrame({"sex": [1, 2] * 500, "pay": [200.0, 900.0] * 500, "owns": ["no", "yes"] * 500})
+    >>> features = from_domain(domain, target="owns")
+    >>> features.fit_transform(table)[0].tolist(), features.get_feature_names_out().tolist()
+    ([1.0, 0.0, -0.6], ['sex=1', 'sex=2', 'pay'])
+    >>> model = LogisticRegression(epsilon=1.0, row_norm=features.row_norm, classes=features.classes)
+    >>> model.fit(features.transform(table), features.target_of(table)).classes_.tolist()
+    ['no', 'yes']
+    """
+    return DomainFeatures(domain, features, target).check()
+
+
+class DomainFeatures(TransformerMixin, BaseEstimator):
+    """Transformer of `from_domain`, usable in pipelines."""
+
+    def __init__(self, domain: Domain, features: Sequence[str] | None = None, target: str | None = None) -> None:
+        self.domain, self.features, self.target = domain, features, target
+
+    def check(self) -> "DomainFeatures":
+        """Return itself; refuse unknown names, persons and lookup of rows per person."""
+        if not isinstance(self.domain, Domain):
+            raise InvalidRequest(
+                f"The domain is of type {type(self.domain).__name__}.", 'Give gd.Domain.load("domain.toml").'
+            )
+        if self.domain.rows is not None or (self.domain.unit is not None and self.domain.unit.column is not None):
+            raise InvalidRequest(
+                "The domain protects persons, and an estimator on a frame protects single rows.",
+                "Use gd.fit, or a domain whose unit is a row.",
+            )
+        self._design  # noqa: B018 - raises for unknown names
+        return self
+
+    @property
+    def _design(self) -> TableDesign:
+        listed = [name for name in self._all_names if name != self.target] if self.features is None else self.features
+        if self.target is None:
+            return TableDesign.of_features(self.domain, listed)
+        return TableDesign.of(self.domain, listed, self.target, self.target not in self.domain.columns)
+
+    @property
+    def _all_names(self) -> list[str]:
+        return list(dict.fromkeys([*self.domain.attributes, *self.domain.columns]))
+
+    @property
+    def row_norm(self) -> float:
+        """The largest ℓ₂ norm of a row of features."""
+        return self._design.row_norm
+
+    @property
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Bounds (low, high) of the features, each (d,)."""
+        design = self._design
+        low = np.zeros(design.n_features)
+        low[design.n_features - len(design.columns) :] = -1.0
+        return low, np.ones(design.n_features)
+
+    @property
+    def classes(self) -> list[str]:
+        """Classes of the target, an attribute."""
+        if self.target not in self.domain.attributes:
+            raise InvalidRequest(f"The target is {self.target!r}.", "Give an attribute as target for classes.", "")
+        return list(self._design.classes or ())
+
+    @property
+    def target_bounds(self) -> tuple[float, float]:
+        """Bounds of the target, a bounded column."""
+        if self.target not in self.domain.columns or self.target in self.domain.attributes:
+            raise InvalidRequest(f"The target is {self.target!r}.", "Give a bounded column as target for numbers.", "")
+        return self._design.bounds
+
+    def fit(self, X: Any, y: Any = None) -> "DomainFeatures":
+        """Note the names of the columns of a frame X; nothing else is read."""
+        del y
+        self.check()
+        names = names_of(X)
+        if names is not None:
+            self.feature_names_in_ = names
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the features (n, d) of a frame X (pandas, polars or arrow), row by row."""
+        design = self._design
+        return design.rows_of(*frame_lines(X, self.domain, design.attributes, design.columns))
+
+    def target_of(self, X: Any) -> np.ndarray:
+        """Return the target (n,) of a frame X: labels, or numbers (NaN if missing).
+
+        A row in no class has the label "", which is no class.
+        """
+        if self.target is None:
+            raise InvalidRequest("The features have no target.", "Give from_domain a target.", "")
+        by_class = self.target in self.domain.attributes
+        cells, steps = frame_lines(X, self.domain, *(([self.target], []) if by_class else ([], [self.target])))
+        if by_class:
+            return np.array([*self.classes, ""], dtype=object)[cells[:, 0]]
+        column = self.domain.column(self.target)
+        values = (steps[:, 0] + column.low_steps) * float(column.step)
+        return np.where(steps[:, 0] < 0, np.nan, np.clip(values, *self.target_bounds))
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the features, such as "SEX=1"."""
+        del input_features
+        return np.array(self._design.names, dtype=object)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return tags

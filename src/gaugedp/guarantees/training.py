@@ -1,0 +1,203 @@
+"""Guarantee of a private training run, from its settings or its log."""
+
+import json
+import math
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any
+
+from gaugedp._internal.validate import between, decimal, one_of, positive, whole
+from gaugedp.accountant.rounding import up_decimal
+from gaugedp.errors import InvalidRequest, UnknownName
+from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.composed import compose
+from gaugedp.guarantees.gaussian import GaussianDP
+from gaugedp.guarantees.sampled import Sampled
+from gaugedp.guarantees.subsampled import SubsampledGaussian
+
+HYPOTHESES = {  # how batches are made, and what the proof assumes about them
+    "poisson": "each example is in each batch independently, with probability sampling_rate",
+    "fixed": "each batch is a new uniform sample of fixed size; no proof for added or removed examples",
+    "shuffled": "each example is in one batch per epoch; its place is not counted as a secret; no proof for added or "
+    "removed examples",
+    "banded": "the noise has a lower-triangular banded factor, columns of norm at most 1, and one example is used in "
+    "every bands-th step at most",
+}
+_REPLACED_ONLY = ("fixed", "shuffled")
+
+
+@dataclass(frozen=True)
+class TrainingRun:
+    """A run of DP-SGD or DP-FTRL, described by its settings.
+
+    Each step releases the sum of clipped gradients with Gaussian noise.
+
+    noise_multiplier : σ, the standard deviation of the noise divided by the clipping norm. For "banded" noise, also
+        divided by the largest ℓ₂ norm of a column of the factor C.
+    sampling_rate : q, the expected batch size divided by the number of examples.
+    steps, epochs : the number of steps; passes over the examples, for "shuffled" and "banded" batches without sampling.
+    batches : "poisson", "fixed", "shuffled" or "banded"; `HYPOTHESES` states what each proof assumes.
+    bands : the number of bands of C.
+    neighbours : "add_remove" or "replace". By default "replace" for fixed and shuffled batches, which have no proof for
+        added or removed examples, and "add_remove" else.
+
+    Theorem. `guarantee` bounds the whole run (docs/theory/sampling.md, theorems 2, 3, 7 and 8). No amplification is
+    counted for shuffled batches: amplification by shuffling is not proved for Gaussian noise on batches.
+
+    Examples
+    --------
+    >>> from gaugedp.guarantees import TrainingRun
+    >>> run = TrainingRun(noise_multiplier=1.1, sampling_rate=0.00427, steps=3525)
+    >>> round(run.guarantee.epsilon(1e-5), 3)
+    1.136
+    """
+
+    noise_multiplier: float
+    sampling_rate: float | None = None
+    steps: int | None = None
+    epochs: int | None = None
+    batches: str = "poisson"
+    bands: int = 1
+    neighbours: str | None = None
+
+    def __post_init__(self) -> None:
+        positive(noise_multiplier=self.noise_multiplier)
+        one_of(tuple(HYPOTHESES), batches=self.batches)
+        whole(minimum=1, bands=self.bands, **{n: v for n in ("steps", "epochs") if (v := getattr(self, n)) is not None})
+        if self.sampling_rate is not None:
+            positive(sampling_rate=self.sampling_rate)
+            if self.sampling_rate > 1:
+                raise InvalidRequest(
+                    f"sampling_rate is {self.sampling_rate!r}.", "Divide the batch size by the number of examples."
+                )
+        if self.bands > 1 and self.batches != "banded":
+            raise InvalidRequest(f"bands is {self.bands}, and batches {self.batches!r}.", 'Give batches="banded".')
+        self._check_counts()
+        if self.neighbours is None:
+            object.__setattr__(self, "neighbours", "replace" if self.batches in _REPLACED_ONLY else "add_remove")
+        one_of(("add_remove", "replace"), neighbours=self.neighbours)
+        if self.batches in _REPLACED_ONLY and self.neighbours == "add_remove":
+            raise InvalidRequest(
+                f"No bound is proved for {self.batches} batches and added or removed examples.",
+                'Use neighbours="replace", or batches="poisson" if that is how the batches were drawn.',
+            )
+
+    def _check_counts(self) -> None:
+        """Refuse missing, superfluous or contradictory numbers of uses."""
+        if self.epochs is not None and self.batches in ("poisson", "fixed"):
+            raise InvalidRequest(f"epochs does not apply to {self.batches} batches.", "Give steps and sampling_rate.")
+        if self.epochs is not None and (self.steps is not None or self.sampling_rate is not None):
+            raise InvalidRequest("epochs is given with steps or sampling_rate.", "Give epochs alone, or the other two.")
+        if self.epochs is None and (self.steps is None or self.sampling_rate is None):
+            more = "" if self.batches in ("poisson", "fixed") else ", or epochs"
+            raise InvalidRequest(
+                f"A run with {self.batches} batches needs steps and sampling_rate{more}.", "Give the missing number."
+            )
+
+    @property
+    def hypothesis(self) -> str:
+        """What the proof assumes about the batches."""
+        return HYPOTHESES[self.batches]
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Guarantee of all steps together, for one example."""
+        moved = 1 if self.neighbours == "add_remove" else 2
+        whole_step = GaussianDP(up_decimal(moved / decimal(self.noise_multiplier)))
+        if self.batches == "fixed":
+            return self._steps * Sampled(whole_step, self._rate, "without_replacement", "replace")
+        if self.batches == "shuffled" or self.epochs is not None:
+            return self._n_uses * whole_step
+        rate = min(1.0, up_decimal(decimal(self._rate) * self.bands))
+        assert self.neighbours is not None
+        return self._n_windows * SubsampledGaussian(rate, self.noise_multiplier, neighbours=self.neighbours)
+
+    @property
+    def _steps(self) -> int:
+        return int(self.steps or 0)
+
+    @property
+    def _rate(self) -> float:
+        return float(self.sampling_rate or 0)
+
+    @property
+    def _n_windows(self) -> int:
+        return math.ceil(Fraction(self._steps, int(self.bands)))
+
+    @property
+    def _n_uses(self) -> int:
+        """The most uses of one example: an epoch has at least ⌊1/q⌋ steps."""
+        if self.epochs is not None:
+            return int(self.epochs)
+        return math.ceil(Fraction(self._steps, max(1, math.floor(1 / decimal(self._rate)))))
+
+
+@dataclass(frozen=True)
+class TrainingLog:
+    """Runs that used the same examples, and the δ of the log or None."""
+
+    runs: tuple[TrainingRun, ...]
+    delta: float | None = None
+
+    @property
+    def neighbours(self) -> str:
+        """Neighbouring relation of all runs."""
+        return str(self.runs[0].neighbours)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Guarantee of all runs together, for one example."""
+        return compose((run.guarantee, 1) for run in self.runs)
+
+
+def training_log(text: str) -> TrainingLog:
+    """Read a training log in JSON.
+
+    It is an object with the arguments of `TrainingRun`, or with a list of such objects under "runs"; "delta" is
+    optional. "neighbours" in the outer object holds for all runs; without it, all are for replaced examples if one of
+    them needs that. InvalidRequest for anything else; unknown names are refused.
+
+    Examples
+    --------
+    >>> from gaugedp.guarantees import training_log
+    >>> log = training_log('{"noise_multiplier": 1.1, "sampling_rate": 0.01, "steps": 1000, "delta": 1e-5}')
+    >>> round(log.guarantee.epsilon(log.delta), 2)
+    1.52
+    """
+    try:
+        facts = json.loads(text)
+    except (ValueError, RecursionError):
+        facts = None
+    settings = {field.name for field in fields(TrainingRun)}
+    has_runs = isinstance(facts, dict) and "runs" in facts
+    outer = _object(facts, {"runs", "neighbours", "delta"} if has_runs else {*settings, "delta"})
+    if (delta := outer.pop("delta", None)) is not None:
+        between(0, 1, delta=delta)
+    listed = outer.pop("runs") if has_runs else [outer]
+    if not isinstance(listed, list) or not listed:
+        raise InvalidRequest("runs is not a list of runs.", "Give one object for each run.")
+    runs = [_object(run, settings) for run in listed]
+    relation = outer.get("neighbours") or _relation(runs)
+    for run in runs:
+        if run.setdefault("neighbours", relation) != relation:
+            raise InvalidRequest("The runs have different neighbours.", "Give neighbours once, next to runs.")
+        if "noise_multiplier" not in run:
+            raise InvalidRequest("A run has no noise_multiplier.", "Give it: the noise divided by the clipping norm.")
+    return TrainingLog(tuple(TrainingRun(**run) for run in runs), delta)
+
+
+def _relation(runs: list[dict[str, Any]]) -> Any:
+    """Return the relation that a run states, else one that all runs have."""
+    stated = [run["neighbours"] for run in runs if run.get("neighbours") is not None]
+    needs_replaced = any(run.get("batches") in _REPLACED_ONLY for run in runs)
+    return stated[0] if stated else "replace" if needs_replaced else "add_remove"
+
+
+def _object(facts: Any, allowed: set[str]) -> dict[str, Any]:
+    """Return a copy of the object; refuse other types and unknown names."""
+    if not isinstance(facts, dict):
+        raise InvalidRequest("The text is not a training log.", 'Give {"noise_multiplier": …, "sampling_rate": …, …}.')
+    for name in facts:
+        if name not in allowed:
+            raise UnknownName.among("setting of a training run", name, sorted(allowed))
+    return dict(facts)
