@@ -102,9 +102,10 @@ def test_a_row_moves_the_sums_as_far_as_is_charged(kind, least: float, neighbour
 
 def test_a_replaced_row_is_charged_twice_its_norm_and_an_added_one_once() -> None:
     ways = ("replace", "add_remove")
-    noise = [GroupSums.calibrate((2, 5), 3.0, gd.PureDP(1.0), way).noise.body.radius(2) for way in ways]
-    assert noise == pytest.approx([6.0, 3.0])
-    sums = GroupSums.calibrate((2, 3), 1.0, gd.ApproxDP(500.0, 1e-6), "replace")
+    for requested, norm, once in ((gd.PureDP(1.0), np.inf, 1.0), (gd.ApproxDP(1.0, 1e-6), 2, 5**0.5)):
+        noise = [GroupSums.calibrate((2, 5), requested, way).noise.body.radius(norm) for way in ways]
+        assert noise == pytest.approx([2 * once, once])
+    sums = GroupSums.calibrate((2, 3), gd.ApproxDP(500.0, 1e-6), "replace")
     vectors, groups = np.eye(3)[[0, 1, 2, 0]], np.array([0, 1, -1, 0])
     actual = sums.release(vectors, groups, gd.research_rng(1))
     assert actual == pytest.approx(np.array([[2, 0, 0], [0, 1, 0]]), abs=1.0)

@@ -132,7 +132,8 @@ class Mean(PrivateEstimator):
         step, middle = float(self.mechanism_.lattice_step), np.clip(self._total / self._count, -1, 1)
         if not self._count_scale:
             widths = self.mechanism_.half_widths(level, simultaneous) + step
-            return tuple(self._unscaled((self._total + sign * widths) / self._count) for sign in (-1, 1))
+            low, high = (self._total - widths) / self._count, (self._total + widths) / self._count
+            return self._unscaled(low), self._unscaled(high)
         d = len(self._total)
         units = np.append(np.ones(d), 1 / self._count_scale)
         if simultaneous:

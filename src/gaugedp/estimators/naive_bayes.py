@@ -1,6 +1,5 @@
 """Classification by class means and variances of columns."""
 
-import math
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -26,9 +25,9 @@ class GaussianNB(Scored, ClassifierMixin, WeightedEstimator):
     classes : public list of all possible labels; a row with another label is ignored.
     strict_labels, weight_bound : as in `LogisticRegression`.
 
-    Theorem. A row adds 1, its numbers and their squares, in [−1, 1] by the bounds, to its class: a vector of norm at
-    most √(1 + 2d). `fit` releases the sums of all classes with noise and is (ε, δ)-DP for one row, ε-DP at δ = 0
-    (GroupSums). Variances are at least a thousandth of the square of half the range.
+    Theorem. A row adds 1, its numbers and their squares, in [−1, 1] by the bounds, to its class. `fit` releases the
+    sums of all classes with noise and is (ε, δ)-DP for one row, ε-DP at δ = 0 (GroupSums). Variances are at least a
+    thousandth of the square of half the range.
 
     After fit: theta_ and var_ (K, d), class_prior_ (K,), classes_, guarantee_, release_.
 
@@ -57,7 +56,7 @@ class GaussianNB(Scored, ClassifierMixin, WeightedEstimator):
         weights = self._weights(sample_weight, len(rows))
         reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], False)
         d = rows.shape[1]
-        sums = GroupSums.calibrate((len(classes), 1 + 2 * d), math.sqrt(1 + 2 * d), requested, self.neighbours)
+        sums = GroupSums.calibrate((len(classes), 1 + 2 * d), requested, self.neighbours)
         reservation = self._pay(sums.guarantee, requested, rows.shape)
         with after_paying(reservation):
             cube, codes = reading.in_cube(rows), codes_of(labels, classes)
