@@ -76,7 +76,7 @@ def test_a_row_moves_the_sums_as_far_as_is_charged(pure: bool, neighbours: str) 
     """One cluster: the opposite corner moves all sums of it but the number of rows."""
     model = KMeans(1, EPSILON, 0.0 if pure else DELTA, bounds=(-1, 1), rounds=3, neighbours=neighbours)
     expected = claim("replace", pure)  # no part goes to the number of rows
-n_rows, runs = (700, 150) if pure else (3000, 90)  # one place per cluster, as lengths of several add up
+    n_rows, runs = (700, 150) if pure else (3000, 90)  # one place per cluster, as lengths of several add up
     check(fits(model, "cluster_centers_"), corner(neighbours, 40, n_rows), expected, runs, 0.97)
 
 
