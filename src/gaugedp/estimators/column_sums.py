@@ -59,9 +59,9 @@ class GroupSums:
 
 
 def moments_of(
-    sums: np.ndarray, counts: np.ndarray, squares: np.ndarray, least: float
+    sums: np.ndarray, counts: np.ndarray, squares: np.ndarray, least: float | np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return clipped means and variances from noisy sums."""
     rows = np.maximum(counts, 1.0)
     means = np.clip(sums / rows, -1.0, 1.0)
-    return means, np.clip(squares / rows - means**2, least, 1.0)
+    return means, np.clip(squares / rows - means**2, np.minimum(least, 1.0), 1.0)

@@ -14,6 +14,8 @@ from gaugedp.estimators.labels import check_given, codes_of, read_both
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.weights import WeightedEstimator
 
+_LEAST_VARIANCE, _LEAST_NOISE = 1e-3, 0.5  # of the square of half a range, and of the noise: chosen on drawn classes
+
 
 @dataclass(eq=False, repr=False)
 class GaussianNB(Scored, ClassifierMixin, WeightedEstimator):
@@ -25,9 +27,9 @@ class GaussianNB(Scored, ClassifierMixin, WeightedEstimator):
     classes : public list of all possible labels; a row with another label is ignored.
     strict_labels, weight_bound : as in `LogisticRegression`.
 
-    Theorem. A row adds 1, its numbers and their squares, in [−1, 1] by the bounds, to its class. `fit` releases the
-    sums of all classes with noise and is (ε, δ)-DP for one row, ε-DP at δ = 0 (GroupSums). Variances are at least a
-    thousandth of the square of half the range.
+    Theorem. A row adds 1, its numbers x and 2x² − 1, in [−1, 1] by the bounds, to its class. `fit` releases the sums of
+    all classes with noise and is (ε, δ)-DP for one row, ε-DP at δ = 0 (GroupSums). Variances are at least a thousandth
+    of the square of half the range, and half the deviation of their noise.
 
     After fit: theta_ and var_ (K, d), class_prior_ (K,), classes_, guarantee_, release_.
 
@@ -60,11 +62,12 @@ class GaussianNB(Scored, ClassifierMixin, WeightedEstimator):
         reservation = self._pay(sums.guarantee, requested, rows.shape)
         with after_paying(reservation):
             cube, codes = reading.in_cube(rows), codes_of(labels, classes)
-            vectors = np.hstack([np.ones((len(rows), 1)), cube, cube**2]) * weights[:, None]
+            vectors = np.hstack([np.ones((len(rows), 1)), cube, 2 * cube**2 - 1]) * weights[:, None]
             noisy = sums.release(vectors, codes, self._generator())
         counts = np.maximum(noisy[:, 0], 1.0)
-        # 1e-3: of the square of half a range: less is noise
-        means, variances = moments_of(noisy[:, 1 : d + 1], counts[:, None], noisy[:, d + 1 :], 1e-3)
+        squares = (noisy[:, d + 1 :] + noisy[:, :1]) / 2
+        least = np.maximum(_LEAST_VARIANCE, _LEAST_NOISE * sums.deviation / counts)[:, None]
+        means, variances = moments_of(noisy[:, 1 : d + 1], counts[:, None], squares, least)
         assert reading.box is not None
         low, high = reading.box
         self.theta_, self.var_ = (low + high) / 2 + (high - low) / 2 * means, ((high - low) / 2) ** 2 * variances
