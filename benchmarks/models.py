@@ -11,6 +11,7 @@ so the numbers flatter them.
 Writes docs/benchmarks/models.md; takes half an hour.
 
     python benchmarks/models.py [adult.csv]
+    python benchmarks/models.py --plain    # means, clusters, counts and naive Bayes only: two minutes
 """
 
 import math
@@ -20,16 +21,24 @@ from importlib.metadata import version
 
 import numpy as np
 import pages
+from scipy.spatial.distance import cdist
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.cluster import KMeans as Clusters
+from sklearn.datasets import load_breast_cancer, load_digits, make_classification
 from sklearn.linear_model import LogisticRegression as Plain
+from sklearn.linear_model import PoissonRegressor as PlainPoisson
+from sklearn.metrics import r2_score
 from sklearn.model_selection import StratifiedShuffleSplit
+from sklearn.naive_bayes import GaussianNB as PlainBayes
 from sklearn.preprocessing import MinMaxScaler
 
+from gaugedp import estimators
 from gaugedp.estimators.logistic import LogisticRegression
 from gaugedp.estimators.svc import LinearSVC
 
 try:
+    from diffprivlib import models as peers
+    from diffprivlib import tools
     from diffprivlib.models import LogisticRegression as Peer
 
     PEERS: tuple[type, ...] = (Peer,)
@@ -162,8 +171,77 @@ def model(kind: type, epsilon: float, X: np.ndarray, y: np.ndarray, how: dict, n
     return kind(epsilon=epsilon, data_norm=longest, max_iter=1000)
 
 
+def plain_models() -> list[str]:
+    """Return the table of means, clusters, counts and naive Bayes: medians over ten fits."""
+    rng = np.random.default_rng(0)
+    incomes = np.exp(rng.normal(10, 1, (300, 1))).clip(0, 2e5)
+    centres = rng.uniform(-0.8, 0.8, (8, 10))
+    blobs = np.clip(centres[rng.integers(8, size=20_000)] + rng.normal(0, 0.06, (20_000, 10)), -1, 1)
+    digits = load_digits().data
+    people = rng.integers([6, 0], [18, 50], (28_155, 2)).astype(float)
+    log_means = 4.6 + 0.09 * people[:, 0] + 0.035 * people[:, 1] - 0.00045 * people[:, 1] ** 2
+    wages = np.exp(log_means) * rng.gamma(2.2, 1 / 2.2, len(people))
+    lines = ["| case | ε | added | replaced | diffprivlib | without privacy |", "|---|---:|---:|---:|---:|---:|"]
+
+    def line(case: str, epsilon: float, fit, peer, plain: float) -> None:
+        ours = [np.median([fit(way, seed) for seed in range(10)]) for way in NEIGHBOURS]
+        other = np.median([peer(seed) for seed in range(10)]) if PEERS and peer else math.nan
+        cells = ("–" if math.isnan(value) else f"{value:.4g}" for value in (*ours, other, plain))
+        lines.append(f"| {case} | {epsilon:g} | {' | '.join(cells)} |")
+        print(lines[-1], flush=True)
+
+    for epsilon in (0.1, 1.0):
+
+        def mean(way: str, seed: int, epsilon: float = epsilon) -> float:
+            model = estimators.Mean(epsilon, bounds=(0, 2e5), neighbours=way, random_state=seed).fit(incomes)
+            return abs(float(model.mean_[0] - incomes.mean()))
+
+        peer = lambda seed, e=epsilon: abs(tools.mean(incomes, e, (0, 2e5), random_state=seed) - incomes.mean())  # noqa: E731
+        line("mean of 300 skewed incomes, error", epsilon, mean, peer, 0.0)
+    for name, X, k, ends, epsilon in (("eight clusters", blobs, 8, (-1, 1), 8.0), ("digits", digits, 10, (0, 16), 1.0)):
+        best = Clusters(k, n_init=10, random_state=0).fit(X).inertia_
+        ratio = lambda centres, X=X, best=best: float(cdist(X, centres, "sqeuclidean").min(axis=1).sum() / best)  # noqa: E731
+        line(
+            f"k-means on {name}, inertia over the best", epsilon,
+            lambda way, seed, a=(k, epsilon), X=X, b=ends, r=ratio: r(
+                estimators.KMeans(*a, bounds=b, neighbours=way, random_state=seed).fit(X).cluster_centers_),
+            lambda seed, k=k, e=epsilon, X=X, b=ends, r=ratio: r(
+                peers.KMeans(k, epsilon=e, bounds=b, random_state=seed).fit(X).cluster_centers_), 1.0,
+        )  # fmt: skip
+    for epsilon in (1.0, 100.0):
+
+        def counts(way: str, seed: int, epsilon: float = epsilon) -> float:
+            facts = {"bounds": ([0, 0], [20, 60]), "target_bounds": (0, 50_000), "neighbours": way}
+            return estimators.PoissonRegressor(epsilon, DELTA, random_state=seed, **facts).fit(people, wages).score(
+                people, wages)  # fmt: skip
+
+        predicted = PlainPoisson(alpha=0, max_iter=1000).fit(people / 50, wages).predict(people / 50)
+        line("Poisson regression, bounds (0, 50,000), R²", epsilon, counts, None, r2_score(wages, predicted))
+    naive_bayes(line)
+    return lines
+
+
+def naive_bayes(line) -> None:
+    """Write the lines of naive Bayes."""
+    classes = make_classification(5000, 20, n_informative=8, n_redundant=4, n_classes=3, class_sep=1.2, random_state=0)
+    box, likes = (classes[0].min(axis=0), classes[0].max(axis=0)), (load_breast_cancer(return_X_y=True), classes)
+    for name, (X, y) in zip(("breast_cancer", "three classes"), likes, strict=True):
+        ends = box if X is classes[0] else (X.min(axis=0), X.max(axis=0))
+        for epsilon in (1.0, 3.0):
+            line(
+                f"naive Bayes on {name}, accuracy", epsilon,
+                lambda way, seed, X=X, y=y, b=ends, e=epsilon: estimators.GaussianNB(
+                    e, bounds=b, classes=np.unique(y), neighbours=way, random_state=seed).fit(X, y).score(X, y),
+                lambda seed, X=X, y=y, b=ends, e=epsilon: peers.GaussianNB(
+                    epsilon=e, bounds=b, random_state=seed).fit(X, y).score(X, y), PlainBayes().fit(X, y).score(X, y),
+            )  # fmt: skip
+
+
 def main() -> None:
     warnings.simplefilter("ignore")
+    if "--plain" in sys.argv[1:]:
+        pages.put("models", "plain_models", plain_models())
+        return
     path = sys.argv[1] if len(sys.argv) > 1 else None
     names = ("numpy", "scipy", "scikit-learn", *(("diffprivlib",) if PEERS else ()))
     versions = ", ".join(f"{name} {version(name)}" for name in names)

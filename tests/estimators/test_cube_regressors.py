@@ -8,7 +8,9 @@ import pytest
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from sklearn import linear_model
 
+import gaugedp as gd
 from gaugedp.estimators import ElasticNet, HuberRegressor, PoissonRegressor, Ridge
+from gaugedp.estimators.cube_regressor import CubeProblem
 from gaugedp.optimization.matrix_moments import MatrixMoments, MomentScale
 from gaugedp.optimization.spectraplex import NuclearBall
 from tests.estimators.kit import check_habits, check_refused
@@ -69,6 +71,27 @@ def test_counts_have_log_linear_means(neighbours: str) -> None:
     assert model.predict(ROWS).mean() == pytest.approx(COUNTS.mean(), rel=0.05)
     bare = PoissonRegressor(8.0, 1e-6, target_bounds=(0, 12), fit_intercept=False, bounds=(-1, 1))
     assert bare.fit(CUBE, RNG.poisson(np.exp(CUBE @ TRUE))).coef_ == pytest.approx(TRUE, abs=0.15)
+
+
+@pytest.mark.parametrize("high", [5e2, 5e3])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_wide_bounds_of_counts_are_no_bias(high: float, delta: float) -> None:
+    """The mean is down to a two-thousandth of the bounds: as epsilon grows, the fit becomes that of scikit-learn."""
+    counts = RNG.gamma(2.0, np.exp(1 + CUBE @ TRUE) / 2)
+    expected = linear_model.PoissonRegressor(alpha=0, tol=1e-8).fit(CUBE, counts)
+    model = PoissonRegressor(1e6, delta, bounds=(-1, 1), target_bounds=(0, high), random_state=1).fit(CUBE, counts)
+    assert model.coef_ == pytest.approx(expected.coef_, abs=0.02)
+    assert model.intercept_ == pytest.approx(expected.intercept_, abs=0.02)
+
+
+def test_the_mean_of_counts_is_noisy_and_paid_for() -> None:
+    problem = CubeProblem(CUBE / 2, np.zeros(len(CUBE)), np.ones(len(CUBE)), len(CUBE), 3, True)
+    model, drawn = PoissonRegressor(target_bounds=(0, 12)), set()
+    for seed in range(5):
+        smoothness, _, left = model._prepared(problem, gd.GaussianDP(1.0), gd.research_rng(seed))
+        drawn.add(smoothness)
+        assert left.mu**2 + 0.03 <= 1
+    assert len(drawn) == 5
 
 
 @pytest.mark.parametrize("kind", [Ridge, ElasticNet])

@@ -236,6 +236,5 @@ KNOWN: dict[tuple[str, str], tuple[int, str]] = {  # (entry, kind): the case tha
         "issue on models: features that are kept are not fitted again without the others",
     ),
     ("LinearSVC", "rare"): (1, "issue on models: the ridge of the radius stays, whatever the budget is"),
-    ("KMeans", "7 clusters"): (0, "issue on models: one random start"),
 }
 HOLDS = tuple((model, kind) for model in MODELS for kind in model.kinds if (str(model), kind) not in KNOWN)

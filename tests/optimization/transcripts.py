@@ -40,11 +40,14 @@ ROUNDING = 1 + 2.0**-10  # of answers to the lattice, on both sides
 Run = Callable[[Any, Any], Any]  # of a table and a stream, to what is seen
 
 
+NORM = {"gaussian": 2, "laplace": 1, "ball": 2, "cube": np.inf}
+
+
 @dataclass(frozen=True)
 class Step:
     """A release: the noise that was drawn, what moves, the most that is charged for it, and the width it claims."""
 
-    kind: str  # "gaussian", "laplace", "ball"
+    kind: str  # "gaussian", "laplace", "ball", "cube"
     drawn: np.ndarray
     shift: np.ndarray
     charged: float
@@ -54,7 +57,7 @@ class Step:
     @property
     def moved(self) -> float:
         """The length of what moves, in the norm of its noise."""
-        return float(np.linalg.norm(self.shift, 1 if self.kind == "laplace" else 2))
+        return float(np.linalg.norm(self.shift, NORM[self.kind]))
 
     @property
     def group(self) -> tuple[str, str]:
@@ -146,9 +149,12 @@ def transcript(run: Run, tables: tuple[Any, Any], key: int, weaker: float = 1.0)
 def _additive(noise: AdditiveNoise, exact: np.ndarray, other: np.ndarray, released: np.ndarray) -> Step:
     unit, variance = float(noise.lattice_step), float(noise.variances.max())
     kind = {Gaussian: "gaussian", Laplace: "laplace", KNorm: "ball"}[type(noise)]
+    if kind == "ball" and noise.body.p == np.inf:
+        kind = "cube"
     size = noise.body.ambient_dim
-    claimed = math.sqrt(variance / {"gaussian": 1, "laplace": 2, "ball": size + 1}[kind])
-    charged = noise.body.radius(1 if kind == "laplace" else 2)
+    squares = {"gaussian": 1, "laplace": 2, "ball": size + 1, "cube": (size + 1) * (size + 2) / 3}
+    claimed = math.sqrt(variance / squares[kind])
+    charged = noise.body.radius(NORM[kind])
     return Step(kind, (released - exact) * unit, (other - exact) * unit, charged, claimed)
 
 
@@ -219,8 +225,7 @@ def _width(steps: list[Step], count: int) -> float:
     """Return the width of the noise over what is claimed."""
     if steps[0].kind == "gaussian":
         return math.sqrt(sum(float(step.drawn @ step.drawn) / step.claimed**2 for step in steps) / count)
-    norm = 1 if steps[0].kind == "laplace" else 2
-    return sum(float(np.linalg.norm(step.drawn, norm)) / step.claimed for step in steps) / count
+    return sum(float(np.linalg.norm(step.drawn, NORM[steps[0].kind])) / step.claimed for step in steps) / count
 
 
 def _total(steps: list[Step], widths: dict[tuple[str, str], float], sizes: list[float]) -> tuple[float, float]:

@@ -3,7 +3,7 @@
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -115,7 +115,11 @@ def read_cells(X: Any) -> np.ndarray:
     if kind_of(X) == "c":
         raise InvalidRequest("Complex data not supported.", "Give real numbers.")
     cells = entries_of(X)
-    return _read_list(cells) if cells.ndim == 1 and cells.dtype.kind == "O" else numbers(cells)
+    if cells.ndim == 1 and cells.dtype.kind == "O":
+        return _read_list(cells)
+    if cells.ndim == 2 and cells.dtype.kind == "O" and any(holds_lists(column) for column in cells.T):
+        raise _listed("A column of the table")
+    return numbers(cells)
 
 
 def kind_of(column: Any) -> str:
@@ -151,6 +155,10 @@ def dated(what: str) -> InvalidRequest:
     )
 
 
+def _listed(what: str) -> InvalidRequest:
+    return InvalidRequest(f"{what} holds lists.", "Give one number per cell.")
+
+
 def _read_frame(X: Any, columns: list[tuple[Any, Any]]) -> np.ndarray:
     if hasattr(X, "isna") and all(dtype.kind in NUMERIC for dtype in X.dtypes):  # pandas: of floats without a copy
         return np.asarray(X.to_numpy(dtype=float, na_value=math.nan))
@@ -160,12 +168,16 @@ def _read_frame(X: Any, columns: list[tuple[Any, Any]]) -> np.ndarray:
             raise _text(f"The column {str(name)!r}")
         if kind_of(column) in TIMES:
             raise dated(f"The column {str(name)!r}")
+        if holds_lists(column):
+            raise _listed(f"The column {str(name)!r}")
         table[:, place] = numbers(cells_of(column))
     return table
 
 
 def _read_list(entries: np.ndarray) -> np.ndarray:
     shape = shape_of_most(entries)
+    if 2 * sum(_shape(entry, min(len(entries), 2)) == shape for entry in entries) < len(entries):
+        raise InvalidRequest("The rows have different lengths.", "Give as many numbers in each row.")
     cells = [_in_shape(entry, shape) for entry in entries]
     return np.array(cells, dtype=float).reshape(len(cells), *shape)
 
@@ -202,16 +214,27 @@ def _in_shape(entry: Any, shape: tuple[int, ...]) -> Any:
 
 
 def is_nested(column: Any) -> bool:
-    """Return True if most entries (at least two) are lists.
+    """Return True if most entries (at least two) of a list, or of an array of objects, are lists or other containers.
 
     If all entries of at least three, or all but one, are of one form, no single entry decides it. In a list of which
     about half of the entries are lists, which is neither numbers nor rows, one entry does: a refusal distinguishes
-    neighbours of such a list. Arrays and columns have a shape instead.
+    neighbours of such a list. Arrays of numbers have a shape instead.
     """
-    if hasattr(column, "__array__") or not isinstance(column, Sequence) or isinstance(column, str | bytes):
+    is_array = hasattr(column, "__array__")
+    if kind_of(column) != "O" or isinstance(column, str | bytes) or not (is_array or isinstance(column, Sequence)):
         return False
-    is_row = [row_of(entry) is not None for entry in column]
-    return sum(is_row) > max(1, len(is_row) / 2)
+    entries = cells_of(column) if is_array else column
+    is_list = [] if is_array and entries.ndim != 1 else [_is_list(entry) for entry in entries]
+    return sum(is_list) > max(1, len(is_list) / 2)
+
+
+def holds_lists(column: Any) -> bool:
+    """Return True if most entries are lists, of other than one entry."""
+    return is_nested(column) and shape_of_most(list(column)) != (1,)
+
+
+def _is_list(entry: Any) -> bool:
+    return row_of(entry) is not None or isinstance(entry, Mapping | Set)
 
 
 def row_of(entry: Any) -> Sequence[Any] | None:

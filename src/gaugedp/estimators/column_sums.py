@@ -1,5 +1,6 @@
 """Noisy sums of short vectors by group."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,8 +9,9 @@ from gaugedp._internal.rounding import NORMS
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import Guarantee, PureDP
+from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
-from gaugedp.optimization.lattice import ball_noise, for_gaussian_releases, released, shared
+from gaugedp.optimization.lattice import for_gaussian_releases, released, shared
 from gaugedp.optimization.trace_designs import cut
 
 
@@ -17,12 +19,12 @@ from gaugedp.optimization.trace_designs import cut
 class GroupSums:
     """Noisy sums over the rows of each group.
 
-    The vectors v (m,) belong to rows in one group or in none.
+    The vectors v (m,), in [−1, 1]^m, belong to rows in one group or in none.
 
-    Theorem. Vectors of ℓ₂ norm at most `radius`, truncated towards 0 to multiples of 2^−12, have exact sums. A row
-    changes the groups' sums by lengths that add up to at most `radius` if it is added or removed, and twice that if it
-    is replaced. Gaussian noise for μ on all, or noise of the ball for ε on each, satisfies (ε, δ), or ε, and so do
-    several `releases` that share it, each chosen after those before it. docs/theory/means.md
+    Theorem. Vectors truncated towards 0 to multiples of 2^−12 have exact sums. A row changes the groups' sums by
+    vectors whose largest entries add up to at most 1 if it is added or removed, and 2 if it is replaced; and whose ℓ₂
+    norms to at most √m, or 2√m. Gaussian noise for μ on all, or noise of the cube for ε on each, satisfies (ε, δ), or
+    ε, and so do several releases with shares that add up to 1, each chosen after those before it. docs/theory/means.md
     """
 
     n_groups: int
@@ -32,14 +34,20 @@ class GroupSums:
 
     @classmethod
     def calibrate(
-        cls, shape: tuple[int, int], radius: float, requested: Guarantee, neighbours: str, releases: int = 1
+        cls, shape: tuple[int, int], requested: Guarantee, neighbours: str, share: float = 1.0
     ) -> "GroupSums":
-        """Return the sums for `shape` = (groups, numbers)."""
-        guarantee = for_gaussian_releases(requested)
-        distance = radius * (2.0 if neighbours == "replace" else 1.0) * (1 + NORMS)
-        at_once = 1 if isinstance(guarantee, PureDP) else shape[0]
-        noise = ball_noise(LpBall(at_once * shape[1], 2, distance), shared(guarantee, 1 / releases))
-        return cls(*shape, noise, guarantee)
+        """Return the sums for `shape` = (groups, numbers), at a share of ε or μ²."""
+        guarantee, twice = for_gaussian_releases(requested), 2.0 if neighbours == "replace" else 1.0
+        within = shared(guarantee, share)
+        if isinstance(within, PureDP):
+            return cls(*shape, KNorm.calibrate(LpBall(shape[1], math.inf, twice), within), guarantee)
+        distance = math.sqrt(shape[1]) * twice * (1 + NORMS)
+        return cls(*shape, Gaussian.calibrate(LpBall(math.prod(shape), 2, distance), within), guarantee)
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the noise of a sum."""
+        return math.sqrt(float(self.noise.variances.max()))
 
     def release(self, vectors: np.ndarray, groups: np.ndarray, rng: Entropy) -> np.ndarray:
         """Return the sums (groups, numbers) of vectors; group −1 is none."""
@@ -51,9 +59,9 @@ class GroupSums:
 
 
 def moments_of(
-    sums: np.ndarray, counts: np.ndarray, squares: np.ndarray, least: float
+    sums: np.ndarray, counts: np.ndarray, squares: np.ndarray, least: float | np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return clipped means and variances from noisy sums."""
     rows = np.maximum(counts, 1.0)
     means = np.clip(sums / rows, -1.0, 1.0)
-    return means, np.clip(squares / rows - means**2, least, 1.0)
+    return means, np.clip(squares / rows - means**2, np.minimum(least, 1.0), 1.0)

@@ -1,6 +1,5 @@
 """Private transformers: standardisation of columns and imputation."""
 
-import math
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -36,7 +35,7 @@ class ColumnTransformer(OneToOneFeatureMixin, TransformerMixin, PartialFits, Pri
         self._check()
         reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], False)
         shape = 1, self._numbers * rows.shape[1]
-        sums = GroupSums.calibrate(shape, math.sqrt(shape[1]), requested, self.neighbours)
+        sums = GroupSums.calibrate(shape, requested, self.neighbours)
         reservation = self._pay(sums.guarantee, requested, rows.shape)
         is_there = ~np.isnan(rows)
         results = self._found(np.where(is_there, reading.in_cube(rows), 0.0), is_there, sums, self._generator())
@@ -78,9 +77,9 @@ class StandardScaler(ColumnTransformer):
     with_std : if True, divide the columns by their standard deviations.
     copy : accepted as in scikit-learn, and ignored: X is never changed.
 
-    Theorem. A row contributes the presence of each number, the number and its square, in [−1, 1] by the bounds: a
-    vector of norm at most √(3d). `fit` releases the sums with noise and is (ε, δ)-DP for one row, ε-DP at δ = 0
-    (GroupSums). A standard deviation is at least a hundredth of half the range.
+    Theorem. A row contributes the presence of each number, the number and its square, in [−1, 1] by the bounds. `fit`
+    releases the sums with noise and is (ε, δ)-DP for one row, ε-DP at δ = 0 (GroupSums). A standard deviation is at
+    least a hundredth of half the range.
 
     In a pipeline, this scaler and a private model each spend their own budget: give both the same ledger. The model's
     bounds then refer to the scaled columns, such as (−3, 3). After fit: mean_, var_, scale_ (d,), guarantee_, release_.
@@ -134,8 +133,8 @@ class SimpleImputer(ColumnTransformer):
     strategy : "mean" only: a median or a most frequent value is another query (`gd.query`).
     missing_values, copy : accepted as in scikit-learn, and ignored: NaN and whatever is no number is missing.
 
-    Theorem. A row contributes the presence of each number, and the number, in [−1, 1] by the bounds: a vector of norm
-    at most √(2d). `fit` releases the sums with noise and is (ε, δ)-DP for one row, ε-DP at δ = 0 (GroupSums).
+    Theorem. A row contributes the presence of each number, and the number, in [−1, 1] by the bounds. `fit` releases
+    the sums with noise and is (ε, δ)-DP for one row, ε-DP at δ = 0 (GroupSums).
 
     After fit: statistics_ (d,), guarantee_, release_.
 

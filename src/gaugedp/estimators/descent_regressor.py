@@ -3,22 +3,30 @@
 import math
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
+from gaugedp._internal.rounding import NORMS
 from gaugedp._internal.validate import moderate
+from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.cube_regressor import CubeProblem, CubeRegressor
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.rows import read_bounds
+from gaugedp.estimators.rows import SUM_BITS, read_bounds
 from gaugedp.guarantees import Guarantee
-from gaugedp.optimization.gradient import NoisyDescent, Scale
+from gaugedp.optimization.gradient import MOST_CAP, NoisyDescent, Scale
+from gaugedp.optimization.lattice import ball_noise, released, shared
 from gaugedp.optimization.losses import Huber
 
+Slopes = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of predictions (n,) and targets (n,)
+
 _NARROWEST = 0.05  # slopes are multiples of 2^−12 of their cap: a narrower parabola would have few of them
+_MEAN_SHARE = 0.03  # of the guarantee, for the mean of the counts: chosen on drawn wages and counts
+_STEEPER = 2.0  # most increase of slopes on the way, relative to that at the mean
 _LARGEST_LOG_MEAN = 30.0  # of a log-mean: e^30 is beyond all counts
 
 
@@ -39,24 +47,23 @@ class DescentRegressor(CubeRegressor):
 
     def _solved(self, problem: CubeProblem, guarantee: Guarantee, rng: Entropy) -> tuple[np.ndarray, str]:
         radius = self._expected * math.sqrt(problem.size) if self.radius is None else float(self.radius)
+        smoothness, slopes_of, left = self._prepared(problem, guarantee, rng)
         # 0.25: the smoothness for which the steps of descent are planned
-        scale, cap = Scale(radius, problem.n_rows, problem.replaced), 0.25 / self._smoothness
-        descent = NoisyDescent.calibrate(guarantee, (1, problem.size), cap, scale)
+        scale, cap = Scale(radius, problem.n_rows, problem.replaced), min(0.25 / smoothness, MOST_CAP)
+        descent = NoisyDescent.calibrate(left, (1, problem.size), cap, scale)
 
         def slopes(z: np.ndarray, y: np.ndarray) -> np.ndarray:
-            return cap * self._slopes(z[:, 0], y)[:, None]  # cut to the cap by descent
+            return cap * slopes_of(z[:, 0], y)[:, None]  # cut to the cap by descent
 
         weights = descent.solve((problem.rows, problem.target, problem.weights), slopes, problem.n_rows, rng)[0]
         return weights / math.sqrt(problem.size), descent.noise.exactness
 
-    @property
     @abstractmethod
-    def _smoothness(self) -> float:
-        """Approximate smoothness of the loss, which limits the steps."""
+    def _prepared(self, problem: CubeProblem, guarantee: Guarantee, rng: Entropy) -> tuple[float, Slopes, Guarantee]:
+        """Return the loss's smoothness, its slopes (n,) of predictions and targets, and the guarantee that is left.
 
-    @abstractmethod
-    def _slopes(self, predictions: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """Return slopes (n,), increasing in the prediction, each of its own row only."""
+        Slopes increase in the prediction, and each is of its own row only.
+        """
 
 
 @dataclass(eq=False, repr=False)
@@ -103,12 +110,10 @@ class HuberRegressor(DescentRegressor):
         if self.width < _NARROWEST:
             raise InvalidRequest(f"width is {self.width!r}.", f"Choose at least {_NARROWEST}.")
 
-    @property
-    def _smoothness(self) -> float:
-        return 1.0 / float(self.width)
-
-    def _slopes(self, predictions: np.ndarray, target: np.ndarray) -> np.ndarray:
-        return Huber(float(self.width)).derivative(predictions, target)
+    def _prepared(self, problem: CubeProblem, guarantee: Guarantee, rng: Entropy) -> tuple[float, Slopes, Guarantee]:
+        del problem, rng
+        loss = Huber(float(self.width))
+        return loss.smoothness, loss.derivative, guarantee
 
 
 @dataclass(eq=False, repr=False)
@@ -119,8 +124,8 @@ class PoissonRegressor(DescentRegressor):
 
     target_bounds : (0, high), public; counts are clipped to them. Slopes (mean − count)/high are clipped to [−1,
         1], so a predicted mean above twice the bound has no more influence than one at it.
-    radius : public bound on the norm of the coefficients of log(mean/(high/2)) for rows of norm 1; by default 3·√k
-        for k coefficients.
+    radius : public bound on the norm of the coefficients of log(mean/average) for rows of norm 1; by default 3·√k for k
+        coefficients. The average of the counts is released first, for 3 % of the guarantee.
     bounds, missing_indicator, fit_intercept, weight_bound : as in `Lasso`. Without an intercept the mean of a row
         of zeros is 1.
 
@@ -156,17 +161,20 @@ class PoissonRegressor(DescentRegressor):
     def _half(self) -> float:
         return float(read_bounds("target_bounds", self.target_bounds)[1]) / 2
 
-    @property
-    def _start(self) -> float:
-        """Log-mean at w = 0."""
-        return math.log(self._half) if self.fit_intercept else 0.0
+    def _prepared(self, problem: CubeProblem, guarantee: Guarantee, rng: Entropy) -> tuple[float, Slopes, Guarantee]:
+        """Release the mean of the counts, where descent starts: slopes there increase by it."""
+        high = 2 * self._half
+        noise = ball_noise(LpBall(1, 2, 1.0 + NORMS), shared(guarantee, _MEAN_SHARE))
+        shares = np.trunc((problem.target + 1) / 2 * problem.weights * 2.0**SUM_BITS).sum() * 2.0**-SUM_BITS
+        total = float(released(np.array([shares]), noise, rng)[0])
+        least = max(math.sqrt(float(noise.variances.max())) / problem.n_rows, 1 / high)
+        mean = min(max(total / problem.n_rows, least), 1.0)
+        self._start = start = math.log(mean * high) if self.fit_intercept else 0.0
 
-    @property
-    def _smoothness(self) -> float:
-        return 1.0
+        def slopes(predictions: np.ndarray, target: np.ndarray) -> np.ndarray:
+            return means(start + predictions) / high - (target + 1) / 2
 
-    def _slopes(self, predictions: np.ndarray, target: np.ndarray) -> np.ndarray:
-        return (means(self._start + predictions) / self._half - (target + 1)) / 2
+        return _STEEPER * mean, slopes, shared(guarantee, 1 - _MEAN_SHARE)
 
     def _show(self, reading: Reading, slopes: np.ndarray, constant: float, target: Any) -> None:
         super()._show(reading, slopes, constant, (-1.0, 1.0))

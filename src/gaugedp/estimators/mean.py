@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from gaugedp._internal.rounding import NORMS
 from gaugedp._internal.validate import between, one_of
 from gaugedp.bodies import Body, LpBall
 from gaugedp.entropy import Entropy
@@ -16,7 +17,6 @@ from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.fit_release import FitRelease
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.rows import SUM_BITS, ball_steps, box_steps, check_one_given, into_ball
 from gaugedp.estimators.table_fit import row_share
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
@@ -28,6 +28,8 @@ from gaugedp.mechanisms.choose import candidates, choose
 from gaugedp.optimization.lattice import with_noise
 from gaugedp.optimization.row_blocks import blocks
 from gaugedp.releases.executing import Charge, PaidRows, execute
+from gaugedp.statistics.inversion import quotients_within
+from gaugedp.statistics.mean import PLACES, MeanWidths
 from gaugedp.tables.aggregate import Rows
 from gaugedp.tables.table import Table
 
@@ -49,7 +51,7 @@ class Mean(PrivateEstimator):
 
     Theorem. The sum of the clipped rows changes by a point of the box or ball, of twice its size if rows are replaced;
     `fit` adds the noise of a mechanism for that body, and is (ε, δ)-DP (ε-DP at δ = 0) for one row. If rows are added
-    or removed, a tenth of ε is spent on their number. docs/theory/means.md
+    or removed, their number is one more coordinate of that sum. docs/theory/means.md
 
     For norms other than 1, 2 and ∞ the fit is "idealized", as powers are computed in floating point.
 
@@ -80,8 +82,7 @@ class Mean(PrivateEstimator):
         del y
         requested, rows, rng = self._requested(), self._rows(X), self._generator()
         reading = self._geometry(rows.shape[1], names_of(X))
-        count = NoisyRowCount(requested, self.neighbours)
-        guarantee, finish = self._prepared(self._ball(reading.width), count, 1, rng)
+        guarantee, finish = self._prepared(reading.width, requested, self.neighbours == "add_remove", 1, rng)
         reservation = self._pay(guarantee, requested, rows.shape)
         total: np.ndarray = sum(self._steps(reading, block).sum(axis=0) for block in blocks(rows)) * 2.0**-SUM_BITS
         finish(total, len(rows), reading, reservation)
@@ -101,17 +102,18 @@ class Mean(PrivateEstimator):
         return self
 
     def _prepared(
-        self, ball: LpBall, count: NoisyRowCount, size: int, rng: Entropy
+        self, n_columns: int, requested: Guarantee, is_counted: bool, size: int, rng: Entropy
     ) -> tuple[Guarantee, Callable[..., None]]:
         """Draw the noise; return the guarantee for `size` rows, and the function of the exact sum."""
-        mechanism, reason = self._chosen(ball, count.remaining)
+        ball, count_scale = self._ball(n_columns, is_counted)
+        mechanism, reason = self._chosen(ball, requested)
         noise = mechanism.prepare(rng)
-        guarantee = count.with_remaining(mechanism.guarantee).group(size)
+        guarantee = mechanism.guarantee.group(size)
 
         def finish(exact: np.ndarray, n_rows: int, reading: Reading, reservation: Reservation | None = None) -> None:
-            total = with_noise(exact, mechanism, noise)
+            numbers = np.append(exact, n_rows * count_scale) if is_counted else exact
             self._read_by(reading)
-            self._show(total, count.draw(n_rows, rng), mechanism, count)
+            self._show(with_noise(numbers, mechanism, noise), n_rows, mechanism, count_scale)
             facts = {"noise": mechanism.describe(), "reason": reason, "bounds": self._in_words()}
             values = {"mean": self.mean_, "n_rows": np.array(self.n_rows_)}
             exactness = "idealized" if self._is_bent else mechanism.exactness
@@ -127,14 +129,20 @@ class Mean(PrivateEstimator):
         """
         between(0, 1, level=level)
         check_is_fitted(self, "mean_")
-        exact = self._count.mechanism is None
-        share_level = level if exact else (1 + level) / 2
-        widths = self.mechanism_.half_widths(share_level, simultaneous) + float(self.mechanism_.lattice_step)
-        off = 0.0 if exact else self._count.half_width(share_level)
-        fewest_rows, most_rows = max(self.n_rows_ - off, 1.0), self.n_rows_ + off
-        ends = [(self._total + sign * widths) / n for sign in (-1, 1) for n in (fewest_rows, most_rows)]
-        low, high = np.minimum.reduce(ends), np.maximum.reduce(ends)
-        return self._unscaled(low), self._unscaled(high)
+        step, middle = float(self.mechanism_.lattice_step), np.clip(self._total / self._count, -1, 1)
+        if not self._count_scale:
+            widths = self.mechanism_.half_widths(level, simultaneous) + step
+            low, high = (self._total - widths) / self._count, (self._total + widths) / self._count
+            return self._unscaled(low), self._unscaled(high)
+        d = len(self._total)
+        units = np.append(np.ones(d), 1 / self._count_scale)
+        if simultaneous:
+            around = self.mechanism_.half_widths(level, True) * units
+            curves = around[:d, None] + around[d] * np.abs(PLACES)
+        else:
+            curves = MeanWidths(self.mechanism_, units, np.arange(d), np.full(d, d)).widths(level)
+        low, high = quotients_within(self._total, np.full(d, self._count), curves + step * (1 + units[d]), PLACES)
+        return self._unscaled(np.minimum(low, middle)), self._unscaled(np.maximum(high, middle))
 
     @property
     def _is_bent(self) -> bool:
@@ -145,7 +153,7 @@ class Mean(PrivateEstimator):
         check_one_given(self.bounds, self.row_norm)
         one_of(NOISES, noise=self.noise)
         if self.row_norm is not None:
-            self._ball(n_columns)
+            self._ball(n_columns, is_counted=False)
             into_ball(np.zeros((1, 1)), self.norm, self.row_norm)  # refuses a bad row_norm
         return Reading.of(self.bounds, names, n_columns, self.missing_indicator)
 
@@ -163,10 +171,14 @@ class Mean(PrivateEstimator):
         box = np.array([float(fact.low) for fact in facts]), np.array([float(fact.high) for fact in facts])
         return Reading(len(columns), box)
 
-    def _ball(self, n_columns: int) -> LpBall:
-        """Unit body of a clipped and scaled row."""
-        p = math.inf if self.row_norm is None else float(self.norm)
-        return LpBall(n_columns, p, 2.0 if self.neighbours == "replace" else 1.0)
+    def _ball(self, n_columns: int, is_counted: bool) -> tuple[LpBall, float]:
+        """Unit body of a clipped and scaled row, and the scale of its 1 in the count; 0 if n is public."""
+        p = math.inf if self.row_norm is None or n_columns == 1 else float(self.norm)
+        if not is_counted:
+            return LpBall(n_columns, p, 2.0), 0.0
+        scale = _count_scale(n_columns, p)
+        radius = 1.0 if p == math.inf else (1 + scale**p) ** (1 / p) * (1 + NORMS)
+        return LpBall(n_columns + 1, p, radius), scale
 
     def _chosen(self, body: LpBall, guarantee: Guarantee) -> tuple[AdditiveNoise, str]:
         name = _NAMES.get(self.noise)  # None for "auto"
@@ -189,11 +201,12 @@ class Mean(PrivateEstimator):
         low, high = self._read_as.box
         return (low + high) / 2 + scaled * (high - low) / 2
 
-    def _show(self, total: np.ndarray, n_rows: float, mechanism: AdditiveNoise, count: NoisyRowCount) -> None:
-        self._total, self._count = total, count
-        self.n_rows_, self.mechanism_, self.solver_ = n_rows, mechanism, mechanism.name
-        inside = np.clip(total / n_rows, -1, 1)
-        self.mean_ = self._unscaled(inside)
+    def _show(self, released: np.ndarray, n_rows: int, mechanism: AdditiveNoise, count_scale: float) -> None:
+        self._total, self._count, self._count_scale = released, float(n_rows), count_scale
+        if count_scale:
+            self._total, self._count = released[:-1], float(released[-1] / count_scale)
+        self.n_rows_, self.mechanism_, self.solver_ = max(self._count, 1.0), mechanism, mechanism.name
+        self.mean_ = self._unscaled(np.clip(self._total / self.n_rows_, -1, 1))
 
     def _in_words(self) -> str:
         if self.row_norm is not None:
@@ -216,8 +229,8 @@ class TableMean:
     def prepare(self, table: Rows, rng: Entropy) -> tuple[Charge, Callable[[PaidRows], FitRelease]]:
         """Draw the noise; see `Measurement`."""
         model, size, requested = self.model, table.unit.most_changes, self.model._requested()
-        count = NoisyRowCount(row_share(requested, size, float(model.epsilon)), "add_remove")
-        guarantee, finish = model._prepared(LpBall(len(self.columns), math.inf, 1.0), count, size, rng)
+        share = row_share(requested, size, float(model.epsilon))
+        guarantee, finish = model._prepared(len(self.columns), share, True, size, rng)
         request = {"fit": type(model).__name__, "columns": list(self.columns), "research_seed": model._seed}
 
         def evaluate(rows: PaidRows) -> FitRelease:
@@ -235,3 +248,14 @@ def _mechanisms(body: Body, guarantee: Guarantee) -> Iterator[AdditiveNoise]:
     pure = PureDP(guarantee.epsilon_value) if isinstance(guarantee, ApproxDP) else guarantee
     if body.ambient_dim > 1 and isinstance(body, LpBall) and KNorm not in map(type, offered):
         yield KNorm.calibrate(body, pure)
+
+
+def _count_scale(n_columns: int, p: float) -> float:
+    """Return the scale of the count next to a sum in the ℓ_p ball, in multiples of 2^−10.
+
+    It minimises the ℓ₂ error of the mean that is furthest from 0: docs/theory/means.md
+    """
+    if p == math.inf:
+        return 1.0
+    furthest = max(n_columns**-1.0, n_columns ** (-2 / p))
+    return math.ceil(furthest ** (1 / (p + 2)) * 1024) / 1024

@@ -1,6 +1,5 @@
 """Classification by class means and variances of columns."""
 
-import math
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -17,6 +16,8 @@ from gaugedp.estimators.partial_fits import PartialFits
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.weights import WeightedEstimator
 
+_LEAST_VARIANCE, _LEAST_NOISE = 1e-3, 0.5  # of the square of half a range, and of the noise: chosen on drawn classes
+
 
 @dataclass(eq=False, repr=False)
 class GaussianNB(PartialFits, Scored, ClassifierMixin, WeightedEstimator):
@@ -30,9 +31,9 @@ class GaussianNB(PartialFits, Scored, ClassifierMixin, WeightedEstimator):
     priors : public probabilities (K,) of the sorted classes; by default the noisy shares.
     var_smoothing : accepted as in scikit-learn, and ignored: variances have a floor.
 
-    Theorem. A row adds 1, its numbers and their squares, in [−1, 1] by the bounds, to its class: a vector of norm at
-    most √(1 + 2d). `fit` releases the sums of all classes with noise and is (ε, δ)-DP for one row, ε-DP at δ = 0
-    (GroupSums). Variances are at least a thousandth of the square of half the range.
+    Theorem. A row adds 1, its numbers x and 2x² − 1, in [−1, 1] by the bounds, to its class. `fit` releases the sums of
+    all classes with noise and is (ε, δ)-DP for one row, ε-DP at δ = 0 (GroupSums). Variances are at least a thousandth
+    of the square of half the range, and half the deviation of their noise.
 
     After fit: theta_ and var_ (K, d), class_prior_ (K,), classes_, guarantee_, release_.
 
@@ -65,15 +66,16 @@ class GaussianNB(PartialFits, Scored, ClassifierMixin, WeightedEstimator):
         d = rows.shape[1]
         if self.priors is not None:
             self._priors(len(classes))  # refuses
-        sums = GroupSums.calibrate((len(classes), 1 + 2 * d), math.sqrt(1 + 2 * d), requested, self.neighbours)
+        sums = GroupSums.calibrate((len(classes), 1 + 2 * d), requested, self.neighbours)
         reservation = self._pay(sums.guarantee, requested, rows.shape)
         with after_paying(reservation):
             cube, codes = reading.in_cube(rows), codes_of(labels, classes)
-            vectors = np.hstack([np.ones((len(rows), 1)), cube, cube**2]) * weights[:, None]
+            vectors = np.hstack([np.ones((len(rows), 1)), cube, 2 * cube**2 - 1]) * weights[:, None]
             noisy = self._added(sums.release(vectors, codes, self._generator()))
         counts = np.maximum(noisy[:, 0], 1.0)
-        # 1e-3: of the square of half a range: less is noise
-        means, variances = moments_of(noisy[:, 1 : d + 1], counts[:, None], noisy[:, d + 1 :], 1e-3)
+        squares = (noisy[:, d + 1 :] + noisy[:, :1]) / 2
+        least = np.maximum(_LEAST_VARIANCE, _LEAST_NOISE * sums.deviation / counts)[:, None]
+        means, variances = moments_of(noisy[:, 1 : d + 1], counts[:, None], squares, least)
         assert reading.box is not None
         low, high = reading.box
         self.theta_, self.var_ = (low + high) / 2 + (high - low) / 2 * means, ((high - low) / 2) ** 2 * variances

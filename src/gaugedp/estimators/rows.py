@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from gaugedp._internal.cells import entries_of, is_nested, kind_of, numbers, read_cells, shape_of_most
+from gaugedp._internal.cells import entries_of, holds_lists, kind_of, numbers, read_cells
 from gaugedp._internal.validate import positive
 from gaugedp.errors import InvalidRequest
 from gaugedp.optimization.row_blocks import slices
@@ -76,7 +76,7 @@ def read_target(y: Any, n_rows: int, name: str = "target") -> np.ndarray:
     cells = entries_of(y)
     if kind_of(y) in "cmMV":
         raise InvalidRequest(f"The {name} is not a column of numbers.", "Pass one number per row.")
-    if cells.shape != (n_rows,) or (is_nested(y) and shape_of_most(y) != (1,)):
+    if cells.shape != (n_rows,) or holds_lists(y):
         raise InvalidRequest(f"The {name} is not a column with one number per row.", "Pass a number for each row of X.")
     return numbers(cells)
 

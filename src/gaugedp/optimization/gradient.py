@@ -22,6 +22,9 @@ _FAST_LENGTH, _MOST_FAST = 2.0, 192  # of steps with momentum: 1/(2β) of slopes
 _QUIET = 0.25  # the share of the radius by which noise may move the weights; docs/theory/gradient.md
 _BLOCK, _KEPT = 2**20, 2**23  # numbers at a time, and most numbers cached so that steps need not cut them again
 
+MOST_CAP = 2.0**9  # for which the sum of a block is exact in floats
+_EXACT_CAP, _ROUNDED = 2.0, 2.0**-24  # sums over 2^28 rows are exact up to that cap, else to 2^−25 of the cap
+
 Slopes = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of predictions (n, K) and targets (n,): (n, K), row by row
 Data = tuple[np.ndarray, ...]  # rows (n, d) of norm at most 1, targets (n,), and weights (n,) in [0, 1] where given
 NoisySum = Callable[[np.ndarray, Prepared], np.ndarray]  # of gradients at weights, with a draw of the noise
@@ -114,8 +117,11 @@ class NoisyDescent:
     def calibrate(cls, guarantee: Guarantee, shape: tuple[int, int], cap: float, scale: Scale) -> "NoisyDescent":
         """Return the mechanism for GaussianDP or PureDP."""
         positive(cap=cap, radius=scale.radius, n_rows=scale.n_rows)
+        if cap > MOST_CAP:
+            raise InvalidRequest(f"cap is {cap}.", f"Scale the slopes to at most {MOST_CAP:g}.")
         whole(minimum=1, n_outputs=shape[0], n_columns=shape[1])
-        size, sensitivity = shape[0] * shape[1], (2.0 if scale.replaced else 1.0) * cap * (1 + NORMS)
+        rounding = NORMS if cap <= _EXACT_CAP else _ROUNDED
+        size, sensitivity = shape[0] * shape[1], (2.0 if scale.replaced else 1.0) * cap * (1 + rounding)
         if not isinstance(guarantee, GaussianDP | PureDP):
             raise InvalidRequest(f"{guarantee!r} cannot be shared by steps.", "Use GaussianDP or PureDP.")
         path = Path.plan(guarantee, size, sensitivity, scale)
@@ -157,15 +163,16 @@ class NoisyDescent:
         return mean
 
     def gradient(self, blocks: Blocks, weights: np.ndarray, slopes: Slopes) -> np.ndarray:
-        """Return Σ weight·slope·x (K, d), a multiple of 4^−BITS.
+        """Return Σ weight·slope·x (K, d), rounded to floats once.
 
-        Predictions and sums are of integers below 2^53, so they are the same in any order of the rows.
+        Predictions and the sums of blocks are of integers below 2^53, and the total below 2^62: the same in any order
+        of the rows.
         """
         bits = 51 - BITS - math.ceil(math.log2(self.path.radius + 1))  # bits of a prediction
-        steps, total = np.rint(weights.T * 2.0**bits), np.zeros(self.shape)
+        steps, total = np.rint(weights.T * 2.0**bits), np.zeros(self.shape, dtype=np.int64)
         for points, target, shares in blocks:
             row_slopes = self._capped(slopes(points @ steps * 2.0 ** -(BITS + bits), target)) * shares[:, None]
-            total += np.trunc(row_slopes * 2.0**BITS).T @ points
+            total += (np.trunc(row_slopes * 2.0**BITS).T @ points).astype(np.int64)
         return total * 4.0**-BITS
 
     def _capped(self, slopes: np.ndarray) -> np.ndarray:
