@@ -1,0 +1,96 @@
+"""Least squares by clipped descent around a noisy mean, with a noisy calibration of its predictions."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaugedp.entropy import Entropy
+from gaugedp.estimators.column_sums import GroupSums
+from gaugedp.estimators.rows import products
+from gaugedp.guarantees import Guarantee
+from gaugedp.optimization.gradient import NoisyDescent, Scale
+from gaugedp.optimization.lattice import shared
+from gaugedp.optimization.losses import Huber
+
+_TOTALS_SHARE, _CALIBRATION_SHARE = 0.1, 0.1  # of the guarantee, for (n, Σt), and for sums of the predictions
+_WIDTH = 0.1  # of residuals that count fully, in units of half the target's range: noise is as small
+_RADIUS = 2.0  # of the coefficients for rows of norm 1, in the same units
+_CONSTANT = 0.5  # the constant feature over the norm of a row
+_HALF = 0.5  # the slope of the calibration expected where noise hides it, and its standard deviation
+
+
+@dataclass(frozen=True, eq=False)
+class AdditiveDescent:
+    """Coefficients (k,) and an intercept for rows in the unit ball and targets in [−1, 1].
+
+    Noisy totals give the mean m of the targets. Descent fits t − m with the Huber loss, so that a row's gradient and
+    its noise are small. The calibration fits t − m again, by least squares, to these predictions, each clipped to
+    [−1, 1]: it shrinks them where they are mostly noise, and removes the bias of the loss from level and slope.
+
+    Theorem. Three Gaussian releases whose μ² add up to that of the guarantee, or three pure ones whose ε add up: sums of
+    vectors (1, t)/√2 and (r, rg, g, g²)/2 of norm at most 1 (`GroupSums`), and descent (`NoisyDescent`), each given the
+    results before it. docs/theory/additive_models.md
+    """
+
+    guarantee: Guarantee
+    neighbours: str
+    totals: GroupSums
+    calibration: GroupSums
+
+    @classmethod
+    def calibrate(cls, guarantee: Guarantee, neighbours: str) -> "AdditiveDescent":
+        """Return the method for GaussianDP or PureDP."""
+        of = [
+            GroupSums.calibrate((1, size), 1.0, shared(guarantee, share), neighbours)
+            for size, share in ((2, _TOTALS_SHARE), (4, _CALIBRATION_SHARE))
+        ]
+        return cls(shared(guarantee, 1 - _TOTALS_SHARE - _CALIBRATION_SHARE), neighbours, *of)
+
+    @property
+    def exactness(self) -> str:
+        """Exactness of the noise: "exact" or "idealized"."""
+        return self.totals.noise.exactness
+
+    def solve(self, rows: np.ndarray, target: np.ndarray, rng: Entropy) -> tuple[np.ndarray, float]:
+        """Return coefficients and intercept for rows (n, k) of norm at most 1."""
+        n_rows, mean = self._mean(target, rng)
+        length = math.hypot(1.0, _CONSTANT)
+        design = np.column_stack([rows, np.full(len(rows), _CONSTANT)]) / length
+        weights = self._descended(design, target, (n_rows, mean), rng)
+        predicted = np.clip(products(design, weights), -1, 1)
+        slope, shift = self._calibrated(predicted, target - mean, n_rows, rng)
+        return weights[:-1] * (slope / length), mean + shift + slope * float(weights[-1]) * _CONSTANT / length
+
+    def _mean(self, target: np.ndarray, rng: Entropy) -> tuple[float, float]:
+        """Return the number of rows, exact if it is public, and the mean target."""
+        pairs = np.column_stack([np.ones(len(target)), target]) / math.sqrt(2)
+        count, total = self.totals.release(pairs, np.zeros(len(target), dtype=int), rng)[0] * math.sqrt(2)
+        n_rows = float(len(target)) if self.neighbours == "replace" else max(1.0, float(count))
+        return n_rows, float(np.clip(total / n_rows, -1, 1))
+
+    def _descended(
+        self, design: np.ndarray, target: np.ndarray, facts: tuple[float, float], rng: Entropy
+    ) -> np.ndarray:
+        (n_rows, mean), loss, cap = facts, Huber(_WIDTH), 0.25 * _WIDTH  # 0.25: the smoothness that steps plan for
+        scale = Scale(_RADIUS, n_rows, self.neighbours == "replace")
+        descent = NoisyDescent.calibrate(self.guarantee, (1, design.shape[1]), cap, scale)
+
+        def slopes(z: np.ndarray, y: np.ndarray) -> np.ndarray:
+            return cap * loss.derivative(z[:, 0] + mean, y)[:, None]
+
+        return descent.solve((design, target), slopes, n_rows, rng)[0]
+
+    def _calibrated(
+        self, predicted: np.ndarray, target: np.ndarray, n_rows: float, rng: Entropy
+    ) -> tuple[float, float]:
+        """Return slope and shift of the target given predictions g, from noisy sums of (r, rg, g, g²), r = t − m − g."""
+        left = np.clip(target - predicted, -1, 1)
+        parts = np.column_stack([left, left * predicted, predicted, predicted**2]) / 2
+        sums = self.calibration.release(parts, np.zeros(len(parts), dtype=int), rng)[0] * 2
+        variance = 4 * float(self.calibration.noise.variances.max())
+        square = max(float(sums[3] - sums[2] ** 2 / n_rows), math.sqrt(variance))
+        measured = 1 + float(sums[1] - sums[0] * sums[2] / n_rows) / square
+        trust = _HALF**2 / (_HALF**2 + variance / square**2)
+        slope = min(max(_HALF + trust * (measured - _HALF), 0.0), 2.0)
+        return slope, float(np.clip((sums[0] + (1 - slope) * sums[2]) / n_rows, -1, 1))
