@@ -71,7 +71,7 @@ class AdditiveClassifier(Scored, ClassifierMixin, AdditiveModel):
         law = inner._best
         middle = inner.coef_ if law is None else law.median[None, :-1]
         start = inner.intercept_ if law is None else law.median[-1:]
-        self.intercept_ = start + self._show(layout, bins, middle, law)
+        self._show(layout, bins, middle, start, law)
         self.classes_, self.solver_ = inner.classes_, inner.solver_
         values = {**self._shape_values, "intercept": self.intercept_}
         facts = {"solver": self.solver_, "reason": inner.reason_, "classes": self.classes_.tolist()}

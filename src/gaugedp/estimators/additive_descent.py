@@ -28,9 +28,9 @@ class AdditiveDescent:
     its noise are small. The calibration fits t − m again, by least squares, to these predictions, each clipped to
     [−1, 1]: it shrinks them where they are mostly noise, and removes the bias of the loss from level and slope.
 
-    Theorem. Three Gaussian releases whose μ² add up to that of the guarantee, or three pure ones whose ε add up: sums of
-    vectors (1, t)/√2 and (r, rg, g, g²)/2 of norm at most 1 (`GroupSums`), and descent (`NoisyDescent`), each given the
-    results before it. docs/theory/additive_models.md
+    Theorem. Three Gaussian releases whose μ² add up to that of the guarantee, or three pure ones whose ε add up: sums
+    of vectors (1, t)/√2 and (r, rg, g, g²)/2 of norm at most 1 (`GroupSums`), and descent (`NoisyDescent`), each given
+    the results before it. docs/theory/additive_models.md
     """
 
     guarantee: Guarantee
@@ -84,7 +84,7 @@ class AdditiveDescent:
     def _calibrated(
         self, predicted: np.ndarray, target: np.ndarray, n_rows: float, rng: Entropy
     ) -> tuple[float, float]:
-        """Return slope and shift of the target given predictions g, from noisy sums of (r, rg, g, g²), r = t − m − g."""
+        """Return slope and shift of the target given predictions g, from sums of (r, rg, g, g²), r = t − m − g."""
         left = np.clip(target - predicted, -1, 1)
         parts = np.column_stack([left, left * predicted, predicted, predicted**2]) / 2
         sums = self.calibration.release(parts, np.zeros(len(parts), dtype=int), rng)[0] * 2

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -91,10 +91,6 @@ class AdditiveModel(PrivateEstimator):
     monotone: Any = None
     solver: str = "auto"
 
-    intercept_: ClassVar[Any]  # set by fit
-    functions_: ClassVar[tuple[ShapeFunction, ...]]
-    _coded: ClassVar[tuple[Any, ...]] = ()  # the categories by column, of the last fit
-
     @property
     def shape_functions_(self) -> dict[str, ShapeFunction]:
         """Shape functions by name of the feature."""
@@ -136,9 +132,7 @@ class AdditiveModel(PrivateEstimator):
         self._signs(texts)
         return Layout(reading, tuple(texts), categories, self._edges(reading, texts, categories))
 
-    def _edges(
-        self, reading: Reading, names: list[str], categories: Mapping[int, Any]
-    ) -> dict[int, np.ndarray | None]:
+    def _edges(self, reading: Reading, names: list[str], categories: Mapping[int, Any]) -> dict[int, np.ndarray | None]:
         """Return the edges of each column of numbers, None where they are learned."""
         assert reading.box is not None
         given: Mapping[Any, Any] = self.edges if isinstance(self.edges, Mapping) else {}
@@ -163,7 +157,9 @@ class AdditiveModel(PrivateEstimator):
         if self.monotone is None:
             return {}
         pairs = self.monotone.items() if isinstance(self.monotone, Mapping) else [(None, 0)]
-        signs = {names[key] if isinstance(key, int) and key < len(names) else key: sign for key, sign in pairs}
+        signs: dict[Any, int] = {
+            names[key] if isinstance(key, int) and key < len(names) else key: sign for key, sign in pairs
+        }
         if not set(signs) <= set(names) or not set(signs.values()) <= {1, -1}:
             raise InvalidRequest("monotone is not {column: 1 or -1}.", "Name columns of X, or number them from 0.")
         return signs
@@ -171,16 +167,19 @@ class AdditiveModel(PrivateEstimator):
     # -- after the fit ---------------------------------------------------------------------------------
 
     def _show(
-        self, layout: Layout, bins: tuple[Bins, ...], coefficients: np.ndarray, law: NormalMixture | None = None
-    ) -> np.ndarray:
-        """Set the shape functions from coefficients (K, k); return what centring adds to the intercept (K,).
+        self,
+        layout: Layout,
+        bins: tuple[Bins, ...],
+        coefficients: np.ndarray,
+        intercept: np.ndarray,
+        law: NormalMixture | None = None,
+    ) -> None:
+        """Set the shape functions and the intercept from coefficients (K, k) and constants (K,).
 
         `law` is the distribution of the best coefficients (k + 1,), the intercept last.
         """
         self._read_by(layout.reading)
-        self._coded = tuple(layout.categories.get(j) for j in range(layout.reading.n_columns))
-        signs, functions, start = self._signs(list(layout.names)), [], 0
-        shift = np.zeros(len(coefficients))
+        signs, functions, start, total = self._signs(list(layout.names)), [], 0, np.array(intercept, dtype=float)
         for part in bins:
             of_part = slice(start, start + part.basis.shape[1])
             start = of_part.stop
@@ -188,12 +187,11 @@ class AdditiveModel(PrivateEstimator):
             if part.name in signs:
                 values = np.array([monotone(line, part.weights, signs[part.name]) for line in values])
             middle = values @ part.weights
-            shift += middle
+            total += middle
             values = values - middle[:, None]
             errors = None if law is None else _errors(law, part, of_part)
             functions.append(ShapeFunction(part, values[0] if len(values) == 1 else values, errors))
-        self.functions_ = tuple(functions)
-        return shift
+        self.functions_, self.intercept_ = tuple(functions), total
 
     @property
     def _shape_values(self) -> dict[str, np.ndarray]:
@@ -211,7 +209,8 @@ class AdditiveModel(PrivateEstimator):
         check_is_fitted(self, "n_features_in_")
         name = type(self).__name__
         check_names(name, getattr(self, "feature_names_in_", None), X)
-        rows = coded(X, {j: known for j, known in enumerate(self._coded) if known is not None}, 1)
+        known = {j: function.categories for j, function in enumerate(self.functions_) if function.categories}
+        rows = coded(X, known, 1)
         if rows.shape[1] != self.n_features_in_:
             raise InvalidRequest(
                 f"X has {rows.shape[1]} features, but {name} is expecting {self.n_features_in_} features as input.",
@@ -223,7 +222,7 @@ class AdditiveModel(PrivateEstimator):
     def _scores(self, X: Any) -> np.ndarray:
         """Return the sums of shape functions and intercept, (n,) or (n, K)."""
         rows = self._like_fitted(X)
-        total = np.zeros((len(rows), 1)) + np.asarray(self.intercept_)
+        total = np.tile(self.intercept_, (len(rows), 1))
         for j, function in enumerate(self.functions_):
             total += np.atleast_2d(function.values).T[function.bins.codes(rows[:, j])]
         return total[:, 0] if total.shape[1] == 1 else total
@@ -247,7 +246,8 @@ def coded(X: Any, categories: Mapping[int, tuple[Any, ...]], least: int) -> np.n
             return read_table(X, least)
         columns = [(str(j), cells[:, j]) for j in range(cells.shape[1])]
     read = [
-        _codes(column, categories[j]) if j in categories else read_array(column) for j, (_, column) in enumerate(columns)
+        _codes(column, categories[j]) if j in categories else read_array(column)
+        for j, (_, column) in enumerate(columns)
     ]
     rows = np.column_stack(read).astype(float)
     check_shape(rows.shape, least)
@@ -281,7 +281,7 @@ def _listed(categories: Any, X: Any) -> dict[int, tuple[Any, ...]]:
 
 def _with_categories(bounds: Any, names: np.ndarray | None, n_columns: int, categories: Mapping[int, Any]) -> Any:
     """Return the bounds, with those of the codes of categories filled in."""
-    if not categories or bounds is None and len(categories) < n_columns:
+    if not categories or (bounds is None and len(categories) < n_columns):
         return bounds
     if isinstance(bounds, Mapping) and names is not None:
         return {**bounds, **{names[j]: (0.0, float(len(known))) for j, known in categories.items()}}

@@ -38,8 +38,8 @@ class AdditiveRegressor(Scored, RegressorMixin, AdditiveModel):
 
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/additive_models.md
 
-    After fit: shape_functions_, intercept_, guarantee_, release_, n_features_in_, and feature_names_in_ if X is a data
-    frame.
+    After fit: shape_functions_, intercept_ (1,), guarantee_, release_, n_features_in_, and feature_names_in_ if X
+    is a data frame.
 
     Examples
     --------
@@ -57,7 +57,8 @@ class AdditiveRegressor(Scored, RegressorMixin, AdditiveModel):
 
     def fit(self, X: Any, y: Any) -> "AdditiveRegressor":
         """Fit to rows X (n, d) and target y (n,)."""
-        requested, rows = self._requested(), self._rows(X)
+        self._requested()  # refuses
+        rows = self._rows(X)
         target = read_target(y, len(rows))
         one_of(("auto", "preconditioned"), solver=self.solver)
         layout, range_ = self._layout(X, rows.shape[1]), read_bounds("target_bounds", self.target_bounds)
@@ -66,7 +67,6 @@ class AdditiveRegressor(Scored, RegressorMixin, AdditiveModel):
             self._descend(layout, rows, into_box(target, *range_), ends)
         else:
             self._precondition(layout, rows, target, ends)
-        del requested
         return self
 
     def _descend(self, layout: Layout, rows: np.ndarray, target: np.ndarray, ends: tuple[float, float]) -> None:
@@ -80,8 +80,8 @@ class AdditiveRegressor(Scored, RegressorMixin, AdditiveModel):
             bins = layout.bins(search, read, self.bins, rng)
             weights, constant = descent.solve(into_ball(features(bins, read), 2, longest(bins)), target, rng)
         half = (ends[1] - ends[0]) / 2
-        shift = self._show(layout, bins, weights[None] * half / longest(bins))
-        self.intercept_ = (ends[0] + ends[1]) / 2 + half * constant + float(shift[0])
+        start = np.array([(ends[0] + ends[1]) / 2 + half * constant])
+        self._show(layout, bins, weights[None] * half / longest(bins), start)
         self._finish(guarantee, descent.exactness, reservation)
 
     def _precondition(self, layout: Layout, rows: np.ndarray, target: np.ndarray, ends: tuple[float, float]) -> None:
@@ -93,14 +93,14 @@ class AdditiveRegressor(Scored, RegressorMixin, AdditiveModel):
         inner.fit(features(bins, layout.reading(rows)), target)
         assert inner._best is not None
         middle = inner._best.median
-        shift = self._show(layout, bins, middle[None, :-1], inner._best)
-        self.intercept_ = float(middle[-1] + shift[0])
+        self._show(layout, bins, middle[None, :-1], middle[-1:], inner._best)
         self._finish(inner.guarantee_, inner.release_.exactness, None)
 
     def _finish(self, guarantee: Guarantee, exactness: str, reservation: Any) -> None:
-        values = {**self._shape_values, "intercept": np.array(self.intercept_)}
+        values = {**self._shape_values, "intercept": self.intercept_}
         self._publish(values, guarantee, exactness, {"solver": self.solver}, reservation)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return predictions (n,), within the bounds of the target."""
-        return np.clip(self._scores(X), *(float(end) for end in self.target_bounds))
+        low, high = (float(end) for end in self.target_bounds)
+        return np.clip(self._scores(X), low, high)

@@ -41,9 +41,7 @@ class BinSearch:
     noise: AdditiveNoise
 
     @classmethod
-    def calibrate(
-        cls, cells: tuple[np.ndarray, ...], guarantee: GaussianDP | PureDP, neighbours: str
-    ) -> "BinSearch":
+    def calibrate(cls, cells: tuple[np.ndarray, ...], guarantee: GaussianDP | PureDP, neighbours: str) -> "BinSearch":
         """Return the search for fine cells of m columns."""
         size = sum(len(edges) - 1 for edges in cells)
         moved = len(cells) * (2.0 if neighbours == "replace" else 1.0)

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from gaugedp._internal.displays import drawing
-from gaugedp._internal.numbers import answers
 
 _DECAY = 1.0  # powers of the frequency by which wiggles are shrunk: the smoothness of one derivative
 
@@ -57,8 +57,7 @@ class Bins:
         """Readable bins."""
         if self.categories is not None:
             return [*map(str, self.categories), "other"]
-        low, high = answers(self.edges[:-1], self.edges[1:]) if len(self.edges) > 1 else ([], [])
-        return [f"{a} to {b}" for a, b in zip(low, high, strict=True)]
+        return [f"{a:.6g} to {b:.6g}" for a, b in pairwise(self.edges.tolist())]
 
     def codes(self, column: np.ndarray) -> np.ndarray:
         """Return the bin (n,) of numbers (n,) within the bounds."""
