@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from gaugedp._internal.displays import drawing
 
@@ -122,7 +123,12 @@ class ShapePlot:
     level: float
 
     def _repr_html_(self) -> str:
-        return str(drawing("shape_functions")(self.functions, self.level))
+        times, shapes = float(ndtri((1 + self.level) / 2)), []
+        for name, shape in self.functions.items():
+            labels = None if shape.categories is None else shape.bins.labels
+            widths = None if shape.standard_errors is None else times * np.atleast_2d(shape.standard_errors)
+            shapes.append((name, shape.edges, labels, np.atleast_2d(shape.values), widths))
+        return str(drawing("shapes")(shapes, f"Shape function, {self.level:g} bands"))
 
     def __repr__(self) -> str:
         return f"ShapePlot({', '.join(self.functions)})"
