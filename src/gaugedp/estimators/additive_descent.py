@@ -15,6 +15,7 @@ from gaugedp.optimization.losses import Huber
 
 _TOTALS_SHARE, _CALIBRATION_SHARE = 0.1, 0.1  # of the guarantee, for (n, Σt), and for sums of the predictions
 _WIDTH = 0.1  # of residuals that count fully, in units of half the target's range: noise is as small
+_CAP = 0.25 * _WIDTH  # of slopes: 0.25 is the smoothness that steps are planned for
 _RADIUS = 2.0  # of the coefficients for rows of norm 1, in the same units
 _CONSTANT = 0.5  # the constant feature over the norm of a row
 _HALF = 0.5  # the slope of the calibration expected where noise hides it, and its standard deviation
@@ -47,10 +48,15 @@ class AdditiveDescent:
         ]
         return cls(shared(guarantee, 1 - _TOTALS_SHARE - _CALIBRATION_SHARE), neighbours, *of)
 
-    @property
-    def exactness(self) -> str:
-        """Exactness of the noise: "exact" or "idealized"."""
-        return self.totals.noise.exactness
+    def exactness(self, size: int) -> str:
+        """Return the exactness of the noise for `size` coefficients: "exact" or "idealized"."""
+        of = {self.totals.noise.exactness, self.calibration.noise.exactness, self._descent(size, 1.0).noise.exactness}
+        return "exact" if of == {"exact"} else "idealized"
+
+    def _descent(self, size: int, n_rows: float) -> NoisyDescent:
+        """Return descent with the constant as a further coefficient."""
+        scale = Scale(_RADIUS, n_rows, self.neighbours == "replace")
+        return NoisyDescent.calibrate(self.guarantee, (1, size + 1), _CAP, scale)
 
     def solve(self, rows: np.ndarray, target: np.ndarray, rng: Entropy) -> tuple[np.ndarray, float]:
         """Return coefficients and intercept for rows (n, k) of norm at most 1."""
@@ -72,13 +78,12 @@ class AdditiveDescent:
     def _descended(
         self, design: np.ndarray, target: np.ndarray, facts: tuple[float, float], rng: Entropy
     ) -> np.ndarray:
-        (n_rows, mean), loss, cap = facts, Huber(_WIDTH), 0.25 * _WIDTH  # 0.25: the smoothness that steps plan for
-        scale = Scale(_RADIUS, n_rows, self.neighbours == "replace")
-        descent = NoisyDescent.calibrate(self.guarantee, (1, design.shape[1]), cap, scale)
+        (n_rows, mean), loss = facts, Huber(_WIDTH)
 
         def slopes(z: np.ndarray, y: np.ndarray) -> np.ndarray:
-            return cap * loss.derivative(z[:, 0] + mean, y)[:, None]
+            return _CAP * loss.derivative(z[:, 0] + mean, y)[:, None]
 
+        descent = self._descent(design.shape[1] - 1, n_rows)
         return descent.solve((design, target), slopes, n_rows, rng)[0]
 
     def _calibrated(

@@ -82,7 +82,7 @@ class AdditiveRegressor(Scored, RegressorMixin, AdditiveModel):
         half = (ends[1] - ends[0]) / 2
         start = np.array([(ends[0] + ends[1]) / 2 + half * constant])
         self._show(layout, bins, weights[None] * half / longest(bins), start)
-        self._finish(guarantee, descent.exactness, reservation)
+        self._finish(guarantee, descent.exactness(weights.size), reservation)
 
     def _precondition(self, layout: Layout, rows: np.ndarray, target: np.ndarray, ends: tuple[float, float]) -> None:
         bins = layout.bins(None, rows, self.bins, self._generator())
