@@ -14,10 +14,12 @@ from gaugedp.entropy import research_rng
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
-from gaugedp.estimators import AdditiveClassifier, AdditiveRegressor
+from gaugedp.estimators import AdditiveClassifier, AdditiveRegressor, LogisticRegression
 from gaugedp.estimators.additive_descent import AdditiveDescent
 from gaugedp.estimators.bin_search import BinSearch, cells_within, merged
+from gaugedp.estimators.column_sums import GroupSums
 from gaugedp.estimators.shape_functions import Bins, features, longest, monotone
+from gaugedp.optimization.lattice import for_gaussian_releases
 from tests.estimators import kit
 
 DRAW = np.random.default_rng(0)
@@ -208,10 +210,61 @@ def test_a_whole_fit_is_quiet_and_alarms_at_a_fraction_of_its_noise(model: Any) 
         assert actual.violated == (loud > 1)
 
 
-@pytest.mark.statistical
+def size_of(guarantee: Any) -> float:
+    """Return what adds up: μ², or ε."""
+    return guarantee.mu**2 if isinstance(guarantee, gd.GaussianDP) else guarantee.epsilon(0)
+
+
 @pytest.mark.parametrize("guarantee", [gd.GaussianDP(1.0), gd.PureDP(1.0)])
 def test_shares_of_the_descent_add_up(guarantee: Any) -> None:
     method = AdditiveDescent.calibrate(guarantee, "add_remove")
-    parts = [method.totals.guarantee, method.calibration.guarantee, method.guarantee]
-    total = sum(p.mu**2 for p in parts) if isinstance(guarantee, gd.GaussianDP) else sum(p.epsilon(0) for p in parts)
+    total = sum(map(size_of, [method.totals.guarantee, method.calibration.guarantee, method.guarantee]))
     assert 0.999 < total <= 1
+
+
+def test_vectors_whose_sums_are_released_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of targets and predictions at the ends of their ranges."""
+    longest_seen, release = [], GroupSums.release
+
+    def spy(self: GroupSums, vectors: np.ndarray, *others: Any) -> np.ndarray:
+        longest_seen.append(float(np.linalg.norm(vectors, axis=1).max()))
+        return release(self, vectors, *others)
+
+    monkeypatch.setattr(GroupSums, "release", spy)
+    method = AdditiveDescent.calibrate(gd.GaussianDP(1.0), "replace")
+    design, target = np.ones((50, 2)) / math.sqrt(2), np.where(np.arange(50) % 2, 1.0, -1.0)
+    method.solve(design, target, research_rng(1))
+    method._calibrated(-target, 2 * target, 50.0, research_rng(1))
+    assert len(longest_seen) == 3
+    assert max(longest_seen) <= 1
+
+
+def test_edges_and_fit_share_the_guarantee(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tenth of ε for the edges and the rest for the fit, or shares of μ² that add up to 1."""
+    given, calibrate = [], AdditiveDescent.calibrate
+    monkeypatch.setattr(AdditiveDescent, "calibrate", lambda *of: given.append(of[0]) or calibrate(*of))
+    layout = REGRESSION._layout(ROWS, 2)
+    for delta in (0.0, 1e-6):
+        refitted(REGRESSION, NUMBERS, delta=delta)
+        requested = for_gaussian_releases(gd.ApproxDP(2.0, delta) if delta else gd.PureDP(2.0))
+        search = layout.search(requested, "replace")
+        assert search is not None
+        assert 0.999 < (size_of(search.noise.guarantee) + size_of(given[-1])) / size_of(requested) <= 1
+    search = layout.search(gd.PureDP(2.0), "replace")
+    inner = CLASSES._inner(layout.trial_bins(8), gd.PureDP(2.0), search, research_rng(1))
+    assert inner.epsilon + search.noise.guarantee.epsilon(0) <= 2.0
+
+
+@pytest.mark.parametrize("solver", ["objective", "gradient"])
+def test_a_fit_after_edges_accounts_for_them(solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, solve = [], LogisticRegression._solve
+    monkeypatch.setattr(LogisticRegression, "_solve", lambda *of: seen.append(of[2].auxiliary_mu) or solve(*of))
+    for earlier in (0.0, 0.05):
+        model = LogisticRegression(1.0, 1e-6, solver=solver, random_state=1, **BOX, classes=[0, 1])
+        model._earlier_mu = earlier
+        model.fit(ROWS, LABELS)
+    assert seen[1] == pytest.approx(math.hypot(seen[0], 0.05))
+    search = CLASSES._layout(ROWS, 2).search(gd.ApproxDP(2.0, 1e-6), "replace")
+    assert search is not None
+    inner = CLASSES._inner(CLASSES._layout(ROWS, 2).trial_bins(8), gd.ApproxDP(2.0, 1e-6), search, research_rng(1))
+    assert inner._earlier_mu == search.noise.guarantee.mu > 0

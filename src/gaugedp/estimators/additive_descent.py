@@ -72,8 +72,9 @@ class AdditiveDescent:
         """Return the number of rows, exact if it is public, and the mean target."""
         pairs = np.column_stack([np.ones(len(target)), target]) / math.sqrt(2)
         count, total = self.totals.release(pairs, np.zeros(len(target), dtype=int), rng)[0] * math.sqrt(2)
-        n_rows = float(len(target)) if self.neighbours == "replace" else max(1.0, float(count))
-        return n_rows, float(np.clip(total / n_rows, -1, 1))
+        variance = 2 * float(self.totals.noise.variances.max())
+        n_rows = float(len(target)) if self.neighbours == "replace" else max(1.0, float(count), math.sqrt(variance))
+        return n_rows, float(np.clip(total / (n_rows + variance / n_rows), -1, 1))  # shrunk where noise hides it
 
     def _descended(
         self, design: np.ndarray, target: np.ndarray, facts: tuple[float, float], rng: Entropy
@@ -98,4 +99,5 @@ class AdditiveDescent:
         measured = 1 + float(sums[1] - sums[0] * sums[2] / n_rows) / square
         trust = _HALF**2 / (_HALF**2 + variance / square**2)
         slope = min(max(_HALF + trust * (measured - _HALF), 0.0), 2.0)
-        return slope, float(np.clip((sums[0] + (1 - slope) * sums[2]) / n_rows, -1, 1))
+        shift = (sums[0] + (1 - slope) * sums[2]) / (n_rows + variance / n_rows)
+        return slope, float(np.clip(shift, -1, 1))
