@@ -226,7 +226,7 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
             scaled.rows(data.rows, codes >= 0), codes, data.weights * data.class_weights[codes],
             n_classes, n_rows, intercept_noise.remaining,
             math.hypot(
-                count.auxiliary_mu, centre.auxiliary_mu, intercept_noise.auxiliary_mu, self._earlier_mu
+                math.hypot(count.auxiliary_mu, centre.auxiliary_mu, intercept_noise.auxiliary_mu), self._earlier_mu
             ),
             self._length(n_classes, solver, noise), replaced, intercept_noise.noise is not None,
             scaled.typical > 0,
