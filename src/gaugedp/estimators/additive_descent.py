@@ -8,14 +8,15 @@ import numpy as np
 from gaugedp.entropy import Entropy
 from gaugedp.estimators.column_sums import GroupSums
 from gaugedp.estimators.rows import products
-from gaugedp.guarantees import Guarantee
+from gaugedp.guarantees import GaussianDP, Guarantee
 from gaugedp.optimization.gradient import NoisyDescent, Scale
 from gaugedp.optimization.lattice import shared
 from gaugedp.optimization.losses import Huber
 
 _TOTALS_SHARE, _CALIBRATION_SHARE = 0.1, 0.1  # of the guarantee, for (n, Σt), and for sums of the predictions
-_WIDTH = 0.1  # of residuals that count fully, in units of half the target's range: noise is as small
-_CAP = 0.25 * _WIDTH  # of slopes: 0.25 is the smoothness that steps are planned for
+_NARROW, _WIDE = 0.1, 2.0  # of residuals that count fully, over half the target's range; 2 is every residual
+_FAINT, _POWER = 0.004, 1.66  # noise over the sum of the rows below which the width grows, and how fast
+_FLAT = 0.25  # of slopes over the width: the smoothness that steps are planned for
 _RADIUS = 2.0  # of the coefficients for rows of norm 1, in the same units
 _CONSTANT = 0.5  # the constant feature over the norm of a row
 _HALF = 0.5  # the slope of the calibration expected where noise hides it, and its standard deviation
@@ -26,8 +27,9 @@ class AdditiveDescent:
     """Coefficients (k,) and an intercept for rows in the unit ball and targets in [−1, 1].
 
     Noisy totals give the mean m of the targets. Descent fits t − m with the Huber loss, so that a row's gradient and
-    its noise are small. The calibration fits t − m again, by least squares, to these predictions, each clipped to
-    [−1, 1]: it shrinks them where they are mostly noise, and removes the bias of the loss from level and slope.
+    its noise are small; the more rows and budget, the wider is its parabola, up to least squares. The calibration fits
+    t − m again, by least squares, to these predictions, each clipped to [−1, 1]: it shrinks them where they are mostly
+    noise, and removes the bias of the loss from level and slope.
 
     Theorem. Three Gaussian releases whose μ² add up to that of the guarantee, or three pure ones whose ε add up: sums
     of vectors (1, t)/√2 and (r, rg, g, g²)/2 of norm at most 1 (`GroupSums`), and descent (`NoisyDescent`), each given
@@ -56,7 +58,16 @@ class AdditiveDescent:
     def _descent(self, size: int, n_rows: float) -> NoisyDescent:
         """Return descent with the constant as a further coefficient."""
         scale = Scale(_RADIUS, n_rows, self.neighbours == "replace")
-        return NoisyDescent.calibrate(self.guarantee, (1, size + 1), _CAP, scale)
+        return NoisyDescent.calibrate(self.guarantee, (1, size + 1), _FLAT * self._width(size, n_rows), scale)
+
+    def _width(self, size: int, n_rows: float) -> float:
+        """Return the width of the Huber loss: noise falls with it, and least squares are those of the widest."""
+        if isinstance(self.guarantee, GaussianDP):
+            noise = math.sqrt(size) / (n_rows * self.guarantee.mu)
+        else:
+            noise = size / (n_rows * self.guarantee.epsilon(0))
+        noise *= 2.0 if self.neighbours == "replace" else 1.0
+        return min(_WIDE, _NARROW * max(1.0, (_FAINT / noise) ** _POWER))
 
     def solve(self, rows: np.ndarray, target: np.ndarray, rng: Entropy) -> tuple[np.ndarray, float]:
         """Return coefficients and intercept for rows (n, k) of norm at most 1."""
@@ -79,12 +90,12 @@ class AdditiveDescent:
     def _descended(
         self, design: np.ndarray, target: np.ndarray, facts: tuple[float, float], rng: Entropy
     ) -> np.ndarray:
-        (n_rows, mean), loss = facts, Huber(_WIDTH)
+        (n_rows, mean), size = facts, design.shape[1] - 1
+        loss, descent = Huber(self._width(size, n_rows)), self._descent(size, n_rows)
 
         def slopes(z: np.ndarray, y: np.ndarray) -> np.ndarray:
-            return _CAP * loss.derivative(z[:, 0] + mean, y)[:, None]
+            return descent.cap * loss.derivative(z[:, 0] + mean, y)[:, None]
 
-        descent = self._descent(design.shape[1] - 1, n_rows)
         return descent.solve((design, target), slopes, n_rows, rng)[0]
 
     def _calibrated(
