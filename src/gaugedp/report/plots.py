@@ -192,7 +192,7 @@ Shape = tuple[str, np.ndarray, list[str] | None, np.ndarray, np.ndarray | None] 
 def draw_shapes(shapes: Iterable[Shape], title: str) -> str:
     """Draw functions with one value per bin (K, B), and bands of half-widths, as one drawing for each."""
     check_installed()
-    drawings = []
+    drawings: list[str] = []
     for name, edges, labels, values, widths in shapes:
         with settings(f"shape-{name}"):
             figure, axes = new_figure(NORMAL, NORMAL.height, (48, 10, 44, 22))
