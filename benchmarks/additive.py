@@ -207,7 +207,8 @@ def page(found: dict[str, Any]) -> list[str]:
     ]
     wins = cells = 0
     for name, line in found.items():
-        kinds = [kind for kind in line if kind not in ("n", "number", "boosting")]
+        others = sorted(set(line) - {"n", "number", "boosting", "additive"})
+        kinds = ["additive", *others]
         best = np.max([line[kind] for kind in kinds], axis=0)
         counted = line["n"] * np.array(EPSILONS) > 1000
         cells += int(counted.sum())
