@@ -16,6 +16,8 @@ from gaugedp.estimators import base
 
 TARGET = {"target_bounds": (-1, 1)}
 MODELS = {
+    "AdditiveClassifier": {"bounds": (-1, 1), "classes": [0, 1]},
+    "AdditiveRegressor": {"bounds": (-1, 1), **TARGET},
     "PCA": {"row_norm": 1.0},
     "TopEigenvector": {"row_norm": 1.0},
     "ElasticNet": {"bounds": (-1, 1), **TARGET},

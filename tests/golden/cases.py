@@ -49,6 +49,8 @@ _PROCESSED = {  # and the steps that their answers are processed by, too
 _BOX, _TARGET = {"bounds": (-1, 1)}, {"target_bounds": (-1, 1)}
 _CLASSES = {"row_norm": 1.5, "classes": [0, 1]}
 _MODELS: dict[str, tuple[str, Facts]] = {  # fitted to 200 rows, and what each is
+    "AdditiveClassifier": ("classes", {**_BOX, "classes": [0, 1], "delta": 1e-6}),
+    "AdditiveRegressor": ("numbers", {**_BOX, **_TARGET, "delta": 1e-6}),
     "PCA": ("unit", {"row_norm": 1.5}),
     "TopEigenvector": ("unit", {"row_norm": 1.5}),
     "LowRankCovariance": ("unit", {"row_norm": 1.5, "delta": 1e-6}),

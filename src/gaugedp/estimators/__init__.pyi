@@ -1,3 +1,5 @@
+from gaugedp.estimators.additive_classifier import AdditiveClassifier as AdditiveClassifier
+from gaugedp.estimators.additive_regressor import AdditiveRegressor as AdditiveRegressor
 from gaugedp.estimators.column_transformers import SimpleImputer as SimpleImputer
 from gaugedp.estimators.column_transformers import StandardScaler as StandardScaler
 from gaugedp.estimators.descent_regressor import HuberRegressor as HuberRegressor

@@ -168,6 +168,7 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
     radius: float | None = None
 
     solvers: ClassVar[tuple[str, ...]] = ("auto", "objective", "gradient", "gibbs")
+    _earlier_mu = 0.0  # μ of a Gaussian release of the same rows that came before, which is part of (ε, δ)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LinearClassifier":
         """Fit to rows X (n, d) and labels y (n,); labels outside `classes` count as rows of zeros."""
@@ -227,7 +228,9 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         problem = LinearProblem(
             scaled.rows(data.rows, codes >= 0), codes, data.weights * data.class_weights[codes],
             n_classes, n_rows, intercept_noise.remaining,
-            math.hypot(count.auxiliary_mu, centre.auxiliary_mu, intercept_noise.auxiliary_mu),
+            math.hypot(
+                math.hypot(count.auxiliary_mu, centre.auxiliary_mu, intercept_noise.auxiliary_mu), self._earlier_mu
+            ),
             self._length(n_classes, solver, noise, n_rows), replaced, intercept_noise.noise is not None,
             scaled.typical > 0,
         )  # fmt: skip

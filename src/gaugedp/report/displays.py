@@ -11,6 +11,7 @@ _PLACES = {
     "ledger_page": ("ledger_page", "ledger_page"),
     "error_curves": ("plots", "draw_curves"),
     "shadows": ("plots", "draw_shadows"),
+    "shapes": ("plots", "draw_shapes"),
     "check_installed": ("plots", "check_installed"),
 }
 

@@ -186,6 +186,33 @@ def draw_shadows(planes: Iterable[tuple[np.ndarray, np.ndarray, tuple[str, str]]
         return written(figure)
 
 
+Shape = tuple[str, np.ndarray, list[str] | None, np.ndarray, np.ndarray | None]  # name, edges, labels, values, widths
+
+
+def draw_shapes(shapes: Iterable[Shape], title: str) -> str:
+    """Draw functions with one value per bin (K, B), and bands of half-widths, as one drawing for each."""
+    check_installed()
+    drawings: list[str] = []
+    for name, edges, labels, values, widths in shapes:
+        with settings(f"shape-{name}"):
+            figure, axes = new_figure(NORMAL, NORMAL.height, (48, 10, 44, 22))
+            for index, (line, colour) in enumerate(zip(values, COLOURS * len(values), strict=False)):
+                steps = np.append(line, line[-1])
+                axes.step(edges, steps, where="post", color=colour)
+                if widths is not None:
+                    band = np.append(widths[index], widths[index][-1])
+                    axes.fill_between(edges, steps - band, steps + band, step="post", color=colour, alpha=0.25)
+            axes.axhline(0, color=INK, linewidth=0.7)
+            axes.set_title(shortened(name, 40), fontsize=NORMAL.font, color=INK, loc="left", parse_math=False)
+            if labels is not None:
+                texts = [shortened(label, 8) for label in labels]
+                set_names(axes.set_xticks, edges[:-1] + np.diff(edges) / 2, texts, NORMAL)
+            axes.tick_params(length=0, labelsize=NORMAL.font - 1.5, labelcolor=SOFT)
+            axes.grid(color=FAINT, linewidth=0.7)
+            drawings.append(str(inline(written(figure), f"shape-{len(drawings)}", f"{title}: {name}", "chart")))
+    return "".join(drawings)
+
+
 @contextmanager
 def _sheet(name: str) -> Iterator["Axes"]:
     """Yield the axes of a stand-alone drawing with a legend."""

@@ -1,0 +1,125 @@
+"""Private additive classification."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+import scipy
+from sklearn.base import ClassifierMixin
+
+from gaugedp._internal.validate import one_of
+from gaugedp.entropy import Entropy
+from gaugedp.estimators.additive_model import PURE_SHARE, AdditiveModel, Layout
+from gaugedp.estimators.base import Scored, after_paying
+from gaugedp.estimators.bin_search import BinSearch
+from gaugedp.estimators.labels import check_given, read_both
+from gaugedp.estimators.logistic import LogisticRegression
+from gaugedp.estimators.shape_functions import Bins, features, longest
+from gaugedp.guarantees import Guarantee, PureDP
+from gaugedp.optimization.lattice import shared
+
+
+@dataclass(eq=False, repr=False)
+class AdditiveClassifier(Scored, ClassifierMixin, AdditiveModel):
+    """Additive logistic regression with differential privacy: scores are sums of functions of one feature each.
+
+    Each function has one value per bin (and class, if there are more than two), and is smooth: it is a sum of few
+    cosines of the bin's number, of falling amplitude.
+
+    epsilon, delta : total privacy budget for one row; delta = 0 gives pure ε-DP.
+    bounds, missing_indicator, classes, strict_labels, radius : as in `LogisticRegression`.
+    categories, bins, edges, monotone : as in `AdditiveRegressor`.
+    solver : "auto" is that of `LogisticRegression`; "newton" provides standard errors for two classes, on bins of equal
+        width or public edges, and needs more rows.
+
+    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/additive_models.md
+
+    After fit: shape_functions_, intercept_ (1,) or (K,), classes_, solver_, guarantee_, release_, n_features_in_, and
+    feature_names_in_ if X is a data frame.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gaugedp.estimators import AdditiveClassifier
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (2000, 2))
+    >>> y = (np.abs(X[:, 0]) > 0.5).astype(int)
+    >>> model = AdditiveClassifier(epsilon=1.0, delta=1e-6, bounds=(-1, 1), classes=[0, 1]).fit(X, y)
+    >>> model.predict_proba(X).shape, model.guarantee_
+    ((2000, 2), ApproxDP(1, 1e-06))
+    """
+
+    _: KW_ONLY
+    classes: Any = None
+    strict_labels: bool = False
+    radius: float | None = None
+
+    def fit(self, X: Any, y: Any) -> "AdditiveClassifier":
+        """Fit to rows X (n, d) and labels y (n,); labels outside `classes` count as rows of zeros."""
+        requested, rows = self._requested(), self._rows(X)
+        check_given(self.classes, self.bounds if self.categories is None else (0, 1), None)
+        one_of(("auto", "newton"), solver=self.solver)
+        _, classes = read_both(y, len(rows), self.classes, self.strict_labels)
+        layout = self._layout(X, rows.shape[1])
+        search = layout.search(requested, self.neighbours)
+        self._try(layout, requested, search, classes)
+        reservation = self._pay(requested, requested, rows.shape)
+        with after_paying(reservation):
+            rng, read = self._generator(), layout.reading(rows)
+            bins = layout.bins(search, read, self.bins, rng)
+            inner = self._inner(bins, requested, search, rng)
+            inner.fit(features(bins, read), y)
+        law = inner._best
+        middle = inner.coef_ if law is None else law.median[None, :-1]
+        start = inner.intercept_ if law is None else law.median[-1:]
+        self._show(layout, bins, middle, start, law)
+        self.classes_, self.solver_ = inner.classes_, inner.solver_
+        values = {**self._shape_values, "intercept": self.intercept_}
+        facts = {"solver": self.solver_, "reason": inner.reason_, "classes": self.classes_.tolist()}
+        exactness = inner.release_.exactness
+        if exactness == "exact" and search is not None:
+            exactness = search.noise.exactness
+        self._publish(values, requested, exactness, facts, reservation)
+        return self
+
+    def _inner(self, bins: tuple[Bins, ...], requested: Guarantee, search: BinSearch | None, rng: Entropy) -> Any:
+        """Return the model of the features, with the guarantee that the search leaves."""
+        seed = None if self.random_state is None else int.from_bytes(rng.bytes(6), "big")
+        epsilon, mu = float(self.epsilon), 0.0
+        if search is not None and isinstance(requested, PureDP):
+            epsilon = shared(requested, 1 - PURE_SHARE).epsilon(0)
+        elif search is not None:
+            mu = search.noise.guarantee.mu  # type: ignore[attr-defined]
+        model = LogisticRegression(
+            epsilon, self.delta, row_norm=longest(bins), classes=self.classes, solver=self.solver, radius=self.radius,
+            neighbours=self.neighbours, random_state=seed,
+        )  # fmt: skip
+        model._earlier_mu = mu
+        return model
+
+    def _try(self, layout: Layout, requested: Guarantee, search: BinSearch | None, classes: np.ndarray) -> None:
+        """Refuse an impossible fit, by a fit to two public rows."""
+        rng = self._generator()
+        bins = tuple(layout.trial_bins(self.bins))
+        inner = self._inner(bins, requested, search, rng)
+        inner.fit(np.zeros((2, sum(part.basis.shape[1] for part in bins))), [classes[0], classes[0]])
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return scores, (n,) for two classes (above 0 for the second), else (n, K)."""
+        return self._scores(X)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the most likely class of each row."""
+        scores = self._scores(X)
+        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[codes]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return class probabilities (n, K)."""
+        return self._probabilities(X)
+
+    def _probabilities(self, X: Any) -> np.ndarray:
+        scores = self._scores(X)
+        if scores.ndim == 1:
+            second = scipy.special.expit(scores)
+            return np.column_stack([1 - second, second])
+        return np.asarray(scipy.special.softmax(scores, axis=1))

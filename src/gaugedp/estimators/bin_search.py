@@ -1,0 +1,85 @@
+"""Edges of bins, learned from noisy fine histograms."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaugedp.bodies import LpBall
+from gaugedp.entropy import Entropy
+from gaugedp.guarantees import GaussianDP, PureDP
+from gaugedp.mechanisms import Gaussian, Laplace
+from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.optimization.lattice import released
+
+_CELLS, _HALVINGS = 64, 15  # of equal width, and of halved width towards 0, so that heavy tails are resolved
+_VISIBLE = 2.0  # standard deviations of noise by which a cell's count is lowered
+_HIDDEN = 0.5  # noise of all cells over the rows above which bins have equal width
+_EVEN, _EVEN_BY_NOISE = 0.3, 3.0  # weight of the width of a cell beside its share of the rows: fixed, and times noise
+
+
+def cells_within(low: float, high: float) -> np.ndarray:
+    """Return the public edges of fine cells: equal widths, and halvings towards 0 or the end nearest to it."""
+    base = min(max(low, 0.0), high)
+    far = np.array([low, high]) - base
+    halved = base + np.multiply.outer(far, 2.0 ** -np.arange(1, _HALVINGS + 1)).ravel()
+    return np.unique(np.concatenate([np.linspace(low, high, _CELLS + 1), halved, [base]]))
+
+
+@dataclass(frozen=True, eq=False)
+class BinSearch:
+    """Bins of about equal noisy counts and widths.
+
+    `cells` are the public fine cells of each column.
+
+    Theorem. A row is in one cell of each of the m columns: all counts change by √m in the ℓ₂ norm and by m in the ℓ₁
+    norm if it is added or removed, by √(2m) and 2m if it is replaced. Gaussian noise for the first is μ-GDP, Laplace
+    noise for the second ε-DP; the edges are a function of the noisy counts. docs/theory/additive_models.md
+    """
+
+    cells: tuple[np.ndarray, ...]
+    noise: AdditiveNoise
+
+    @classmethod
+    def calibrate(cls, cells: tuple[np.ndarray, ...], guarantee: GaussianDP | PureDP, neighbours: str) -> "BinSearch":
+        """Return the search for fine cells of m columns."""
+        size = sum(len(edges) - 1 for edges in cells)
+        moved = len(cells) * (2.0 if neighbours == "replace" else 1.0)
+        if isinstance(guarantee, GaussianDP):
+            return cls(cells, Gaussian.calibrate(LpBall(size, 2, math.sqrt(moved) * (1 + 2.0**-40)), guarantee))
+        return cls(cells, Laplace.calibrate(LpBall(size, 1, moved), guarantee))
+
+    def find(self, columns: np.ndarray, n_bins: int, rng: Entropy) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return (edges, shares of the rows) of at most about `n_bins` bins of each column (n, m) within its bounds."""
+        exact = [
+            np.bincount(np.searchsorted(edges[1:-1], column, side="right"), minlength=len(edges) - 1)
+            for edges, column in zip(self.cells, columns.T, strict=True)
+        ]
+        noisy = released(np.concatenate(exact).astype(float), self.noise, rng)
+        ends, spread = np.cumsum([len(counts) for counts in exact]), math.sqrt(float(self.noise.variances.max()))
+        parts = zip(self.cells, np.split(noisy, ends[:-1]), strict=True)
+        return [merged(edges, counts, spread, n_bins) for edges, counts in parts]
+
+
+def merged(edges: np.ndarray, counts: np.ndarray, spread: float, n_bins: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return edges and shares of bins: quantiles of a mixture of noisy counts and widths.
+
+    A cell that is itself more than a bin stays apart.
+    """
+    noise = spread * math.sqrt(len(counts)) / max(float(counts.sum()), 1.0)
+    visible = np.maximum(counts - _VISIBLE * spread, 0.0)
+    if noise > _HIDDEN or visible.sum() == 0:
+        return equal_bins(float(edges[0]), float(edges[-1]), n_bins)
+    shares, widths = visible / visible.sum(), np.diff(edges) / (edges[-1] - edges[0])
+    mixed = shares + (_EVEN + _EVEN_BY_NOISE * noise) * widths
+    upto = np.append(0.0, np.cumsum(mixed)) / mixed.sum()
+    heavy = np.flatnonzero(np.diff(upto) > 1 / n_bins)
+    quantiles = np.searchsorted(upto, np.arange(1, n_bins) / n_bins)
+    inside = np.unique(np.concatenate([quantiles, heavy, heavy + 1]))
+    inside = np.concatenate([[0], inside[(inside > 0) & (inside < len(edges) - 1)], [len(edges) - 1]])
+    return edges[inside], np.add.reduceat(shares, inside[:-1])
+
+
+def equal_bins(low: float, high: float, n_bins: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return edges of equal width, and uniform shares."""
+    return np.linspace(low, high, n_bins + 1), np.full(n_bins, 1 / n_bins)
