@@ -61,6 +61,7 @@ TARGETS = {
     "sets": [{1.0, 2.0}] * N,
     "a table": X[:, :2],
 }
+SEVERAL = ("pairs", "tuples", "arrays", "a table")  # targets of regressions, which fit each
 ROWS = {
     "ragged": RAGGED,
     "ragged objects": objects(RAGGED),
@@ -80,8 +81,10 @@ def check(name: str, facts: dict[str, Any], *data: Any) -> None:
 
 @pytest.mark.parametrize("name", SUPERVISED)
 def test_nested_targets_are_refused_before_paying(name: str) -> None:
-    for target in TARGETS.values():
-        check(name, SUPERVISED[name], X, target)
+    several = SEVERAL if "target_bounds" in SUPERVISED[name] else ()
+    for kind, target in TARGETS.items():
+        if kind not in several:
+            check(name, SUPERVISED[name], X, target)
 
 
 @pytest.mark.parametrize("name", [*SUPERVISED, *OTHERS])

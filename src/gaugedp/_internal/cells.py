@@ -176,7 +176,7 @@ def _read_frame(X: Any, columns: list[tuple[Any, Any]]) -> np.ndarray:
 
 def _read_list(entries: np.ndarray) -> np.ndarray:
     shape = shape_of_most(entries)
-    if 2 * sum(_shape(entry, min(len(entries), 2)) == shape for entry in entries) < len(entries):
+    if not are_alike(entries, shape):
         raise InvalidRequest("The rows have different lengths.", "Give as many numbers in each row.")
     cells = [_in_shape(entry, shape) for entry in entries]
     return np.array(cells, dtype=float).reshape(len(cells), *shape)
@@ -193,6 +193,11 @@ def shape_of_most(entries: Sequence[Any] | np.ndarray) -> tuple[int, ...]:
     depth = min(len(entries), 2)  # in one row, or one of two, a cell that is a list would make it a matrix
     counts = Counter(_shape(entry, depth) for entry in entries)
     return max(counts, key=lambda shape: (counts[shape], -len(shape), shape), default=())
+
+
+def are_alike(entries: Sequence[Any] | np.ndarray, shape: tuple[int, ...]) -> bool:
+    """Return True if at least half of the entries have a shape."""
+    return 2 * sum(_shape(entry, min(len(entries), 2)) == shape for entry in entries) >= len(entries)
 
 
 def _shape(entry: Any, depth: int) -> tuple[int, ...]:

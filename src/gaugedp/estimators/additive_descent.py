@@ -32,8 +32,8 @@ class AdditiveDescent:
     noise, and removes the bias of the loss from level and slope.
 
     Theorem. Three Gaussian releases whose μ² add up to that of the guarantee, or three pure ones whose ε add up: sums
-    of vectors (1, t)/√2 and (r, rg, g, g²)/2 of norm at most 1 (`GroupSums`), and descent (`NoisyDescent`), each given
-    the results before it. docs/theory/additive_models.md
+    of vectors (1, t) and (r, rg, g, g²) in [−1, 1] (`GroupSums`), and descent (`NoisyDescent`), each given the results
+    before it. docs/theory/additive_models.md
     """
 
     guarantee: Guarantee
@@ -45,7 +45,7 @@ class AdditiveDescent:
     def calibrate(cls, guarantee: Guarantee, neighbours: str) -> "AdditiveDescent":
         """Return the method for GaussianDP or PureDP."""
         of = [
-            GroupSums.calibrate((1, size), 1.0, shared(guarantee, share), neighbours)
+            GroupSums.calibrate((1, size), guarantee, neighbours, share)
             for size, share in ((2, _TOTALS_SHARE), (4, _CALIBRATION_SHARE))
         ]
         return cls(shared(guarantee, 1 - _TOTALS_SHARE - _CALIBRATION_SHARE), neighbours, *of)
@@ -81,9 +81,9 @@ class AdditiveDescent:
 
     def _mean(self, target: np.ndarray, rng: Entropy) -> tuple[float, float]:
         """Return the number of rows, exact if it is public, and the mean target."""
-        pairs = np.column_stack([np.ones(len(target)), target]) / math.sqrt(2)
-        count, total = self.totals.release(pairs, np.zeros(len(target), dtype=int), rng)[0] * math.sqrt(2)
-        variance = 2 * float(self.totals.noise.variances.max())
+        pairs = np.column_stack([np.ones(len(target)), target])
+        count, total = self.totals.release(pairs, np.zeros(len(target), dtype=int), rng)[0]
+        variance = float(self.totals.noise.variances.max())
         n_rows = float(len(target)) if self.neighbours == "replace" else max(1.0, float(count), math.sqrt(variance))
         return n_rows, float(np.clip(total / (n_rows + variance / n_rows), -1, 1))  # shrunk where noise hides it
 
@@ -103,9 +103,9 @@ class AdditiveDescent:
     ) -> tuple[float, float]:
         """Return slope and shift of the target given predictions g, from sums of (r, rg, g, g²), r = t − m − g."""
         left = np.clip(target - predicted, -1, 1)
-        parts = np.column_stack([left, left * predicted, predicted, predicted**2]) / 2
-        sums = self.calibration.release(parts, np.zeros(len(parts), dtype=int), rng)[0] * 2
-        variance = 4 * float(self.calibration.noise.variances.max())
+        parts = np.column_stack([left, left * predicted, predicted, predicted**2])
+        sums = self.calibration.release(parts, np.zeros(len(parts), dtype=int), rng)[0]
+        variance = float(self.calibration.noise.variances.max())
         square = max(float(sums[3] - sums[2] ** 2 / n_rows), math.sqrt(variance))
         measured = 1 + float(sums[1] - sums[0] * sums[2] / n_rows) / square
         trust = _HALF**2 / (_HALF**2 + variance / square**2)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from gaugedp._internal.cells import is_nested, row_of, shape_of_most
+from gaugedp._internal.cells import are_alike, is_nested, row_of, shape_of_most
 from gaugedp.bodies import LpBall
 from gaugedp.estimators.base import after_paying, epsilon_and_delta
 from gaugedp.estimators.feature_names import names_of
@@ -60,7 +60,9 @@ def _n_targets(y: Any) -> int:
     """Return the number of columns of y, by its shape; for lists by that of most rows."""
     shape = getattr(y, "shape", None)
     if shape is None:
-        return int(shape_of_most(list(y))[0]) if is_nested(y) else 1
+        entries = list(y) if is_nested(y) else []
+        most = shape_of_most(entries)
+        return most[0] if len(most) == 1 and are_alike(entries, most) and most[0] > 1 else 1
     return int(shape[1]) if len(shape) == 2 else 1
 
 
