@@ -420,3 +420,12 @@ def test_shares_never_add_up_to_more(epsilon: float, largest: float | None) -> N
         rest = count.remaining.epsilon_value
         assert decimal(count.mechanism.guarantee.epsilon_value) + decimal(rest) <= decimal(epsilon)
         assert rest >= (epsilon - min(0.1 * epsilon, largest or math.inf)) * (1 - 1e-10)
+
+
+@pytest.mark.parametrize("norm", [0, 0.5, -1, float("nan"), float("-inf")])
+@pytest.mark.parametrize("d", [1, 2])
+def test_a_norm_that_is_none_is_refused_in_one_dimension_too(norm: float, d: int) -> None:
+    ledger = gd.Ledger.in_memory(gd.PureDP(5))
+    with pytest.raises(InvalidRequest):
+        Mean(epsilon=1.0, row_norm=1.0, norm=norm, ledger=ledger).fit(np.full((50, d), 0.5))
+    assert ledger.spent.epsilon(0) == 0

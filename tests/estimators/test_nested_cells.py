@@ -110,3 +110,20 @@ def test_objects_of_rows_are_rows() -> None:
     ]
     assert (fits[0] == fits[1]).all()
     assert (fits[0] == fits[2]).all()
+
+
+class Broken:
+    """A cell whose own code fails."""
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        raise RuntimeError("a value that must not be shown")
+
+
+@pytest.mark.parametrize("model", ["Mean", "Ridge"])
+def test_a_cell_that_fails_counts_as_missing(model: str) -> None:
+    cells = np.zeros((N, 1), dtype=object)
+    cells[3, 0] = Broken()
+    facts = BOX if model == "Mean" else {**BOX, **NUMBERS}
+    getattr(estimators, model)(epsilon=1.0, delta=1e-6, **facts).fit(
+        cells, *([objects(cells[:, 0])] * (model != "Mean"))
+    )

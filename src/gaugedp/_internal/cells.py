@@ -103,7 +103,7 @@ def read_cells(X: Any) -> np.ndarray:
 
     The shape is unchanged, and infinity is possible. Refused, only by the type of an array or a column: text and
     categories, dates and durations, and arrays of complex numbers. Columns of Python objects are read cell by cell, as
-    one cell may have made them so. The shape of a list is that of most entries (`shape_of_most`).
+    one cell may have made them so; they are refused if most cells are lists (`is_nested`). The shape of a list is that of most entries (`shape_of_most`).
     """
     columns = columns_of(X)
     if columns is not None:
@@ -226,7 +226,12 @@ def is_nested(column: Any) -> bool:
     neighbours of such a list. Arrays of numbers have a shape instead.
     """
     is_array = hasattr(column, "__array__")
-    if kind_of(column) != "O" or isinstance(column, str | bytes) or not (is_array or isinstance(column, Sequence)):
+    if (
+        kind_of(column) != "O"
+        or is_number(column)
+        or isinstance(column, str | bytes)
+        or not (is_array or isinstance(column, Sequence))
+    ):
         return False
     entries = cells_of(column) if is_array else column
     is_list = [] if is_array and entries.ndim != 1 else [_is_list(entry) for entry in entries]
@@ -239,6 +244,8 @@ def holds_lists(column: Any) -> bool:
 
 
 def _is_list(entry: Any) -> bool:
+    if isinstance(entry, float | int | str):
+        return False
     return row_of(entry) is not None or isinstance(entry, Mapping | Set)
 
 
@@ -247,6 +254,9 @@ def row_of(entry: Any) -> Sequence[Any] | None:
     if isinstance(entry, float | int | str | bytes):
         return None
     if hasattr(type(entry), "__array__"):
-        row = cells_of(entry)
+        try:
+            row = cells_of(entry)
+        except Exception:  # of the entry's own code, in any form: it is a cell that is no number
+            return None
         return (row.tolist() if row.dtype.kind in NUMERIC else list(row)) if row.ndim else None
     return entry if isinstance(entry, Sequence) else None

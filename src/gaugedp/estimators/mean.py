@@ -129,7 +129,7 @@ class Mean(PrivateEstimator):
         """
         between(0, 1, level=level)
         check_is_fitted(self, "mean_")
-        step, middle = float(self.mechanism_.lattice_step), np.clip(self._total / self._count, -1, 1)
+        step, middle = float(self.mechanism_.lattice_step), np.clip(self._total / self.n_rows_, -1, 1)
         if not self._count_scale:
             widths = self.mechanism_.half_widths(level, simultaneous) + step
             low, high = (self._total - widths) / self._count, (self._total + widths) / self._count
@@ -153,7 +153,7 @@ class Mean(PrivateEstimator):
         check_one_given(self.bounds, self.row_norm)
         one_of(NOISES, noise=self.noise)
         if self.row_norm is not None:
-            self._ball(n_columns, is_counted=False)
+            LpBall(n_columns, float(self.norm), 1.0)  # refuses a norm that is none, in one dimension too
             into_ball(np.zeros((1, 1)), self.norm, self.row_norm)  # refuses a bad row_norm
         return Reading.of(self.bounds, names, n_columns, self.missing_indicator)
 

@@ -19,7 +19,8 @@ def read_table(X: Any, least: int = 1) -> np.ndarray:
     """Return X as floats (n, d).
 
     n is at least `least` and d at least 1. Every cell is read independently, and anything that is not a number is NaN
-    (`read_cells`); infinities are kept. Refusals depend on type and shape only, in scikit-learn's words.
+    (`read_cells`); infinities are kept. Refusals depend on type and shape only, for lists and objects on those of
+    most cells.
     """
     rows = read_array(X)
     check_shape(rows.shape, least)
