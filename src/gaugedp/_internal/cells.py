@@ -103,7 +103,8 @@ def read_cells(X: Any) -> np.ndarray:
 
     The shape is unchanged, and infinity is possible. Refused, only by the type of an array or a column: text and
     categories, dates and durations, and arrays of complex numbers. Columns of Python objects are read cell by cell, as
-    one cell may have made them so; they are refused if most cells are lists (`is_nested`). The shape of a list is that of most entries (`shape_of_most`).
+    one cell may have made them so; they are refused if most cells are lists (`is_nested`). The shape of a list is that
+    of most entries (`shape_of_most`).
     """
     columns = columns_of(X)
     if columns is not None:

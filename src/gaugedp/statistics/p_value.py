@@ -71,19 +71,20 @@ class PValue(Statistic):
 
         The seed follows from the numbers, so everybody who has them computes the same p-values.
         """
-        size = int(np.clip(_NUMBERS // self.n_released, _FEWEST, _MOST))
+        cases = self.cases(values)
+        size = int(np.clip(_NUMBERS // max(self.n_released, cases.size), _FEWEST, _MOST))
         seed = int.from_bytes(sha256(np.ascontiguousarray(values, dtype="<f8").tobytes()).digest()[:8], "little")
         noise = draws(size, seed)
         if noise is None:
             return self
-        cases, noises, rng = self.cases(values), self.cases(noise), trial_stream(seed + 1)
+        noises, rng = self.cases(noise), trial_stream(seed + 1)
         variances = noises.var(axis=0)
         observed = self.distance(cases, variances) * _TIED
         reached = [
             (self.distance(self.null(cases, noises, spare, rng) + noises, variances) >= observed).sum(axis=0)
             for spare in _SPARE
         ]
-        return replace(self, simulated=size, reached=tuple(np.maximum.reduce(reached).tolist()))
+        return replace(self, simulated=len(noise), reached=tuple(np.maximum.reduce(reached).tolist()))
 
     @abstractmethod
     def cases(self, values: np.ndarray) -> np.ndarray:
