@@ -11,15 +11,16 @@ from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.queries import builders
 from gaugedp.queries.base import Query
 from gaugedp.queries.linear import Workload
-from gaugedp.queries.quantiles import LEVEL, MEDIAN, Quantiles, quantiles
+from gaugedp.queries.quantiles import LEVEL, MEDIAN, WITHOUT, Quantiles, quantiles
 from gaugedp.statistics import KINDS
 
 _CALL = re.compile(r'^(?P<word>[A-Za-z_]+)\s*\(\s*(?P<name>(?:"[^"]*"|[^()"])*?)\s*\)(?:\s+by\s+(?P<by>.+))?$')
+_BARE = re.compile(r"(\))(\s+by\s+.+?)?\s+without\s+intervals?(\s+by\s+.+)?$")
 _OPENED = re.compile(r'(\w+\s*\((?:"[^"]*"|[^()"])+?)\s*(\s+by\s(?:"[^"]*"|[^()"])+)?')
 _CELLS: dict[str, Callable[[Domain, str], Workload]] = {"prefix": builders.prefix_sums, "ranges": builders.ranges}
 _MEASURES = {kind.word: kind for kind in KINDS.values() if kind.word}
-_QUANTILES = ("median", "quantiles")
-WORDS = ("count", *_CELLS, *_MEASURES, *_QUANTILES)  # all words that begin a term
+_QUANTILES = ("median", "quantiles", "quantile")
+WORDS = ("count", *_CELLS, *_MEASURES, *_QUANTILES[:2])  # all words that begin a term
 _RATES = "Write share(A) by B for shares of cells, or ratio(A) by B for ratios of the counts of A to that of its first."
 _EXTREMES = "It depends on a single row, which noise cannot hide: use quantiles(…, 0.05, 0.95)."
 _INSTEAD = {
@@ -38,7 +39,7 @@ def query(domain: Domain, text: str) -> Query:
     """Parse a query, such as `A`, `A*B`, `count` or `mean(C) by A`.
 
     Terms are also `prefix(A)`, `ranges(A)`, `sum(C)`, `sd(C) by A`, `share(A) by B`, `change(A) by B` (or `difference`,
-    `ratio`, `index`), `median(C)` and `quantiles(C, 0.1, 0.9) by A`. `prefix(A)*R`, `ranges(A) by R` and
+    `ratio`, `index`), `median(C)`, `quantiles(C, 0.1, 0.9) by A` and `median(C) by A without interval`. `prefix(A)*R`, `ranges(A) by R` and
     `ranges(A)*ranges(B)` multiply. Terms are joined by `;`, as `stack` does. Names are those of the domain; write a
     name that contains `*`, `;`, `(`, `)` or a quote in double quotes.
 
@@ -75,6 +76,8 @@ def _query(domain: Domain, text: str) -> Query:
 
 
 def _term(domain: Domain, text: str) -> Workload | Quantiles:
+    if (bare := _BARE.search(text)) and not (bare[2] and bare[3]):
+        return _without_interval(_term(domain, text[: bare.end(1)] + (bare[2] or bare[3] or "")))
     call = _CALL.match(text)
     if call is None and any(_is_of_cells(part) for part in parts(text, "*")):
         return _product_of_terms(domain, text)
@@ -195,6 +198,14 @@ def _quantiles(domain: Domain, word: str, inside: str, by: tuple[str, ...] | Non
     if word == "median" and shares:
         raise InvalidRequest("median takes no other quantile.", f"Write quantiles({inside}).")
     return quantiles(domain, plain(column), *(shares or [MEDIAN] * (word == "median")), by=by, level=float(level))
+
+
+def _without_interval(term: Workload | Quantiles) -> Quantiles:
+    if not isinstance(term, Quantiles):
+        raise InvalidRequest(
+            f"{term.text} has an interval at no further cost.", f"Omit{WITHOUT}: it is for median and quantiles."
+        )
+    return quantiles(term.domain, term.column, *term.quantiles, by=term.by, level=term.level, interval=False)
 
 
 def _number(text: str) -> Fraction:
