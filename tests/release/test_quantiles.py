@@ -292,8 +292,8 @@ def test_a_plan_for_an_error_in_rows() -> None:
 
 def test_errors_fall_as_epsilon_grows() -> None:
     rows = gd.compare(gd.query(DOMAIN, "median(PAY)"), UNITS[0], epsilons=(0.5, 1, 2)).table()
-    assert rows[0]["RankExponential"] == pytest.approx(2 * rows[1]["RankExponential"])
-    assert rows[1]["RankExponential"] == pytest.approx(2 * rows[2]["RankExponential"])
+    assert rows[0]["RankVerified"] == pytest.approx(2 * rows[1]["RankVerified"])
+    assert rows[1]["RankVerified"] == pytest.approx(2 * rows[2]["RankVerified"])
 
 
 # -- the report ------------------------------------------------------------------------------------

@@ -77,7 +77,7 @@ class RankExponential(Mechanism):
         epsilon = budget.epsilon(guarantee)
         mechanism = cls(body, budget.guarantee(epsilon), shares, level, first, epsilon, budget)
         longest: Fraction = max(mechanism.shift(quantile) * quantile.denominator for quantile in shares)
-        if max(longest, mechanism.limit(Fraction(1), len(shares))) > _LARGEST_SHIFT:
+        if longest > _LARGEST_SHIFT or mechanism.limit(Fraction(1), len(shares)) > _LARGEST_SHIFT:
             raise InvalidRequest(f"The guarantee {guarantee!r} is too small for quantiles.", "Give a larger one.")
         if mechanism._largest_product > _LARGEST_SHIFT:
             raise InvalidRequest("A unit has too many rows for quantiles.", "Use a smaller max_rows.")

@@ -45,7 +45,7 @@ class RankTree(Mechanism):
         body: Body,
         guarantee: Guarantee,
         quantiles: Iterable[Fraction],
-        level: float = 0.95,
+        level: float | None = 0.95,
         first: int = 0,
         alone: float = 0.95,
     ) -> "RankTree":

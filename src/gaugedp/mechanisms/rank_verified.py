@@ -1,7 +1,7 @@
 """Joint quantiles with proposed intervals that noisy counts verify."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
@@ -64,9 +64,9 @@ class RankVerified(Mechanism):
         composition = budget.guarantee(epsilon)
         mechanism = cls(replace(ranks, epsilon=epsilon, guarantee=composition, budget=budget), composition)
         check_scale(mechanism.counts.largest_scale)
-        farthest = max(mechanism.far(quantile) * quantile.denominator for quantile in ranks.quantiles)
+        farthest: Fraction = max(mechanism.far(quantile) * quantile.denominator for quantile in ranks.quantiles)
         limit = mechanism.ranks.limit(Fraction(min(budget.draws)), 3 * len(ranks.quantiles))
-        if max(farthest, limit) > MAX_SCALE:
+        if farthest > MAX_SCALE or limit > MAX_SCALE:
             raise InvalidRequest(f"The guarantee {guarantee!r} is too small for verified ends.", "Give a larger one.")
         return mechanism
 
@@ -75,7 +75,7 @@ class RankVerified(Mechanism):
         if guarantee == self.guarantee:
             return self
         ranks = self.ranks
-        return RankVerified.calibrate(ranks.body, guarantee, ranks.quantiles, ranks.level or 0.95, ranks.first)
+        return RankVerified.calibrate(ranks.body, guarantee, ranks.quantiles, 1 - ranks.miss, ranks.first)
 
     @property
     def body(self) -> Polytope:
@@ -169,10 +169,10 @@ class RankVerified(Mechanism):
     def _apply_noise(self, stream: Entropy, answer: np.ndarray) -> np.ndarray:
         """Return the answers, then twice the lower and upper ends, in steps."""
         tables = answer.astype(np.int64).reshape(self.ranks.n_cells, self.ranks.n_values)
-        return self.ranks.first + released(np.array([list(self._drawn(table, stream)) for table in tables]))
+        return self.ranks.first + released(np.array([self._drawn(table, stream) for table in tables]))
 
-    def _drawn(self, table: np.ndarray, stream: Entropy) -> Iterator[Sequence[int]]:
-        """Yield the answers, the lower and the upper ends of a cell."""
+    def _drawn(self, table: np.ndarray, stream: Entropy) -> np.ndarray:
+        """Return the answers, the lower and the upper ends of a cell, shape (3, quantiles)."""
         runs, k = Runs.of(table), len(self.ranks.quantiles)
         proposed = self.ranks.draw_jointly(runs, self.shifts, self.ranks.budget.draws[1], stream)
         ends = np.sort(np.array(proposed).reshape(2, k))
@@ -181,5 +181,4 @@ class RankVerified(Mechanism):
         if not is_verified.all():
             targets += [(quantile, side * self.far(quantile)) for side in (-1, 1) for quantile in self.ranks.quantiles]
         values, *far = np.reshape(self.ranks.draw_jointly(runs, targets, self.ranks.answer_speed, stream), (-1, k))
-        yield values
-        yield from np.where(is_verified, ends, far or ends)
+        return np.vstack([values, np.where(is_verified, ends, far or ends)])

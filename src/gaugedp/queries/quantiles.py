@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gaugedp._internal.names import written, written_in_list
+from gaugedp._internal.numbers import readable
 from gaugedp._internal.validate import decimal, finite
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.domain.attributes import Integers
@@ -186,9 +187,7 @@ class QuantileMechanisms(MechanismChoice):
         with contextlib.suppress(InvalidRequest):  # such as counts whose noise does not fit
             if level is not None:
                 offers.append(RankVerified.calibrate(body, guarantee, shares, level, self.query.first))
-                offers.append(
-                    RankTree.calibrate(body, guarantee, shares, level, self.query.first, self.query.level)
-                )
+                offers.append(RankTree.calibrate(body, guarantee, shares, level, self.query.first, self.query.level))
         yield min(offers, key=lambda mechanism: float(mechanism.ordinary_widths().max()))
 
     def accept(self, mechanism: Mechanism) -> bool:
@@ -208,12 +207,17 @@ class QuantileMechanisms(MechanismChoice):
 
     def remarks(self, mechanism: Mechanism) -> list[str]:
         """State for how few rows an interval reaches the range's end."""
+        reach, worst = (
+            readable(float(rows.max())) for rows in (mechanism.ordinary_widths(), mechanism.half_widths(LEVEL))
+        )
+        what = "intervals" if self.query.interval else "answers"
+        said = f"Ranks: {what} reach ±{reach} rows on ordinary tables, with spread values; ±{worst} in the worst case."
         if not self.query.interval:
-            return ["No intervals are released: those shown are the range of the column."]
+            return [said, "No intervals are released: those shown are the range of the column."]
         share = min(min(quantile, 1 - quantile) for quantile in self.query.quantiles)
         n_rows = math.ceil(float(mechanism.ordinary_widths().max()) / share)
         what = "be the whole range" if self.query.is_median else "reach an end of the range"
-        return [f"With about {n_rows:,} rows or fewer the interval may {what}."]
+        return [said, f"With about {n_rows:,} rows or fewer the interval may {what}."]
 
 
 def quantiles(
@@ -228,7 +232,8 @@ def quantiles(
 
     `shares` are 1 to 100 different numbers between 0 and 1, with at most six decimals, such as 0.1, 0.5, 0.9; the
     answers are in increasing order. `level`, 0.95 … 0.999, is the probability with which all released intervals hold
-    simultaneously. With `interval=False` there are none, and the answers get the whole budget. More than 10^7 values of the column over all cells are refused.
+    simultaneously. With `interval=False` there are none, and the answers get the whole budget. More than 10^7 values of
+    the column over all cells are refused.
 
     Examples
     --------

@@ -39,9 +39,9 @@ def query(domain: Domain, text: str) -> Query:
     """Parse a query, such as `A`, `A*B`, `count` or `mean(C) by A`.
 
     Terms are also `prefix(A)`, `ranges(A)`, `sum(C)`, `sd(C) by A`, `share(A) by B`, `change(A) by B` (or `difference`,
-    `ratio`, `index`), `median(C)`, `quantiles(C, 0.1, 0.9) by A` and `median(C) by A without interval`. `prefix(A)*R`, `ranges(A) by R` and
-    `ranges(A)*ranges(B)` multiply. Terms are joined by `;`, as `stack` does. Names are those of the domain; write a
-    name that contains `*`, `;`, `(`, `)` or a quote in double quotes.
+    `ratio`, `index`), `median(C)`, `quantiles(C, 0.1, 0.9) by A` and `median(C) by A without interval`. `prefix(A)*R`,
+    `ranges(A) by R` and `ranges(A)*ranges(B)` multiply. Terms are joined by `;`, as `stack` does. Names are those of
+    the domain; write a name that contains `*`, `;`, `(`, `)` or a quote in double quotes.
 
     Examples
     --------
@@ -77,7 +77,11 @@ def _query(domain: Domain, text: str) -> Query:
 
 def _term(domain: Domain, text: str) -> Workload | Quantiles:
     if (bare := _BARE.search(text)) and not (bare[2] and bare[3]):
-        return _without_interval(_term(domain, text[: bare.end(1)] + (bare[2] or bare[3] or "")))
+        return _without_interval(_with_interval(domain, text[: bare.end(1)] + (bare[2] or bare[3] or "")))
+    return _with_interval(domain, text)
+
+
+def _with_interval(domain: Domain, text: str) -> Workload | Quantiles:
     call = _CALL.match(text)
     if call is None and any(_is_of_cells(part) for part in parts(text, "*")):
         return _product_of_terms(domain, text)

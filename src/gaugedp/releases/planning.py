@@ -158,8 +158,10 @@ class Plan:
         counts that it is computed from; `of_1000_rows` is the worst-case half-width over the column's bounds for a cell
         of 1,000 rows, [individual, simultaneous]. For a share, they are those of the counts, and of a group of 1,000
         rows; for a standard deviation, those of sums, squares and counts. For a quantile, they are the rows by which
-        the ranks of its interval's ends may be off.
+        the ranks of its interval's ends may be off in the worst case; `ordinary_95`, None for other terms, are those to
+        expect on ordinary tables, with values spread over many steps. `quantile_widths` states both in units.
         """
+        ordinary = self.mechanism.ordinary_widths()
         single, all_at_once = self._widths(self.mechanism), self._widths(self.mechanism, simultaneous=True)
         of_widths = {estimate.of_widths(_LEVEL) for estimate in self.query.estimates}
         widths = {which: self._widths(self.mechanism, which[1], which[0]) for which in of_widths}
@@ -174,6 +176,7 @@ class Plan:
                 "answers": estimate.n_answers,
                 "interval_95": widest(single[start:end], estimate.n_answers),
                 "simultaneous_95": widest(all_at_once[start:end], estimate.n_answers),
+                "ordinary_95": float(ordinary[start:end].max()) if estimate.ends else None,
                 "of_1000_rows": [
                     estimate.half_length(widths[estimate.of_widths(_LEVEL)][start:end], _MEAN_ROWS, curve),
                     estimate.half_length(all_at_once[start:end], _MEAN_ROWS),

@@ -13,4 +13,15 @@ from gaugedp.statistics.mean import ColumnMean
 from gaugedp.statistics.quantile import Quantile, QuantileAlone
 from gaugedp.statistics.share import Share
 
-__all__ = ["KINDS", "ColumnMean", "Combination", "Count", "Quantile", "QuantileAlone", "Share", "StandardDeviation", "Statistic", "Sum"]
+__all__ = [
+    "KINDS",
+    "ColumnMean",
+    "Combination",
+    "Count",
+    "Quantile",
+    "QuantileAlone",
+    "Share",
+    "StandardDeviation",
+    "Statistic",
+    "Sum",
+]
