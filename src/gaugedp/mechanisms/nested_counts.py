@@ -40,7 +40,8 @@ class NestedCounts:
         """
         cuts = np.concatenate([ends[0], ends[1] + 1])
         order = np.argsort(cuts, kind="stable")
-        parts = np.diff(np.cumsum([0, *table])[[0, *cuts[order], len(table)]])
+        running = np.concatenate([[0], np.cumsum(table)])
+        parts = np.diff(running[[0, *cuts[order], len(table)]])
         quantiles = [self.quantiles[place % len(self.quantiles)] for place in order]
         is_sure = np.zeros(len(cuts), dtype=bool)
         ranks = self._ranks(parts, quantiles, rng)
