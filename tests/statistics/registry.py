@@ -70,7 +70,7 @@ CASES = {
 }  # fmt: skip
 OF_OTHERS = {
     "matrix": "tests/queries/test_arithmetic.py",
-    "quantile": "tests/queries/test_quantiles.py",
+    **dict.fromkeys(("quantile", "quantile without interval"), "tests/queries/test_quantiles.py"),
     **dict.fromkeys((kind for kind in KINDS if kind in ("gini", "lorenz") or " of means" in kind), "tests/deriving"),
 }  # which a query of counts and sums does not ask for, and where they are tested
 TERMS = [term for case in CASES.values() for term in case.terms]
