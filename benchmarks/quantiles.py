@@ -25,7 +25,7 @@ import gaugedp as gd
 HIGH, STEP, EPSILON, REPEATS, DRAWS = 200_000, 10, 1.0, 11, 200
 SIZES, ZEROS = (1_000, 100_000), (0.0, 0.25)
 QUESTIONS = {"median": [0.5], "deciles": [i / 10 for i in range(1, 10)]}
-WIDTHS, COVERED = 200, 2000  # draws of each table for widths, and for coverage
+WIDTHS, COVERED = 100, 2000  # draws of each table for widths, and for coverage
 ROWS, STEPS = (300, 1_000, 10_000), (501, 500_001)
 
 Act = Callable[[], list[float]]

@@ -269,7 +269,9 @@ def test_fewer_quantiles_reach_no_farther(n_values: int, budget: dict[str, float
     """One to twelve quantiles at even distances, on ordinary tables, whichever mechanism is taken."""
     domain = gd.Domain.of(v=gd.bounded(0, n_values - 1))
     reach = [
-        gd.plan(gd.quantiles(domain, "v", *(round(i / (k + 1), 6) for i in range(1, k + 1))), gd.PrivacyUnit(), **budget)
+        gd.plan(
+            gd.quantiles(domain, "v", *(round(i / (k + 1), 6) for i in range(1, k + 1))), gd.PrivacyUnit(), **budget
+        )
         .mechanism.ordinary_widths()
         .max()
         for k in range(1, 13)

@@ -93,7 +93,7 @@ def test_a_body_whose_ranks_move_no_further_may_move_more_counts(monkeypatch: py
 
 @pytest.mark.parametrize("shares", [HALF, SHARES], ids=len)
 def test_misses_add_up_to_what_is_allowed(shares) -> None:
-    """98 % for verified ends, one by one, and 2 % for far ones, of all quantiles of a side and cell together."""
+    """80 % for verified ends, one by one, and 20 % for far ones, of all quantiles of a side and cell together."""
     mechanism, k = made(shares, by="g", level=0.97), len(shares)
     far = {
         3 * k * math.log(1001)
@@ -107,8 +107,8 @@ def test_misses_add_up_to_what_is_allowed(shares) -> None:
 def test_the_distance_does_not_depend_on_the_number_of_values() -> None:
     few, many = made(n_values=501), made(n_values=500_001)
     assert few.shifts == many.shifts
-    assert few.ordinary_widths().tolist() == [20.5]
-    assert many.half_widths(0.95)[0] > few.half_widths(0.95)[0] > 20.5
+    assert few.ordinary_widths().tolist() == [21.0]
+    assert many.half_widths(0.95)[0] > few.half_widths(0.95)[0] > 21.0
 
 
 def test_counts_whose_noise_does_not_fit_are_refused() -> None:
@@ -214,3 +214,64 @@ def test_the_error_is_that_of_three_values_per_quantile() -> None:
     gaps = [max(3 * y - 301.5, 301.5 - 3 * y - 3, 0) for y in drawn]
     assert np.mean(gaps) < mechanism.error(1)
     assert mechanism.mean_square() == mechanism.error() ** 2
+
+
+# -- the joint draw with several targets of one quantile -------------------------------------------
+
+
+def joint_law(mechanism: RankVerified, table: np.ndarray, targets: list, speed: int) -> np.ndarray:
+    """P(y_1, …, y_n) ∝ e^{−(speed·ε/2)·max_j d_j/Δ_j}, from distances in whole parts of a sensitivity."""
+    ranks, runs = mechanism.ranks, Runs.of(table)
+    limit = ranks.limit(Fraction(speed), len(targets))
+    parts = [np.repeat(ranks._parts_off(runs, *target, limit), runs.lengths) for target in targets]
+    farthest = parts[0]
+    for more in parts[1:]:
+        farthest = np.maximum(farthest[..., None], more)
+    weights = np.exp(-float(ranks._part_rate(Fraction(speed))) * farthest)
+    return weights / weights.sum()
+
+
+@pytest.mark.parametrize("unit", [ROW, REPLACED], ids=str)
+@pytest.mark.parametrize("shares", [HALF, [Fraction(9, 10)], [Fraction(1, 4), Fraction(1, 2)]], ids=str)
+def test_no_neighbour_moves_a_draw_by_more_than_its_share(shares, unit) -> None:
+    """The range of the losses of proposals, and of answers with far ends, over all tables of up to three rows."""
+    mechanism = made(shares, gd.PureDP(3.0), unit, n_values=4)
+    far = [(q, side * mechanism.far(q)) for side in (-1, 1) for q in shares]
+    steps = [(mechanism.shifts, mechanism.ranks.budget.draws[1]), ([(q, Fraction(0)) for q in shares] + far, 4)]
+    pairs = list(neighbours(unit))
+    for targets, speed in steps:
+        near, loss = targets[: 4 if len(shares) > 1 else 3], 0.0
+        for here, there in pairs:
+            ratio = np.log(joint_law(mechanism, here, near, speed) / joint_law(mechanism, there, near, speed))
+            loss = max(loss, float(np.ptp(ratio)))
+        assert 0.5 * speed * mechanism.ranks.epsilon < loss <= speed * mechanism.ranks.epsilon * (1 + 1e-9)
+
+
+def neighbours(unit: gd.PrivacyUnit):
+    """Yield tables of four values whose rows differ by one that is added, or changes its value."""
+    for rows in np.ndindex(4, 4, 4):
+        table = np.bincount(rows, minlength=4)
+        for value in range(4):
+            if unit.neighbours == "replace":
+                yield table, np.bincount((*rows[:2], value), minlength=4)
+            else:
+                yield table, table + np.bincount([value], minlength=4)
+
+
+@pytest.mark.statistical
+def test_proposals_follow_their_law() -> None:
+    """Chi-square of 3,000 pairs of ends; the control expects noise a fifth too small. The keys are fixed."""
+    mechanism, table = made(guarantee=gd.PureDP(9.0), n_values=6), np.array([1, 3, 0, 2, 1, 1])
+    speed, runs, rng = mechanism.ranks.budget.draws[1], Runs.of(table), gd.research_rng(3)
+    pairs = [mechanism.ranks.draw_jointly(runs, mechanism.shifts, speed, rng) for _ in range(3000)]
+    observed = np.bincount(np.array(pairs) @ [6, 1], minlength=36)
+    law = joint_law(mechanism, table, mechanism.shifts, speed).ravel()
+    assert chi_square(observed, law) > 1e-3
+    assert chi_square(observed, law**1.25 / (law**1.25).sum()) < 1e-6
+
+
+def chi_square(observed: np.ndarray, law: np.ndarray) -> float:
+    expected = law * observed.sum()
+    rare = expected < 10
+    seen, wanted = np.append(observed[~rare], observed[rare].sum()), np.append(expected[~rare], expected[rare].sum())
+    return float(stats.chisquare(seen, wanted * seen.sum() / wanted.sum()).pvalue)

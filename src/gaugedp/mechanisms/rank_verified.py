@@ -24,7 +24,7 @@ from gaugedp.mechanisms.rank_spreads import spread_with_noise
 from gaugedp.samplers.discrete import MAX_SCALE, check_scale
 
 _SHARES = RankBudget((4, 7), counts=5), RankBudget((4, 4), counts=3)  # for one quantile, and for several
-_FALLBACK = Fraction(1, 50)  # of the failure probability: for ends that are not verified
+_FALLBACK = Fraction(1, 5)  # of the failure probability: for ends that are not verified
 _UNVERIFIED = 0.2  # of the cells, at most, on ordinary tables; by a bound that is about ten times the truth
 
 
