@@ -161,8 +161,9 @@ class Plan:
         the ranks of its interval's ends may be off in the worst case; `ordinary_95`, None for other terms, are those to
         expect on ordinary tables, with values spread over many steps. `quantile_widths` states both in units.
         """
-        ordinary = self.mechanism.ordinary_widths()
         single, all_at_once = self._widths(self.mechanism), self._widths(self.mechanism, simultaneous=True)
+        has_ranks = any(estimate.ends for estimate in self.query.estimates)
+        ordinary = self.mechanism.ordinary_widths() if has_ranks else single
         of_widths = {estimate.of_widths(_LEVEL) for estimate in self.query.estimates}
         widths = {which: self._widths(self.mechanism, which[1], which[0]) for which in of_widths}
         ends = np.cumsum([0, *(estimate.n_widths for estimate in self.query.estimates)])
