@@ -105,7 +105,7 @@ def rank_error(ordered: np.ndarray, value: float, share: float) -> float:
 
 
 def measured(values: np.ndarray, shares: list[float]) -> dict[str, tuple[float, float]]:
-    """Return (worst rank error over the quantiles, processor seconds) of each way; all take their turn in every round."""
+    """Return (worst rank error, processor seconds) of each way; all take their turn in every round."""
     acts = {name: way(values, shares) for name, way in WAYS.items()}
     ordered = np.sort(values)
     results: dict[str, list[tuple[float, float]]] = {name: [] for name in acts}
