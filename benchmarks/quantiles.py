@@ -25,6 +25,8 @@ import gaugedp as gd
 HIGH, STEP, EPSILON, REPEATS, DRAWS = 200_000, 10, 1.0, 11, 200
 SIZES, ZEROS = (1_000, 100_000), (0.0, 0.25)
 QUESTIONS = {"median": [0.5], "deciles": [i / 10 for i in range(1, 10)]}
+WIDTHS, COVERED = 50, 2000  # draws of each table for widths, and for coverage
+ROWS, STEPS = (300, 1_000, 10_000), (501, 500_001)
 
 Act = Callable[[], list[float]]
 
@@ -36,11 +38,11 @@ def incomes(size: int, zeros: float) -> np.ndarray:
     return np.rint(np.clip(drawn, 0, HIGH) / STEP).astype(np.int64) * STEP
 
 
-def ours(values: np.ndarray, shares: list[float]) -> Act:
+def ours(values: np.ndarray, shares: list[float], interval: bool = True) -> Act:
     """Return a whole release: the plan, the payment, the look, answers and intervals, stored in a ledger in memory."""
     domain = gd.Domain.of(income=gd.bounded(0, HIGH, STEP))
     table = gd.Table.scan(pd.DataFrame({"income": values}), domain=domain)
-    query = gd.quantiles(domain, "income", *shares)
+    query = gd.quantiles(domain, "income", *shares, interval=interval)
 
     def act() -> list[float]:
         ledger = gd.Ledger.in_memory(gd.PureDP(EPSILON))
@@ -86,7 +88,12 @@ def diffprivlib(values: np.ndarray, shares: list[float]) -> Act:
     return act
 
 
-WAYS = {"gaugedp": ours, "opendp": opendp, "diffprivlib": diffprivlib}
+def ours_alone(values: np.ndarray, shares: list[float]) -> Act:
+    """Return a whole release of answers without intervals, as the others give them."""
+    return ours(values, shares, interval=False)
+
+
+WAYS = {"gaugedp": ours, "without intervals": ours_alone, "opendp": opendp, "diffprivlib": diffprivlib}
 
 
 def rank_error(ordered: np.ndarray, value: float, share: float) -> float:
@@ -98,15 +105,15 @@ def rank_error(ordered: np.ndarray, value: float, share: float) -> float:
 
 
 def measured(values: np.ndarray, shares: list[float]) -> dict[str, tuple[float, float]]:
-    """Return (worst rank error over the quantiles, seconds) of each way; all take their turn in every round."""
+    """Return (worst rank error, processor seconds) of each way; all take their turn in every round."""
     acts = {name: way(values, shares) for name, way in WAYS.items()}
     ordered = np.sort(values)
     results: dict[str, list[tuple[float, float]]] = {name: [] for name in acts}
     for _ in range(REPEATS):
         for name, act in acts.items():
-            start = time.perf_counter()
+            start = time.process_time()
             answers = act()
-            seconds = time.perf_counter() - start
+            seconds = time.process_time() - start
             worst = max(rank_error(ordered, *pair) for pair in zip(answers, shares, strict=True))
             results[name].append((worst, seconds))
     return {
@@ -147,6 +154,87 @@ def intervals() -> list[str]:
     return [*lines, "", f"With a quarter of zeros, coverage is at least {min(others):.1%}."]
 
 
+def tables(size: int, m: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Return rows of m values by the shape of their distribution."""
+    spread, is_less = rng.integers(0, m, size), rng.random(size)
+    long_tailed = np.exp(rng.normal(0.8 * np.log(m), 0.8, size))
+    return {
+        "uniform": spread,
+        "lognormal": np.minimum(m - 1, long_tailed).astype(np.int64),
+        "a quarter of zeros": np.where(is_less < 0.25, 0, spread),
+        "two atoms of a fifth": np.where(is_less < 0.2, m // 3, np.where(is_less < 0.4, 2 * m // 3, spread)),
+        "two atoms, 60 % and 40 %": np.where(is_less < 0.6, m // 5, 4 * m // 5),
+        "two atoms, 50 % and 50 %": np.where(is_less < 0.5, m // 5, 4 * m // 5),
+    }
+
+
+def median_widths(size: int, m: int, name: str) -> tuple[float, float, float]:
+    """Return medians over draws: rows strictly inside the interval, rows inside with its ends, and the rank error."""
+    mechanism = gd.plan(
+        gd.quantiles(gd.Domain.of(v=gd.bounded(0, m - 1)), "v", 0.5), gd.PrivacyUnit(), epsilon=1
+    ).mechanism
+    rng, found = np.random.default_rng(size + m), []
+    for one in mechanism.pool(WIDTHS, gd.research_rng(1)):
+        rows = np.sort(tables(size, m, rng)[name])
+        value, lower, upper = one(np.bincount(rows, minlength=m))[:3]
+        between, within = (np.searchsorted(rows, [lower, upper], side) for side in ("right", "left"))
+        strictly, inside = max(0, within[1] - between[0]), between[1] - within[0]
+        found.append([strictly, inside, rank_error(rows, float(value), 0.5)])
+    return tuple(np.median(found, axis=0).tolist())
+
+
+def widths() -> list[str]:
+    heads = [f"{size:,} rows, {m:,} steps" for m in STEPS for size in ROWS]
+    lines = [f"| rows | {' | '.join(heads)} |", "|---|" + "---:|" * len(heads)]
+    for name in tables(1, 501, np.random.default_rng(1)):
+        cells = ["{:,.0f} ({:,.0f}), {:.0f}".format(*median_widths(size, m, name)) for m in STEPS for size in ROWS]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return lines
+
+
+def adversarial(m: int) -> dict[str, np.ndarray]:
+    """Return histograms, most of them chosen against the mechanism."""
+
+    def atoms(rows: dict[int, int]) -> np.ndarray:
+        table = np.zeros(m, dtype=np.int64)
+        table[list(rows)] = list(rows.values())
+        return table
+
+    rng, middle = np.random.default_rng(4), m // 2
+    spread = {n: np.bincount(rng.integers(0, m, n), minlength=m) for n in (15, 150, 300, 1000)}
+    return {
+        "uniform": spread[1000],
+        "a quarter of zeros": spread[300] + atoms({0: 100}),
+        "15 rows": spread[15],
+        "no rows": atoms({0: 0}),
+        "one row": atoms({7: 1}),
+        "two atoms at the bounds": atoms({0: 200, m - 1: 200}),
+        "the same, with three more rows": atoms({0: 203, m - 1: 200}),
+        "one atom": atoms({middle: 300}),
+        "neighbours of the median": atoms({middle - 1: 150, middle: 1, middle + 1: 150}),
+        "a gap at the median": atoms({m // 5: 150, m // 5 + 1: 2, 4 * m // 5: 152}),
+        "an atom below the median": spread[150] + atoms({middle - 10: 140}),
+        "five adjacent atoms": atoms({middle - 2: 90, middle - 1: 30, middle: 40, middle + 1: 30, middle + 2: 90}),
+    }
+
+
+def coverage(m: int = 20_001) -> list[str]:
+    """Return in how many draws the interval of the median holds all medians, by table."""
+    mechanism = gd.plan(
+        gd.quantiles(gd.Domain.of(v=gd.bounded(0, m - 1)), "v", 0.5), gd.PrivacyUnit(), epsilon=1
+    ).mechanism
+    lines = ["| table | coverage | rows strictly inside |", "|---|---:|---:|"]
+    for name, table in adversarial(m).items():
+        up_to = np.cumsum(table)
+        is_median = (2 * (up_to - table) <= up_to[-1]) & (2 * up_to >= up_to[-1])
+        first, last = np.flatnonzero(is_median)[[0, -1]]
+        ends = np.array([one(table)[1:3] for one in mechanism.pool(COVERED, gd.research_rng(2))])
+        held = ((ends[:, 0] <= first) & (last <= ends[:, 1])).mean()
+        inside = np.median((up_to[ends[:, 1]] - table[ends[:, 1]] - up_to[ends[:, 0]]).clip(0))
+        lines.append(f"| {name} | {held:.2%} | {inside:,.0f} |")
+    return lines
+
+
 def shown(ranks: float) -> str:
     return f"{ranks:,.1f}" if np.isfinite(ranks) else "fails"
 
@@ -166,6 +254,8 @@ def main() -> None:
     machine = f"Python {platform.python_version()}, {packages}; {os.cpu_count()} cores."
     pages.put("quantiles", "quantiles", [table(), "", f"Medians of {REPEATS} rounds in turn. {machine}"])
     pages.put("quantiles", "intervals", intervals())
+    pages.put("quantiles", "widths", widths())
+    pages.put("quantiles", "coverage", coverage())
 
 
 if __name__ == "__main__":

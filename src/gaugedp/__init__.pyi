@@ -66,6 +66,7 @@ from gaugedp.releases.partition_selection import release_keys as release_keys
 from gaugedp.releases.planning import Plan as Plan
 from gaugedp.releases.planning import plan as plan
 from gaugedp.releases.publication.publication import Publication as Publication
+from gaugedp.releases.quantile_widths import quantile_widths as quantile_widths
 from gaugedp.releases.releasing import Release as Release
 from gaugedp.releases.releasing import release as release
 from gaugedp.releases.streams.answer import StreamAnswer as StreamAnswer

@@ -14,7 +14,7 @@ def test_a_plan_is_in_rows(desk: Desk) -> None:
         "plan", "--domain", "domain.toml", "--query", "quantiles(PAY, 0.1, 0.9) by SEX", "--epsilon", "1"
     )
     assert done.code == 0, done.err
-    assert "RankTree" in done.out
+    assert "RankVerified" in done.out
     assert "in rows" in done.out
     assert "centred sum" not in done.out
     assert "Means:" not in done.out
@@ -23,7 +23,7 @@ def test_a_plan_is_in_rows(desk: Desk) -> None:
 def test_a_plan_as_json_and_for_an_error(desk: Desk) -> None:
     words = ["plan", "--domain", "domain.toml", "--query", "median(PAY)", "--error", "30", "--json"]
     facts = json.loads(desk.gaugedp(*words).out)
-    assert (facts["in_rows"], facts["mechanism"]) == (True, "RankExponential")
+    assert (facts["in_rows"], facts["mechanism"]) == (True, "RankVerified")
     assert facts["candidates"][0]["error"] <= 30
 
 
@@ -47,7 +47,7 @@ def test_the_ledger_shows_the_guarantee_that_was_asked_for(desk: Desk) -> None:
     shown, stored = (desk.gaugedp("ledger", "show", "new.ledger", *words).out for words in ((), ("--json",)))
     assert "PureDP(0.5)  median(PAY)" in shown
     assert "ExponentialLoss" not in shown
-    assert "ExponentialLoss(0.25)" in stored, "the exact one, for programs"
+    assert "ExponentialLoss(0.125)" in stored, "the exact one, for programs"
 
 
 def test_the_key_and_the_flags(desk: Desk) -> None:

@@ -150,7 +150,7 @@ def too_long(plan: Any, query: Any, exact: list[np.ndarray], lower: np.ndarray, 
             found.append(f"{text_of[0]}: {halves[part]} and {deviations[part]}")
         place += estimate.n_widths
     for part, numbers in zip(query.parts, exact, strict=True):
-        if part.estimates[0].ends and len(query.parts) == 1:
+        if part.estimates[0].ends and part.interval and len(query.parts) == 1:  # others are the column's range
             inside = _rows_inside(part, numbers, lower, upper)
             if (inside > 2 * halves.max() + 1).any():
                 found.append(f"{part.text}: {inside} rows inside, {halves.max()} planned")

@@ -341,6 +341,7 @@ RECIPES = [
         "RankExponential", _on(gd.RankExponential, VALUES, MEDIAN), (*PURE, gd.ZCDP(0.3)), "exact", "value", **RANKS
     ),
     Recipe("RankExponential, two", _on(gd.RankExponential, VALUES, QUARTILES), PURE, "exact", "", **RANKS),
+    Recipe("RankVerified", _on(gd.RankVerified, VALUES, MEDIAN), (*PURE, gd.ZCDP(0.3), *APPROX), "exact", "", **RANKS),
     Recipe("RankTree", _on(gd.RankTree, VALUES, QUARTILES), (*PURE, gd.ZCDP(0.3), *APPROX), "exact", "", **RANKS),
     Recipe("RandomizedResponse", _on(gd.RandomizedResponse, LpBall(3, np.inf)), PURE, "exact", "choice", **RESPONSE),
     Recipe("PartitionSelection", _on(gd.PartitionSelection, 1), APPROX, "exact", "", **RESPONSE),

@@ -35,6 +35,11 @@ WORDS: dict[str, tuple[str, list[float]]] = {  # # stands for a number that is g
         "aimed * rows off",
         [6, 1 / 2, 2],
     ),
+    "RankVerified": (
+        "e^(-rate x rank distance) on # values, largest over the quantiles; rate # a row; ends proposed * rows off, "
+        "verified by counts with discrete Laplace noise, scale # rows, or * rows off",
+        [6, 1 / 4, 3.2],
+    ),
     "RankTree": (
         "e^(-rate x rank distance) on # values, largest over the quantiles; rate * to # a row; ends from counts in a "
         "tree of # levels, branching #, discrete Laplace, scale # rows on steps of 1/64",

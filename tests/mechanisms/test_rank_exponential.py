@@ -184,8 +184,8 @@ def test_quantiles_are_drawn_jointly(name, side) -> None:
     """
     table, mechanism = TABLES[name], made(JOINT, n_values=5, guarantee=gd.PureDP(9.0))
     rng, runs = gd.research_rng(7 + side), Runs.of(np.array(table))
-    speed = Fraction(1 if side else 4)
-    rows = np.array([mechanism._draw_jointly(runs, side, speed, rng) for _ in range(N_DRAWS)])
+    speed = 1 if side else 4
+    rows = np.array([mechanism.draw_jointly(runs, mechanism.aims(side), speed, rng) for _ in range(N_DRAWS)])
     observed = np.bincount(rows @ [25, 5, 1], minlength=125)
     weights = joint_law(table, mechanism, side).ravel()
     assert fits(observed, weights) > 1e-3
@@ -208,9 +208,9 @@ def test_parts_are_rounded_distances_over_sensitivities(shares) -> None:
 def test_distances_end_at_a_public_limit() -> None:
     mechanism = made(JOINT, n_values=5)
     table = np.array([0, 10**9, 0, 0, 5])
-    parts = mechanism._parts_off(Runs.of(table), HALF, Fraction(0), mechanism._limit(Fraction(1)))
-    assert parts.max() == mechanism._limit(Fraction(1))
-    assert mechanism._limit(Fraction(1)) * mechanism._part_rate(Fraction(1)) > 3 * math.log(5) + 60
+    parts = mechanism._parts_off(Runs.of(table), HALF, Fraction(0), mechanism.limit(Fraction(1), 3))
+    assert parts.max() == mechanism.limit(Fraction(1), 3)
+    assert mechanism.limit(Fraction(1), 3) * mechanism._part_rate(Fraction(1)) > 3 * math.log(5) + 60
 
 
 # -- the guarantee -----------------------------------------------------------------------------------
@@ -287,7 +287,7 @@ def test_parts_of_neighbours_differ_by_one_sensitivity(unit) -> None:
 
 
 def cell_moves(mechanism: RankExponential, here: np.ndarray, there: np.ndarray, side: int) -> int:
-    limit = mechanism._limit(Fraction(1))
+    limit = mechanism.limit(Fraction(1), 3)
     tables = [Runs.of(np.array(table)) for table in (here, there)]
     results = []
     for share in mechanism.quantiles:
@@ -534,6 +534,6 @@ def test_units_of_so_many_rows_that_shares_do_not_fit_are_refused() -> None:
     for rows in (1000, 10**6):
         unit = gd.PrivacyUnit("pid", "replace", rows)
         mechanism = next(question.mechanisms.candidates(unit, gd.PureDP(1.0)))
-        assert mechanism._largest_product < 2**62
+        assert mechanism.ranks._largest_product < 2**62
     with pytest.raises(InvalidRequest, match="too many rows for quantiles"):
         next(question.mechanisms.candidates(gd.PrivacyUnit("pid", "replace", 4 * 10**6), gd.PureDP(1.0)))

@@ -120,7 +120,7 @@ def test_the_answers_are_those_of_the_joint_draw() -> None:
     assert mechanism.mean_square() == pytest.approx(other.error() ** 2)
     histogram = table(300, 0.0, 7)
     drawn = mechanism.ranks.draw_answers(histogram, gd.research_rng(3))
-    assert drawn == sorted(other._draw_jointly(_runs(histogram), 0, Fraction(4), gd.research_rng(3)))
+    assert drawn == sorted(other.draw_jointly(_runs(histogram), other.aims(0), 4, gd.research_rng(3)))
 
 
 def _runs(histogram: np.ndarray):
@@ -147,10 +147,11 @@ def test_the_ends_are_within_the_stated_ranks() -> None:
 
 
 def test_a_plan_takes_the_shorter_intervals() -> None:
-    """One quantile of one cell has the shorter intervals from draws, nine have them from a tree."""
+    """One quantile of many values has the shortest intervals from verified ends; few values, or nine, from a tree."""
     several = gd.plan(gd.quantiles(DOMAIN, "v", *SHARES), ROW, epsilon=1.0).mechanism
     single = gd.plan(gd.quantiles(DOMAIN, "v", 0.5), ROW, epsilon=1.0).mechanism
-    assert (several.name, single.name) == ("RankTree", "RankExponential")
+    few = gd.plan(gd.quantiles(gd.Domain.of(v=gd.bounded(0, 9)), "v", 0.5), ROW, epsilon=1.0).mechanism
+    assert (several.name, single.name, few.name) == ("RankTree", "RankVerified", "RankTree")
     other = RankExponential.calibrate(several.body, gd.PureDP(1.0), SHARES)
     assert several.half_widths(0.95).max() < 0.5 * other.half_widths(0.95).max()
 

@@ -74,7 +74,33 @@ def test_the_rules_are_those_of_sums() -> None:
     assert query_rules(gd.query(DOMAIN, "median(HOURS) by SEX")) == query_rules(gd.query(DOMAIN, "sum(HOURS) by SEX"))
 
 
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("median(PAY) without interval", "median(PAY) without interval"),
+        ("median(PAY)  by SEX  without intervals", "median(PAY) by SEX without interval"),
+        ("median(PAY) without interval by SEX*AGE", "median(PAY) by SEX*AGE without interval"),
+        ("quantile(PAY, 0.9) without interval", "quantiles(PAY, 0.9) without interval"),
+        ("quantiles(PAY, 0.1, 0.9) by SEX without interval", "quantiles(PAY, 0.1, 0.9) by SEX without interval"),
+    ],
+)
+def test_quantiles_without_intervals(text, written) -> None:
+    """One released number per answer, the same in text and in Python, and another digest than with an interval."""
+    query = gd.query(DOMAIN, text)
+    assert isinstance(query, Quantiles)
+    assert (query.text, query.interval) == (written, False)
+    assert len(query.steps) == query.n_answers
+    assert gd.query(DOMAIN, query.text).digest() == query.digest()
+    same = gd.quantiles(DOMAIN, "PAY", *query.quantiles, by=query.by, interval=False)
+    assert same.digest() == query.digest()
+    assert gd.quantiles(DOMAIN, "PAY", *query.quantiles, by=query.by).digest() != query.digest()
+
+
 REFUSED = [
+    ("mean(PAY) without interval", InvalidRequest, "has an interval at no further cost"),
+    ("median(PAY, level=0.99) without interval", InvalidRequest, "A level is given, but no interval"),
+    ("median(PAY) by SEX without interval by AGE", UnknownName, "There is no attribute"),
+    ("SEX without interval", UnknownName, "There is no attribute"),
     ("median(SEX)", InvalidRequest, "SEX is an attribute"),
     ("median(PA)", UnknownName, "Did you mean 'PAY'?"),
     ("median()", UnknownName, "There is no bounded column ''"),

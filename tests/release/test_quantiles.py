@@ -292,8 +292,38 @@ def test_a_plan_for_an_error_in_rows() -> None:
 
 def test_errors_fall_as_epsilon_grows() -> None:
     rows = gd.compare(gd.query(DOMAIN, "median(PAY)"), UNITS[0], epsilons=(0.5, 1, 2)).table()
-    assert rows[0]["RankExponential"] == pytest.approx(2 * rows[1]["RankExponential"])
-    assert rows[1]["RankExponential"] == pytest.approx(2 * rows[2]["RankExponential"])
+    assert rows[0]["RankVerified"] == pytest.approx(2 * rows[1]["RankVerified"])
+    assert rows[1]["RankVerified"] == pytest.approx(2 * rows[2]["RankVerified"])
+
+
+# -- without intervals -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("guarantee", [{"epsilon": 1.0}, {"rho": 0.1}, {"mu": 0.5}, {"epsilon": 1, "delta": 1e-6}])
+def test_without_intervals_the_answers_take_the_whole_budget(table: Table, guarantee: dict) -> None:
+    """One draw, nearer than with intervals; the interval shown is the range; JSON and the ledger keep it."""
+    alone = gd.query(DOMAIN, "median(PAY) by SEX without interval")
+    made = gd.plan(alone, UNITS[0], **guarantee)
+    assert made.mechanism.name == "RankExponential"
+    assert repr(made.mechanism.guarantee).count("ExponentialLoss") == 1
+    assert made.error < gd.plan(gd.query(DOMAIN, "median(PAY) by SEX"), UNITS[0], **guarantee).error / 3
+    answer = gd.release(alone, table, ledger=Ledger.in_memory(made.requested), **guarantee)
+    low, high = answer.interval(0.999, simultaneous=True)
+    assert (low.tolist(), high.tolist()) == ([0.0, 0.0], [1000.0, 1000.0])
+    assert np.abs(answer.values - truth([0.5])).max() < 50
+    for text in (answer.to_json(), answer.to_store()):
+        assert Release.from_json(text).values.tolist() == answer.values.tolist()
+    assert "No intervals are released" in str(made)
+
+
+def test_a_stack_with_and_without_intervals(table: Table) -> None:
+    query = gd.query(DOMAIN, "median(PAY) without interval; quantiles(PAY, 0.25, 0.75); SEX; mean(PAY)")
+    answer = gd.release(query, table, ledger=Ledger.in_memory(PureDP(4)), epsilon=4)
+    low, high = answer.interval()
+    assert (low[0], high[0]) == (0.0, 1000.0)
+    assert (high[1:3] - low[1:3]).max() < 400
+    assert len(answer.values) == 6
+    assert Release.from_json(answer.to_json()).interval()[1].tolist() == high.tolist()
 
 
 # -- the report ------------------------------------------------------------------------------------

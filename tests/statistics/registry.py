@@ -70,7 +70,7 @@ CASES = {
 }  # fmt: skip
 OF_OTHERS = {
     "matrix": "tests/queries/test_arithmetic.py",
-    "quantile": "tests/queries/test_quantiles.py",
+    **dict.fromkeys(("quantile", "quantile without interval"), "tests/queries/test_quantiles.py"),
     **dict.fromkeys(
         (kind for kind in KINDS if kind.endswith(("gini", "lorenz", " of means", " releases"))), "tests/deriving"
     ),

@@ -31,6 +31,7 @@ N_CONTROLS = 14
 CONTROLS_SURE = 1 - kit.QUARTER / N_CONTROLS
 ONE = gd.PureDP(1.0)
 ELSEWHERE = {"Calibrated", "Mechanism", "AdditiveNoise", "Selection", "Quality", "Prepared"}  # interfaces and parts
+ELSEWHERE |= {"RankVerified"}  # in tests/mechanisms/test_rank_verified.py
 ELSEWHERE |= {"RankTree"}  # the draw of RankExponential, and noise that test_count_tree holds to its scale, by a tenth
 
 

@@ -126,7 +126,7 @@ def test_a_release_says_what_was_verified_and_stores_it() -> None:
     assert gd.Release.from_json(account.stored("golden").decode()).facts["verified"] == "exact"
     walked = released("median(X)", PURE, ledger(PURE))
     assert walked.facts["verified"] == "none"
-    assert "RankTree" in walked.facts["verified_reason"] or "RankExponential" in walked.facts["verified_reason"]
+    assert "RankVerified" in walked.facts["verified_reason"] or "RankTree" in walked.facts["verified_reason"]
 
 
 def test_noise_too_narrow_is_not_charged_and_nothing_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,7 +68,11 @@ def show_plan(planned: Plan, details: bool = False) -> None:
         {"query": term["query"], "answers": term["answers"], **dict(zip(heads, worth(term), strict=True))}
         for term in planned.terms()
     ]
-    rows = ", for quantiles in rows from the quantile to the interval ends" if planned.mechanism.in_rows else ""
+    rows = (
+        ", for quantiles in rows from the quantile to the interval ends on ordinary tables"
+        if planned.mechanism.in_rows
+        else ""
+    )
     show_table(terms, f"Answers: half-widths (±) of 95 % confidence intervals{rows}")
     click.echo("".join(f"{remark}\n" for remark in planned.remarks()))
     shown = _SHOWN if planned.query.errors.has_one_unit else tuple(name for name in _SHOWN if not name.endswith("_95"))

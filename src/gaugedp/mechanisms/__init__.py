@@ -20,6 +20,7 @@ from gaugedp.mechanisms.quality import Quality
 from gaugedp.mechanisms.randomized_response import RandomizedResponse
 from gaugedp.mechanisms.rank_exponential import RankExponential
 from gaugedp.mechanisms.rank_tree import RankTree
+from gaugedp.mechanisms.rank_verified import RankVerified
 from gaugedp.mechanisms.selection import Selection
 from gaugedp.mechanisms.staircase import Staircase
 
@@ -47,6 +48,7 @@ __all__ = [
     "RandomizedResponse",
     "RankExponential",
     "RankTree",
+    "RankVerified",
     "Selection",
     "Staircase",
 ]

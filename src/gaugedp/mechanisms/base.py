@@ -131,6 +131,13 @@ class Mechanism(Calibrated):
         The coverage is at least `level`, pointwise, or jointly for all answers if `simultaneous`.
         """
 
+    def ordinary_widths(self) -> np.ndarray:
+        """Return the half-widths of 95 % intervals on ordinary tables, pointwise.
+
+        They differ from `half_widths` only for ranks, where those are for the worst table.
+        """
+        return self.half_widths(0.95)
+
     def noise_law(self) -> NoiseLaw:
         """Return the noise distribution in lattice steps, checked before charging."""
         return Unchecked(f"{self.name}: it states no noise distribution")

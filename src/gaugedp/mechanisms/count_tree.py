@@ -13,7 +13,7 @@ from gaugedp.entropy import Entropy
 from gaugedp.mechanisms.strategies.trees import height_for
 from gaugedp.samplers.discrete import discrete_laplace
 
-_STEPS = 64  # noise steps per row
+STEPS = 64  # noise steps per row
 _LAST = 0.9  # share of the error probability for the lowest level: higher ones have less noise
 _ROUNDED, _SURE = 21.0, 1 - 2.0**-30  # e^-21 < 2^-30: probability that rounding exceeds its bound
 _NODES, _STEP, _BEND = 100, 0.12, 0.2  # of the sum along the line, in widths of its saddle
@@ -42,7 +42,7 @@ class CountTree:
     @property
     def scale(self) -> Fraction:
         """The scale of the noise, in steps of 1/64 row."""
-        return _STEPS * self.shape[1] * self.rows / decimal(self.epsilon)
+        return STEPS * self.shape[1] * self.rows / decimal(self.epsilon)
 
     def widths(self, quantile: Fraction, depth: int, n_left: int, miss: float) -> np.ndarray:
         """Return a node's boundary widths, in 1/(64·b) row for a quantile a/b."""
@@ -51,12 +51,18 @@ class CountTree:
     def reach(self, quantile: Fraction, miss: float) -> float:
         """Return the largest width over all boundaries, in rows."""
         depths = range(1, self.shape[1] + 1)
-        return max(self._widest(quantile, depth, self._part(depth, miss)) for depth in depths) + 1 / _STEPS
+        return max(self._widest(quantile, depth, self._part(depth, miss)) for depth in depths) + 1 / STEPS
 
     def spread(self, quantile: Fraction, miss: float) -> float:
         """Return a one-sided bound, in rows, of the noise along a path, exceeded with probability ≤ `miss`."""
         branching, height = self.shape
         return self._widest(quantile, height, miss / (height * (branching - 1)))
+
+    def ordinary(self, quantile: Fraction, miss: float) -> float:
+        """Return the width, in rows, of a boundary of the last level with half of its nodes to each side."""
+        branching, height = self.shape
+        n_nodes = height * (branching - 1) + 1
+        return float(self.rows_wide(quantile, np.array([n_nodes // 2]), n_nodes, self._part(height, miss))[0])
 
     def _widest(self, quantile: Fraction, depth: int, miss: float) -> float:
         """Return a width in rows that suffices for all boundaries."""
@@ -68,10 +74,19 @@ class CountTree:
 
     def rows_wide(self, quantile: Fraction, n_left: np.ndarray, n_nodes: int, miss: float) -> np.ndarray:
         """Return the widths, in rows, of boundaries with `n_left` (n,) of `n_nodes` to the left."""
-        weights = float(1 - quantile), float(quantile)
-        laplace = upper_quantiles(miss * _SURE, (n_left, n_nodes - n_left), weights) * float(self.scale)
-        squares = n_left * weights[0] ** 2 + (n_nodes - n_left) * weights[1] ** 2
-        return np.asarray(laplace + np.sqrt(2 * _ROUNDED * squares)) / _STEPS
+        return rows_wide(self.scale, (n_left, n_nodes - n_left), (float(1 - quantile), float(quantile)), miss)
+
+
+def rows_wide(
+    scale: Fraction, counts: tuple[np.ndarray, np.ndarray], weights: tuple[float, float], miss: float
+) -> np.ndarray:
+    """Return w (n,) in rows with P(a·S − b·S′ ≥ w) ≤ miss.
+
+    S and S′ are sums of `counts` (n,) discrete Laplace variables of `scale`, in steps of 1/64 row.
+    """
+    laplace = upper_quantiles(miss * _SURE, counts, weights) * float(scale)
+    squares = counts[0] * weights[0] ** 2 + counts[1] * weights[1] ** 2
+    return np.asarray(laplace + np.sqrt(2 * _ROUNDED * squares)) / STEPS
 
 
 @lru_cache(maxsize=1000)
@@ -85,7 +100,7 @@ def _widths(tree: CountTree, quantile: Fraction, depth: int, n_left: int, miss: 
     branching = tree.shape[0]
     n_nodes, to_left = depth * (branching - 1) + 1, n_left + np.arange(1, branching)
     sizes = tree.rows_wide(quantile, to_left, n_nodes, tree._part(depth, miss))
-    units = [math.ceil(Fraction(size) * _STEPS * quantile.denominator) for size in sizes.tolist()]
+    units = [math.ceil(Fraction(size) * STEPS * quantile.denominator) for size in sizes.tolist()]
     return np.array(units, dtype=object)
 
 
@@ -105,7 +120,7 @@ class NoisyCounts:
                 (place * branching + np.arange(branching + 1)) * branching ** (height - depth), self._tree.n_values
             )
             noise = discrete_laplace(branching, self._tree.scale, self._rng)
-            self._nodes[depth, place] = (np.diff(self._running[ends]).astype(object) * _STEPS) + noise
+            self._nodes[depth, place] = (np.diff(self._running[ends]).astype(object) * STEPS) + noise
         return self._nodes[depth, place]
 
     def end(self, quantile: Fraction, side: int, miss: float) -> int:

@@ -96,6 +96,10 @@ class ProductMechanism(Mechanism):
         each = 1 - (1 - level) / len(self.parts) if simultaneous else level
         return np.concatenate([part.half_widths(each, simultaneous) for part in self.parts])
 
+    def ordinary_widths(self) -> np.ndarray:
+        """Return the parts' widths."""
+        return np.concatenate([part.ordinary_widths() for part in self.parts])
+
     def is_valid_for(self, body: Body) -> bool:
         """Return whether each part is valid for its factor."""
         if not isinstance(body, Product) or len(body.parts) != len(self.parts):

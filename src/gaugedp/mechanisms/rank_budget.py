@@ -1,9 +1,10 @@
-"""The split of a guarantee between quantiles and interval ends."""
+"""The split of a guarantee between draws of ranks and noisy counts."""
 
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, reduce
+from operator import add
 
 from gaugedp._internal.validate import decimal
 from gaugedp.accountant.rules import METHODS, Method
@@ -22,25 +23,26 @@ _ROUNDS = 8
 
 @dataclass(frozen=True)
 class RankBudget:
-    """Shares of ε for `count` quantiles: answers, and ends by draws or a tree."""
+    """Multiples of ε: of the draws, the answers first, and of all counts."""
 
-    count: int
-    has_tree: bool = False
-
-    @property
-    def speed(self) -> int:
-        """The answers' ε over an end's, which gives them half of ε, or two thirds if several."""
-        return 2 if self.count == 1 else 4
+    draws: tuple[int, ...]
+    counts: int = 0
 
     def guarantee(self, epsilon: float) -> Guarantee:
         """Return the composition."""
-        ends = PureDP(2 * epsilon) if self.has_tree else 2 * ExponentialLoss(epsilon)
-        return ExponentialLoss(self.speed * epsilon) + ends
+        draws = [ExponentialLoss(float(speed * decimal(epsilon))) for speed in self.draws]
+        counts = [PureDP(float(self.counts * decimal(epsilon)))] if self.counts else []
+        return reduce(add, [*draws, *counts])
+
+    @property
+    def total(self) -> int:
+        """The sum of the multiples."""
+        return sum(self.draws) + self.counts
 
     @property
     def squares(self) -> float:
         """ρ/ε²: a draw at ε costs ε²/8, noise at ε costs ε²/2."""
-        return self.speed**2 / 8 + (2.0 if self.has_tree else 0.25)
+        return sum(speed**2 for speed in self.draws) / 8 + self.counts**2 / 2
 
     def epsilon(self, guarantee: Guarantee) -> float:
         """Return the largest ε found that satisfies the guarantee."""
@@ -50,22 +52,22 @@ class RankBudget:
             case ApproxDP(epsilon_value=epsilon, delta_value=delta) if epsilon > 0 and delta > 0:
                 return _tight(epsilon, delta, self)
             case PureDP() | ApproxDP() | GaussianDP() if pure_within(guarantee).epsilon_value > 0:
-                return _rounded(decimal(pure_within(guarantee).epsilon_value) / (self.speed + 2))
+                return _rounded(decimal(pure_within(guarantee).epsilon_value) / self.total)
         raise InvalidRequest(f"Quantiles do not support {guarantee!r}.", "Give epsilon, rho or mu above 0.")
 
 
 @cache
 def _tight(epsilon: float, delta: float, budget: RankBudget) -> float:
-    """Return nearly the largest ε of an end that the accountant permits.
+    """Return nearly the largest ε that the accountant permits.
 
-    It is at least that of plain sums. With a tree, the tight rule is the smallest to 9 digits. Otherwise all rules are
+    It is at least that of plain sums. With counts, the tight rule is the smallest to 9 digits. Otherwise all rules are
     evaluated at the first ε, and the smallest one at the others.
     """
-    best = _rounded(decimal(epsilon) / (budget.speed + 2))
+    best = _rounded(decimal(epsilon) / budget.total)
     root = epsilon / (math.sqrt(epsilon - math.log(delta)) + math.sqrt(-math.log(delta)))  # of a ρ that suffices
     tried = max(best, _rounded(Fraction(root * math.sqrt(1 / budget.squares))))
     points: list[tuple[float, float]] = []
-    rule: Method | None = "tight" if budget.has_tree else None
+    rule: Method | None = "tight" if budget.counts else None
     for _ in range(_ROUNDS):
         bound = budget.guarantee(tried).epsilon(delta, method=rule)
         spent, rule = float(bound), next(name for name in METHODS if name == bound.method)
@@ -90,7 +92,7 @@ def _slope(points: list[tuple[float, float]], missing: float) -> float:
 
 def _rounded(exact: Fraction) -> float:
     """Return the largest 12-digit number that is not above `exact`."""
-    if exact < 1e-290:  # ε of an end: 12 digits of a smaller one are no normal floats
+    if exact < 1e-290:  # 12 digits of a smaller one are no normal floats
         raise InvalidRequest("The guarantee is too small for quantiles.", "Give a larger epsilon, rho or mu.")
     # 12: digits of an ε: then its double and its multiples are decimals that floats hold
     unit = Fraction(10) ** (math.floor(math.log10(exact)) - 12 + 1)

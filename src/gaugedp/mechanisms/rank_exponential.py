@@ -1,7 +1,7 @@
 """Quantiles with intervals, by the exponential mechanism on rank distance."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
@@ -19,10 +19,12 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import ApplyNoise, Mechanism
 from gaugedp.mechanisms.independent import in_words
 from gaugedp.mechanisms.rank_budget import RankBudget
+from gaugedp.mechanisms.rank_spreads import spread_of_draws
 from gaugedp.samplers.choice import choose
 from gaugedp.samplers.discrete import geometric
 
 _LARGEST_SHIFT = 2**62  # in units of 1/b rows, and of a limit in parts; leaves space for ranks of 4·10^12 rows
+_LEVEL = 0.95  # of the distances that are stated for answers without ends
 _MOST_PARTS = 2**20  # of a sensitivity, in which distances of different quantiles are compared
 
 
@@ -34,20 +36,21 @@ class RankExponential(Mechanism):
     of y_j from a target s: in each cell, of a histogram with n rows, L below y and E at y, d(y) = max(L − s, s − L − E,
     0). The target is q_j·n for the answers, q_j·n − t_j and q_j·n + t_j for the ends of their intervals, t_j a public
     number of rows; for the ends, values beyond the lattice count as far away. `body` is the histogram's, values
-    fastest.
+    fastest. Without a `level` there are no ends, and one draw.
 
     Theorem. Between neighbours the max_j d_j/Δ_j of all cells together move by at most 1, Δ_j = `rank_sensitivity`,
-    whatever t is, so a draw, of all quantiles in all cells, is ExponentialLoss(ε). There are three: the answers at
-    `answer_speed`·ε, the lower and the upper ends at ε = `epsilon`. Whatever the histogram, all intervals hold all
+    whatever t is, so a draw, of all quantiles in all cells, is ExponentialLoss(ε). There are three, at multiples of ε =
+    `epsilon` by `budget`: the answers, the lower and the upper ends. Whatever the histogram, all intervals hold all
     their true quantiles simultaneously with probability `level`. docs/theory/rank_exponential.md
     """
 
     body: Polytope
     guarantee: Guarantee
     quantiles: tuple[Fraction, ...]
-    level: float
+    level: float | None
     first: int
     epsilon: float
+    budget: RankBudget
 
     name: ClassVar[str] = "RankExponential"
     exactness: ClassVar[str] = "exact"
@@ -55,25 +58,31 @@ class RankExponential(Mechanism):
 
     @classmethod
     def calibrate(
-        cls, body: Body, guarantee: Guarantee, quantiles: Iterable[Fraction], level: float = 0.95, first: int = 0
+        cls, body: Body, guarantee: Guarantee, quantiles: Iterable[Fraction], level: float | None = 0.95, first: int = 0
     ) -> "RankExponential":
         """Return the mechanism for PureDP, ApproxDP, ZCDP or GaussianDP.
 
         `body` belongs to the counts of a histogram; `first` is the value of the first step. The answers get half of ε
-        (pure), or two thirds if there are several, and the lower and upper ends half of the rest each.
+        (pure), or two thirds if there are several, and the lower and upper ends half of the rest each. They get all of
+        it if `level` is None.
         """
         shares = tuple(sorted(quantiles))
-        between(0, 1, level=level, **{f"quantile_{i}": quantile for i, quantile in enumerate(shares)})
+        between(
+            0,
+            1,
+            level=_LEVEL if level is None else level,
+            **{f"quantile_{i}": quantile for i, quantile in enumerate(shares)},
+        )
         if not isinstance(body, Polytope) or not shares or len(set(shares)) < len(shares):
             raise InvalidRequest("Quantiles need a histogram and distinct numbers.", "Give the body, and each once.")
         _shape(body)
         if any(quantile.denominator > 10**6 for quantile in shares):  # the largest denominator
             raise InvalidRequest("A quantile has too many digits.", "Give at most six.")
-        budget = RankBudget(len(shares))
+        budget = RankBudget((1,) if level is None else (2 if len(shares) == 1 else 4, 1, 1))
         epsilon = budget.epsilon(guarantee)
-        mechanism = cls(body, budget.guarantee(epsilon), shares, level, first, epsilon)
+        mechanism = cls(body, budget.guarantee(epsilon), shares, level, first, epsilon, budget)
         longest: Fraction = max(mechanism.shift(quantile) * quantile.denominator for quantile in shares)
-        if longest > _LARGEST_SHIFT or mechanism._limit(Fraction(1)) > _LARGEST_SHIFT:
+        if longest > _LARGEST_SHIFT or mechanism.limit(Fraction(1), len(shares)) > _LARGEST_SHIFT:
             raise InvalidRequest(f"The guarantee {guarantee!r} is too small for quantiles.", "Give a larger one.")
         if mechanism._largest_product > _LARGEST_SHIFT:
             raise InvalidRequest("A unit has too many rows for quantiles.", "Use a smaller max_rows.")
@@ -107,8 +116,13 @@ class RankExponential(Mechanism):
 
     @property
     def answer_speed(self) -> int:
-        """The ratio of the answers' ε to the ends' ε."""
-        return RankBudget(len(self.quantiles)).speed
+        """The ratio of the answers' ε to `epsilon`."""
+        return self.budget.draws[0]
+
+    @property
+    def miss(self) -> float:
+        """The probability, at most, that some interval misses; 0.05 without ends."""
+        return 1 - (self.level or _LEVEL)
 
     def rate(self, quantile: Fraction) -> Fraction:
         """Return ε/(2Δ), the decay of an end's probability per row."""
@@ -116,15 +130,19 @@ class RankExponential(Mechanism):
 
     def shift(self, quantile: Fraction) -> Fraction:
         """Return t in rows: some lower end of a cell is wrong with probability ≤ (1 − level)/(2·cells)."""
-        rows = Fraction(self._reach(2 * self.n_cells / (1 - self.level))) / self.rate(quantile)
+        rows = self.reach(len(self.quantiles), 2 * self.n_cells / self.miss) / self.rate(quantile)
         return Fraction(math.ceil(rows * quantile.denominator), quantile.denominator)
+
+    def reach(self, n_targets: int, times: float) -> Fraction:
+        """Return log(m^n·times), rounded up: draws are off by more than this/rate with probability ≤ 1/times."""
+        return Fraction((n_targets * math.log(self.n_values) + math.log(times)) * (1 + 1e-12))  # for logarithms
 
     def probabilities(self, answer: np.ndarray) -> np.ndarray:
         """Return the answer's distribution (n_values,), for one cell and quantile."""
         if self.n_cells > 1 or len(self.quantiles) > 1:
             raise InvalidRequest("The distribution is computed for one cell and one quantile.", "Ask for one.", "")
         runs, speed = Runs.of(np.asarray(answer)), Fraction(self.answer_speed)
-        gaps = self._parts_off(runs, self.quantiles[0], Fraction(0), self._limit(speed))
+        gaps = self._parts_off(runs, self.quantiles[0], Fraction(0), self.limit(speed, 1))
         weights = np.exp(-float(self._part_rate(speed)) * gaps)
         shares = np.repeat(weights, runs.lengths)
         return shares / shares.sum()
@@ -135,7 +153,7 @@ class RankExponential(Mechanism):
         P(d > T) ≤ m^k·e^{−rT}, r the rate, so with l = k·log m E d ≤ (l + 1)/r and E d² ≤ (l² + 2·l + 2)/r².
         """
         one_of(("1", "2"), norm=f"{norm:g}")
-        size = self._reach(1)
+        size = float(self.reach(len(self.quantiles), 1))
         scales = np.ones(self.n_answers) if weights is None else np.asarray(weights, dtype=float)
         gaps = [1 / (self.answer_speed * float(self.rate(quantile))) for quantile in self.quantiles]
         mean_gaps = np.tile(gaps, self.n_cells) / scales
@@ -148,16 +166,29 @@ class RankExponential(Mechanism):
         return self.error(2, weights) ** 2
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return how far the released intervals reach, in rows.
+        """Return how far the released intervals, or answers without ends, reach, in rows.
 
         With probability at least `level`, per cell or simultaneously, the ends y of the intervals have rank distances
         of at most that from q·n. The shape is (answers,).
         """
         between(0, 1, level=level)
         cells = self.n_cells if simultaneous else 1
-        beyond = Fraction(self._reach(2 * cells / (1 - level)))
-        reach = [float(self.shift(quantile) + beyond / self.rate(quantile)) for quantile in self.quantiles]
+        n_sides = 1 if self.level is None else 2
+        beyond = self.reach(len(self.quantiles), n_sides * cells / (1 - level))
+        reach = [float(self._aim(quantile) + beyond / self.rate(quantile)) for quantile in self.quantiles]
         return np.full(self.n_answers, max(reach))
+
+    def ordinary_widths(self) -> np.ndarray:
+        """Return the distances, in rows, at which ends are aimed.
+
+        Without ends, those that an answer exceeds with probability at most 1/20 if values are spread evenly.
+        """
+        spread = 0.0 if self.level is not None else spread_of_draws(len(self.quantiles), _LEVEL)
+        rows = [float(self._aim(quantile) + Fraction(spread) / self.rate(quantile)) for quantile in self.quantiles]
+        return np.tile(rows, self.n_cells)
+
+    def _aim(self, quantile: Fraction) -> Fraction:
+        return Fraction(0) if self.level is None else self.shift(quantile)
 
     def is_valid_for(self, body: Body) -> bool:
         """Return whether the form agrees and the sensitivity is no larger."""
@@ -169,6 +200,8 @@ class RankExponential(Mechanism):
 
     def describe(self) -> str:
         """Return the weights, the shift and the number of values."""
+        if self.level is None:
+            return self.describe_answers()
         shift = in_words([math.ceil(self.shift(quantile)) for quantile in self.quantiles])
         return f"{self.describe_answers()}, {self.answer_speed} times slower for ends, aimed {shift} rows off"
 
@@ -179,7 +212,11 @@ class RankExponential(Mechanism):
 
     def draw_answers(self, table: np.ndarray, stream: Entropy) -> list[int]:
         """Return the sorted quantiles of one histogram (n_values,)."""
-        return sorted(self._draw_jointly(Runs.of(table), 0, Fraction(self.answer_speed), stream))
+        return sorted(self.draw_jointly(Runs.of(table), self.aims(0), self.answer_speed, stream))
+
+    def aims(self, side: int) -> list[tuple[Fraction, Fraction]]:
+        """Return the targets (q, rows from q·n) of the answers, or of the ends of a side (−1, 1)."""
+        return [(quantile, side * self.shift(quantile)) for quantile in self.quantiles]
 
     def _finishers(self, size: int, rng: Entropy, progress: Progress) -> Iterable[ApplyNoise]:  # noqa: ARG002
         return [partial(self._apply_noise, Entropy(rng.integer(256))) for _ in range(size)]
@@ -187,29 +224,27 @@ class RankExponential(Mechanism):
     def _apply_noise(self, stream: Entropy, answer: np.ndarray) -> np.ndarray:
         """Return the answers, then twice the lower and upper ends, in steps."""
         tables = answer.astype(np.int64).reshape(self.n_cells, self.n_values)
-        places = np.array([self._drawn(Runs.of(table), stream) for table in tables])  # (cells, 3, quantiles)
-        values, lower, upper = np.sort(places, axis=2).transpose(1, 0, 2).reshape(3, -1)
-        ends = [np.minimum(lower, values), np.maximum(upper, values)]
-        return self.first + np.concatenate([values, *ends, *ends])
+        places = np.array([self._drawn(Runs.of(table), stream) for table in tables])  # (cells, draws, quantiles)
+        return self.first + released(places)
 
     def _drawn(self, runs: "Runs", stream: Entropy) -> list[list[int]]:
-        return [
-            self._draw_jointly(runs, side, Fraction(speed), stream)
-            for side, speed in ((0, self.answer_speed), (-1, 1), (1, 1))
-        ]
+        sides = zip((0, -1, 1), self.budget.draws, strict=False)  # the answers alone, or the ends too
+        return [self.draw_jointly(runs, self.aims(side), speed, stream) for side, speed in sides]
 
-    def _draw_jointly(self, runs: "Runs", side: int, speed: Fraction, stream: Entropy) -> list[int]:
-        """Return one value per quantile, within an exact joint radius.
+    def draw_jointly(
+        self, runs: "Runs", targets: Sequence[tuple[Fraction, Fraction]], speed: int, stream: Entropy
+    ) -> list[int]:
+        """Return one value per target (q, rows from q·n), within an exact joint radius.
 
         P(radius = T) ∝ e^{−rate·T}·N_1(T)·…·N_k(T), N_j(T) the number of values at most T off: the largest occurring
         distance plus a geometric variable. Given the radius, the values are independent and uniform within it.
         """
-        limit = self._limit(speed)
-        windows = [Window.of(runs, self._parts_off(runs, q, side * self.shift(q), limit)) for q in self.quantiles]
+        limit, rate = self.limit(Fraction(speed), len(targets)), self._part_rate(Fraction(speed))
+        windows = [Window.of(runs, self._parts_off(runs, *target, limit)) for target in targets]
         radii = np.unique(np.concatenate([window.radii for window in windows]))
         within = np.prod([window.counts_within(radii) for window in windows], axis=0)
-        largest = int(choose(radii, self._part_rate(speed), 1, stream, counts=np.diff(within, prepend=0))[0])
-        radius = int(radii[largest]) + int(geometric(1, 1 / self._part_rate(speed), stream)[0])
+        largest = int(choose(radii, rate, 1, stream, counts=np.diff(within, prepend=0))[0])
+        radius = int(radii[largest]) + int(geometric(1, 1 / rate, stream)[0])
         return [window.draw(radius, stream) for window in windows]
 
     def _parts_off(self, runs: "Runs", quantile: Fraction, shift: Fraction, limit: int) -> np.ndarray:
@@ -235,14 +270,17 @@ class RankExponential(Mechanism):
     def _part_rate(self, speed: Fraction) -> Fraction:
         return speed * decimal(self.epsilon) / (2 * self._n_parts)
 
-    def _limit(self, speed: Fraction) -> int:
+    def limit(self, speed: Fraction, n_targets: int) -> int:
         """Return a public limit of distances, exceeded with probability at most e^-60."""
         # 60: e^-60 is the chance, at most, that a draw reaches the limit of its distances
-        return math.ceil(Fraction(self._reach(2 * self.n_cells / (1 - self.level)) + 60) / self._part_rate(speed))
+        return math.ceil((self.reach(n_targets, 2 * self.n_cells / self.miss) + 60) / self._part_rate(speed))
 
-    def _reach(self, times: float) -> float:
-        """Return log(m^k·times), rounded up: draws are off by more than this/rate with probability ≤ 1/times."""
-        return (len(self.quantiles) * math.log(self.n_values) + math.log(times)) * (1 + 1e-12)  # for logarithms
+
+def released(places: np.ndarray) -> np.ndarray:
+    """Return sorted answers, and twice the ends (cells, 1 or 3, quantiles), none of them beyond its answer."""
+    values, *ends = np.sort(places, axis=2).transpose(1, 0, 2).reshape(places.shape[1], -1)
+    beyond = [move(values, end) for move, end in zip((np.minimum, np.maximum), ends, strict=False)]
+    return np.concatenate([values, *beyond, *beyond])
 
 
 def rank_sensitivity(body: Polytope, quantile: Fraction) -> Fraction:

@@ -45,7 +45,7 @@ class RankTree(Mechanism):
         body: Body,
         guarantee: Guarantee,
         quantiles: Iterable[Fraction],
-        level: float = 0.95,
+        level: float | None = 0.95,
         first: int = 0,
         alone: float = 0.95,
     ) -> "RankTree":
@@ -55,11 +55,12 @@ class RankTree(Mechanism):
         counts the rest. Noise that would not fit 64-bit numbers is refused too.
         """
         between(0, 1, alone=alone)
+        between(0, 1, level=level)
         ranks = RankExponential.calibrate(body, guarantee, quantiles, level, first)
-        budget = RankBudget(len(ranks.quantiles), has_tree=True)
+        budget = RankBudget(ranks.budget.draws[:1], counts=2)
         epsilon = budget.epsilon(guarantee)
         composition = budget.guarantee(epsilon)
-        mechanism = cls(replace(ranks, epsilon=epsilon, guarantee=composition), alone, composition)
+        mechanism = cls(replace(ranks, epsilon=epsilon, guarantee=composition, budget=budget), alone, composition)
         check_scale(mechanism.tree.scale)
         return mechanism
 
@@ -106,6 +107,11 @@ class RankTree(Mechanism):
         reach = [self.tree.reach(q, miss) + self.tree.spread(q, spread) for q in self.ranks.quantiles]
         return np.tile(reach, self.ranks.n_cells)
 
+    def ordinary_widths(self) -> np.ndarray:
+        """Return the width of an ordinary boundary, in rows: an individual interval ends about where it has it."""
+        rows = [self.tree.ordinary(quantile, self._misses[1]) for quantile in self.ranks.quantiles]
+        return np.tile(rows, self.ranks.n_cells)
+
     def is_valid_for(self, body: Body) -> bool:
         """Return whether the form agrees and the sensitivity is no larger."""
         if not isinstance(body, Polytope) or not self.ranks.is_valid_for(body):
@@ -124,7 +130,7 @@ class RankTree(Mechanism):
     @property
     def _misses(self) -> tuple[float, float]:
         """Error probabilities per end: simultaneous, and pointwise."""
-        return (1 - self.ranks.level) / (2 * self.n_answers), (1 - self.alone) / 2
+        return self.ranks.miss / (2 * self.n_answers), (1 - self.alone) / 2
 
     def _finishers(self, size: int, rng: Entropy, progress: Progress) -> Iterable[ApplyNoise]:  # noqa: ARG002
         return [partial(self._apply_noise, Entropy(rng.integer(256))) for _ in range(size)]

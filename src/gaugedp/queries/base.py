@@ -148,6 +148,10 @@ class Query(ABC):
             "Only linear queries (counts, sums and means) have terms with an importance.", "Omit importance."
         )
 
+    def for_error(self) -> "Query":
+        """Return the query with mechanisms chosen by their stated errors alone."""
+        return self
+
     @property
     @abstractmethod
     def mechanisms(self) -> MechanismChoice:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gaugedp._internal.names import written, written_in_list
+from gaugedp._internal.numbers import readable
 from gaugedp._internal.validate import decimal, finite
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.domain.attributes import Integers
@@ -21,6 +22,7 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import Mechanism
 from gaugedp.mechanisms.rank_exponential import RankExponential
 from gaugedp.mechanisms.rank_tree import RankTree
+from gaugedp.mechanisms.rank_verified import RankVerified
 from gaugedp.queries.base import ErrorScale, MechanismChoice, Query, Rows
 from gaugedp.queries.columns import WorkloadColumns
 from gaugedp.queries.labels import Cells, Labels, Listed
@@ -29,11 +31,13 @@ from gaugedp.queries.maps import Identity
 from gaugedp.queries.outline import QUANTILE, SHARES, Axis, Outline, attribute_axis
 from gaugedp.queries.piece import Piece
 from gaugedp.queries.steps import Steps
-from gaugedp.statistics import Quantile
+from gaugedp.statistics import Quantile, QuantileAlone
+from gaugedp.statistics.quantile import HIGHEST_LEVEL
 from gaugedp.tables.aggregate import Aggregate, check_values
 
-LEVEL, HIGHEST_LEVEL = 0.95, 0.999
+LEVEL = 0.95
 MEDIAN = Fraction(1, 2)
+WITHOUT = " without interval"  # the end of the text of a query
 _MOST_QUANTILES = 100
 _DECIMALS = 6
 
@@ -45,7 +49,8 @@ class Quantiles(Query):
     A q-quantile of n rows is a value low … high, in steps, with at most q·n rows below it and at most (1 − q)·n above
     it; values are clipped and rounded as for sums, and rows without one are left out if the domain drops them. There
     may be several; in an empty cell all values are quantiles. The intervals contain all of them, for all answers
-    simultaneously, with probability at least `level`, whatever the rows are.
+    simultaneously, with probability at least `level`, whatever the rows are. Without `interval` only the answers are
+    released.
 
     The evaluation returns the number of rows at each value. The released values are integer steps: the answers, then
     all lower, then all upper ends.
@@ -57,15 +62,21 @@ class Quantiles(Query):
     by: tuple[str, ...]
     level: float
     share: float = 1.0  # of the failure probability, if other answers are to hold simultaneously
+    interval: bool = True
+    by_error: bool = False  # the mechanism is that of the least stated error, not of the shortest intervals
 
     @property
-    def confidence(self) -> float:
-        """Probability of the mechanism's intervals: at least `level`."""
-        return 1 - self.share * (1 - self.level)
+    def confidence(self) -> float | None:
+        """Probability of the mechanism's intervals, at least `level`; None without them."""
+        return 1 - self.share * (1 - self.level) if self.interval else None
 
     def with_share(self, share: float) -> "Quantiles":
         """Return the quantiles with a smaller failure probability."""
         return replace(self, share=share)
+
+    def for_error(self) -> "Quantiles":
+        """Return the quantiles by the mechanism of the least stated error."""
+        return replace(self, by_error=True)
 
     @property
     def text(self) -> str:
@@ -74,7 +85,7 @@ class Quantiles(Query):
         level = [] if self.level == LEVEL else [f"level={self.level!r}"]
         by = f" by {'*'.join(map(written, self.by))}" if self.by else ""
         inside = ", ".join([written_in_list(self.column), *shares, *level])
-        return f"{'median' if self.is_median else 'quantiles'}({inside}){by}"
+        return f"{'median' if self.is_median else 'quantiles'}({inside}){by}{'' if self.interval else WITHOUT}"
 
     @property
     def is_median(self) -> bool:
@@ -137,7 +148,7 @@ class Quantiles(Query):
 
     @property
     def mechanisms(self) -> "QuantileMechanisms":
-        """The mechanisms that release quantiles with intervals."""
+        """The mechanisms that release these quantiles."""
         return QuantileMechanisms(self)
 
     def evaluate(self, table: Rows, row_key: bytes) -> np.ndarray:
@@ -145,9 +156,12 @@ class Quantiles(Query):
         return table.totals([Aggregate(self.by, self.column, each=True)], row_key)[0]
 
     @property
-    def estimates(self) -> tuple[Quantile]:
-        """Released values, with the ends of their intervals."""
-        return (Quantile(self.domain.n_cells(self.by) * len(self.quantiles), self.level),)
+    def estimates(self) -> tuple[Quantile | QuantileAlone]:
+        """Released values, with the ends of their intervals if there are any."""
+        n_answers = self.domain.n_cells(self.by) * len(self.quantiles)
+        if self.interval:
+            return (Quantile(n_answers, self.level),)
+        return (QuantileAlone.of_column(n_answers, self.domain.column(self.column)),)
 
     def digest(self) -> str:
         """Return a hash of the text and the domain's facts."""
@@ -162,22 +176,25 @@ class Quantiles(Query):
 
 @dataclass(frozen=True, eq=False)
 class QuantileMechanisms(MechanismChoice):
-    """The mechanisms that release quantiles with intervals."""
+    """The mechanisms that release quantiles, with or without intervals."""
 
     query: Quantiles
 
     @property
     def preferences(self) -> tuple[object, ...]:
-        """The level, and the share of its misses."""
-        return self.query.level, self.query.share
+        """The level, the share of its misses, and what is least."""
+        return self.query.level, self.query.share, self.query.by_error
 
     def candidates(self, unit: PrivacyUnit, guarantee: Guarantee) -> Iterator[Mechanism]:
-        """Yield the mechanism with the shorter intervals, by public numbers."""
-        facts = (self.query.sensitivity(unit), guarantee, self.query.quantiles, self.query.confidence, self.query.first)
-        offers: list[Mechanism] = [RankExponential.calibrate(*facts)]
-        with contextlib.suppress(InvalidRequest):  # such as counts whose noise does not fit
-            offers.append(RankTree.calibrate(*facts, self.query.level))
-        yield min(offers, key=lambda mechanism: float(mechanism.half_widths(LEVEL).max()))
+        """Yield the mechanism with the shortest intervals on ordinary tables, or of the least stated error."""
+        body, shares, level = self.query.sensitivity(unit), self.query.quantiles, self.query.confidence
+        offers: list[Mechanism] = [RankExponential.calibrate(body, guarantee, shares, level, self.query.first)]
+        if level is not None:
+            with contextlib.suppress(InvalidRequest):  # such as counts whose noise does not fit
+                offers.append(RankVerified.calibrate(body, guarantee, shares, level, self.query.first))
+            with contextlib.suppress(InvalidRequest):
+                offers.append(RankTree.calibrate(body, guarantee, shares, level, self.query.first, self.query.level))
+        yield min(offers, key=_stated_error if self.query.by_error else _reach)
 
     def accept(self, mechanism: Mechanism) -> bool:
         """Return True if the mechanism releases these quantiles.
@@ -188,26 +205,49 @@ class QuantileMechanisms(MechanismChoice):
         match mechanism:
             case RankExponential(quantiles=quantiles, level=level, first=first):
                 return (quantiles, level, first) == settings
+            case RankVerified(ranks=ranks):
+                return self.accept(ranks)
             case RankTree(ranks=ranks, alone=alone):
                 return self.accept(ranks) and alone == self.query.level
         return False
 
     def remarks(self, mechanism: Mechanism) -> list[str]:
         """State for how few rows an interval reaches the range's end."""
+        reach, worst = (
+            readable(float(rows.max())) for rows in (mechanism.ordinary_widths(), mechanism.half_widths(LEVEL))
+        )
+        what = "intervals" if self.query.interval else "answers"
+        said = f"Ranks: {what} reach ±{reach} rows on ordinary tables, with spread values; ±{worst} in the worst case."
+        if not self.query.interval:
+            return [said, "No intervals are released: those shown are the range of the column."]
         share = min(min(quantile, 1 - quantile) for quantile in self.query.quantiles)
-        n_rows = math.ceil(float(mechanism.half_widths(LEVEL).max()) / share)
+        n_rows = math.ceil(float(mechanism.ordinary_widths().max()) / share)
         what = "be the whole range" if self.query.is_median else "reach an end of the range"
-        return [f"With fewer than {n_rows:,} rows the interval may {what}."]
+        return [said, f"With about {n_rows:,} rows or fewer the interval may {what}."]
+
+
+def _reach(mechanism: Mechanism) -> float:
+    return float(mechanism.ordinary_widths().max())
+
+
+def _stated_error(mechanism: Mechanism) -> float:
+    return mechanism.error()
 
 
 def quantiles(
-    domain: Domain, column: str, *shares: float | Fraction, by: str | Sequence[str] | None = None, level: float = LEVEL
+    domain: Domain,
+    column: str,
+    *shares: float | Fraction,
+    by: str | Sequence[str] | None = None,
+    level: float = LEVEL,
+    interval: bool = True,
 ) -> Quantiles:
     """Return quantiles of a bounded column, in total or by cell.
 
     `shares` are 1 to 100 different numbers between 0 and 1, with at most six decimals, such as 0.1, 0.5, 0.9; the
     answers are in increasing order. `level`, 0.95 … 0.999, is the probability with which all released intervals hold
-    simultaneously. More than 10^7 values of the column over all cells are refused.
+    simultaneously. With `interval=False` there are none, and the answers get the whole budget. More than 10^7 values of
+    the column over all cells are refused.
 
     Examples
     --------
@@ -219,6 +259,8 @@ def quantiles(
     finite(level=level)
     if not LEVEL <= level <= HIGHEST_LEVEL:
         raise InvalidRequest(f"level is {level!r}.", f"Give a level between {LEVEL} and {HIGHEST_LEVEL}.")
+    if not interval and level != LEVEL:
+        raise InvalidRequest("A level is given, but no interval is requested.", "Omit level, or request intervals.")
     exact = tuple(sorted(_share(share) for share in shares))
     if not exact or len(exact) > _MOST_QUANTILES:
         raise InvalidRequest(
@@ -231,7 +273,7 @@ def quantiles(
     names = () if by is None else (by,) if isinstance(by, str) else tuple(by)
     n_cells(domain, names)
     check_values(domain, Aggregate(names, column, each=True))
-    return Quantiles(domain, column, exact, names, float(level))
+    return Quantiles(domain, column, exact, names, float(level), interval=bool(interval))
 
 
 def _share(share: Any) -> Fraction:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain, product
@@ -91,6 +91,10 @@ class Stacked(Query):
     def sensitivity(self, unit: PrivacyUnit) -> Product:
         """Return the product of the parts' bodies."""
         return Product(tuple(part.sensitivity(unit) for part in self.parts))
+
+    def for_error(self) -> "Stacked":
+        """Return the stack of the parts chosen by their errors."""
+        return replace(self, questions=tuple(part.for_error() for part in self.parts))
 
     @property
     def mechanisms(self) -> "StackedMechanisms":

@@ -11,18 +11,19 @@ from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.queries import builders
 from gaugedp.queries.base import Query
 from gaugedp.queries.linear import Workload
-from gaugedp.queries.quantiles import LEVEL, MEDIAN, Quantiles, quantiles
+from gaugedp.queries.quantiles import LEVEL, MEDIAN, WITHOUT, Quantiles, quantiles
 from gaugedp.statistics import KINDS, ColumnMean, Share, Statistic
 from gaugedp.statistics.equal_means import EqualMeans
 
 _CALL = re.compile(r'^(?P<word>[A-Za-z_]+)\s*\(\s*(?P<name>(?:"[^"]*"|[^()"])*?)\s*\)(?:\s+by\s+(?P<by>.+))?$')
+_BARE = re.compile(r"(\))(\s+by\s+.+?)?\s+without\s+intervals?(\s+by\s+.+)?$")
 _OPENED = re.compile(r'(\w+\s*\((?:"[^"]*"|[^()"])+?)\s*(\s+by\s(?:"[^"]*"|[^()"])+)?')
 _CELLS: dict[str, Callable[[Domain, str], Workload]] = {"prefix": builders.prefix_sums, "ranges": builders.ranges}
 _MEASURES = {kind.word: kind for kind in KINDS.values() if kind.word}
-_QUANTILES = ("median", "quantiles")
+_QUANTILES = ("median", "quantiles", "quantile")
 _TESTS: dict[str, type[EqualMeans] | None] = {Share.word: None, ColumnMean.word: EqualMeans}
 _TEST = re.compile(rf"^test\s*\(\s*({'|'.join(_TESTS)})\s*\((.+)\)\s+by\s+(.+?)\s*\)$")
-WORDS = ("count", *_CELLS, *_MEASURES, *_QUANTILES, "test")  # all words that begin a term
+WORDS = ("count", *_CELLS, *_MEASURES, *_QUANTILES[:2], "test")  # all words that begin a term
 _RATES = "Write share(A) by B for shares of cells, or ratio(A) by B for ratios of the counts of A to that of its first."
 _EXTREMES = "It depends on a single row, which noise cannot hide: use quantiles(…, 0.05, 0.95)."
 _INSTEAD = {
@@ -41,10 +42,10 @@ def query(domain: Domain, text: str) -> Query:
     """Parse a query, such as `A`, `A*B`, `count` or `mean(C) by A`.
 
     Terms are also `prefix(A)`, `ranges(A)`, `sum(C)`, `sd(C) by A`, `share(A) by B`, `change(A) by B` (or `difference`,
-    `ratio`, `index`), `median(C)` and `quantiles(C, 0.1, 0.9) by A`. `prefix(A)*R`, `ranges(A) by R` and
-    `ranges(A)*ranges(B)` multiply. `independence(A, B) by R`, `test(share(A) by B)` and `test(mean(C) by B)` are
-    p-values. Terms are joined by `;`, as `stack` does. Names are those of the domain; write a name that contains `*`,
-    `;`, `(`, `)` or a quote in double quotes.
+    `ratio`, `index`), `median(C)`, `quantiles(C, 0.1, 0.9) by A` and `median(C) by A without interval`. `prefix(A)*R`,
+    `ranges(A) by R` and `ranges(A)*ranges(B)` multiply. `independence(A, B) by R`, `test(share(A) by B)` and
+    `test(mean(C) by B)` are p-values. Terms are joined by `;`, as `stack` does. Names are those of the domain; write a
+    name that contains `*`, `;`, `(`, `)` or a quote in double quotes.
 
     Examples
     --------
@@ -79,6 +80,12 @@ def _query(domain: Domain, text: str) -> Query:
 
 
 def _term(domain: Domain, text: str) -> Workload | Quantiles:
+    if (bare := _BARE.search(text)) and not (bare[2] and bare[3]):
+        return _without_interval(_with_interval(domain, text[: bare.end(1)] + (bare[2] or bare[3] or "")))
+    return _with_interval(domain, text)
+
+
+def _with_interval(domain: Domain, text: str) -> Workload | Quantiles:
     if test := _TEST.match(text):
         return builders.equality(domain, _product(test[2]), _by(domain, test[3]), _TESTS[test[1]])
     call = _CALL.match(text)
@@ -214,6 +221,14 @@ def _quantiles(domain: Domain, word: str, inside: str, by: tuple[str, ...] | Non
     if word == "median" and shares:
         raise InvalidRequest("median takes no other quantile.", f"Write quantiles({inside}).")
     return quantiles(domain, plain(column), *(shares or [MEDIAN] * (word == "median")), by=by, level=float(level))
+
+
+def _without_interval(term: Workload | Quantiles) -> Quantiles:
+    if not isinstance(term, Quantiles):
+        raise InvalidRequest(
+            f"{term.text} has an interval at no further cost.", f"Omit{WITHOUT}: it is for median and quantiles."
+        )
+    return quantiles(term.domain, term.column, *term.quantiles, by=term.by, level=term.level, interval=False)
 
 
 def _number(text: str) -> Fraction:

@@ -1,6 +1,7 @@
 """Widths of intervals that a plan states, and their words."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,10 @@ def finite(widths: list[float] | None) -> list[float | None] | None:
     return None if widths is None else [width if math.isfinite(width) else None for width in widths]
 
 
-def half_widths(term: dict[str, Any]) -> list[float]:
-    """Return the shown half-widths of a term: individual and simultaneous."""
-    return term["of_1000_rows"] or [term["interval_95"][0], term["simultaneous_95"][0]]
+def half_widths(term: Mapping[str, Any]) -> list[float]:
+    """Return the shown half-widths of a term: individual and simultaneous, or on ordinary tables."""
+    ordinary = [term["ordinary_95"]] * 2 if term["ordinary_95"] is not None else None
+    return list(term["of_1000_rows"] or ordinary or [term["interval_95"][0], term["simultaneous_95"][0]])
 
 
 def worth(term: dict[str, Any]) -> list[str]:

@@ -158,9 +158,12 @@ class Plan:
         counts that it is computed from; `of_1000_rows` is the worst-case half-width over the column's bounds for a cell
         of 1,000 rows, [individual, simultaneous]. For a share, they are those of the counts, and of a group of 1,000
         rows; for a standard deviation, those of sums, squares and counts. For a quantile, they are the rows by which
-        the ranks of its interval's ends may be off.
+        the ranks of its interval's ends may be off in the worst case; `ordinary_95`, None for other terms, are those to
+        expect on ordinary tables, with values spread over many steps. `quantile_widths` states both in units.
         """
         single, all_at_once = self._widths(self.mechanism), self._widths(self.mechanism, simultaneous=True)
+        has_ranks = any(estimate.ends for estimate in self.query.estimates)
+        ordinary = self.mechanism.ordinary_widths() if has_ranks else single
         of_widths = {estimate.of_widths(_LEVEL) for estimate in self.query.estimates}
         widths = {which: self._widths(self.mechanism, which[1], which[0]) for which in of_widths}
         ends = np.cumsum([0, *(estimate.n_widths for estimate in self.query.estimates)])
@@ -174,6 +177,7 @@ class Plan:
                 "answers": estimate.n_answers,
                 "interval_95": widest(single[start:end], estimate.n_answers),
                 "simultaneous_95": widest(all_at_once[start:end], estimate.n_answers),
+                "ordinary_95": float(ordinary[start:end].max()) if estimate.ends else None,
                 "of_1000_rows": [
                     estimate.half_length(widths[estimate.of_widths(_LEVEL)][start:end], _MEAN_ROWS, curve),
                     estimate.half_length(all_at_once[start:end], _MEAN_ROWS),
@@ -300,7 +304,8 @@ def plan(
     """Plan a query for a guarantee or a target error.
 
     No data is read. With `error` (an expected ℓ₂ norm), the plan has the least ε that reaches it, rounded up to three
-    digits; `delta` may be given with it. An error covers all answers together, in the unit `Plan.unit_of_error`: for a
+    digits; `delta` may be given with it. Quantiles then have the mechanism of the least stated error, whose intervals
+    may be longer than with `epsilon`. An error covers all answers together, in the unit `Plan.unit_of_error`: for a
     mean these are rows, not the column's unit. `Plan.terms` states the precision of each answer.
 
     Examples
@@ -363,7 +368,8 @@ def plan_within(query: Query, unit: PrivacyUnit, requested: Guarantee) -> Plan:
 
 
 def _cheapest(query: Query, unit: PrivacyUnit, error: float, delta: float | None) -> Plan:
-    """Bisect ε; the error falls with ε."""
+    """Bisect ε; the error falls with ε, if each part has the mechanism of the least error."""
+    query = query.for_error()
 
     def at(epsilon: float) -> Plan:
         return plan_within(query, unit, guarantee_asked(epsilon, delta))

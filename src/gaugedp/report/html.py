@@ -30,7 +30,7 @@ _FLAGS = {"consistent": "--consistent", "non_negative": "--non-negative", "round
 _DATES = {"date": "Released", "next_release": "Next release", "contact": "Contact", "licence": "Licence"}
 _IN_ROWS = (
     "Errors and intervals are in ranks: the number of rows that may lie between an answer, or an end of its interval, "
-    "and the true quantile. The expected l2 norm of the errors of all answers is at most the stated error. The "
+    "and the true quantile, in the worst case. The expected l2 norm of all errors is at most the stated error. The "
     "intervals above were released with the answers."
 )
 _CANDIDATES = ("mechanism", "expected error", "95\u00a0% interval", "simultaneous", "guarantee", "exactness", "noise")

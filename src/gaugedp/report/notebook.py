@@ -14,6 +14,7 @@ from gaugedp.domain.attributes import Attribute, BoundedColumn
 from gaugedp.errors import LedgerRefused
 from gaugedp.guarantees.printed import rounded_left, rounded_up
 from gaugedp.ledger.entries import states
+from gaugedp.releases.plan_widths import half_widths
 from gaugedp.report.figures import at_least, at_most, percent, plain, short, typeset
 from gaugedp.report.markup import Html, table, tag
 from gaugedp.report.words import amount, symbol
@@ -297,8 +298,7 @@ def _bounds(column: BoundedColumn) -> list[str]:
 
 def _widths(term: Mapping[str, Any]) -> list[str]:
     """Return a term's half-widths; for means, those of 1,000 rows."""
-    widths = term["of_1000_rows"] or (term["interval_95"][0], term["simultaneous_95"][0])
-    return [short(width) for width in widths]
+    return [short(width) for width in half_widths(term)]
 
 
 def _entries(values: Mapping[str, np.ndarray]) -> Iterator[list[str]]:

@@ -13,7 +13,18 @@ from gaugedp.statistics.base import KINDS, Statistic
 from gaugedp.statistics.count import Combination, Count, Sum
 from gaugedp.statistics.deviation import StandardDeviation
 from gaugedp.statistics.mean import ColumnMean
-from gaugedp.statistics.quantile import Quantile
+from gaugedp.statistics.quantile import Quantile, QuantileAlone
 from gaugedp.statistics.share import Share
 
-__all__ = ["KINDS", "ColumnMean", "Combination", "Count", "Quantile", "Share", "StandardDeviation", "Statistic", "Sum"]
+__all__ = [
+    "KINDS",
+    "ColumnMean",
+    "Combination",
+    "Count",
+    "Quantile",
+    "QuantileAlone",
+    "Share",
+    "StandardDeviation",
+    "Statistic",
+    "Sum",
+]

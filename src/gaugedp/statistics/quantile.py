@@ -5,7 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gaugedp.domain.attributes import BoundedColumn
 from gaugedp.statistics.base import Ends, Statistic, Wording
+
+HIGHEST_LEVEL = 0.999
 
 
 @dataclass(frozen=True)
@@ -50,3 +53,32 @@ class Quantile(WithEnds, kind="quantile"):
 
     wording = Wording("Quantiles of {}", in_units=True, title_alone="Median of {}")
     is_between_bounds = True
+
+
+@dataclass(frozen=True)
+class QuantileAlone(Statistic, kind="quantile without interval"):
+    """Quantiles released without intervals: only the range of the column is known to hold them."""
+
+    half_range: float
+    middle: float = 0.0
+    wording = Wording("Quantiles of {}", in_units=True, title_alone="Median of {}")
+
+    @classmethod
+    def of_column(cls, n_cells: int, column: BoundedColumn) -> "QuantileAlone":
+        """Return the statistic of a bounded column."""
+        low, high = float(column.low), float(column.high)
+        return cls(n_cells, (high - low) / 2, (high + low) / 2)
+
+    @property
+    def ends(self) -> float:
+        """The highest level of an interval: the range always holds."""
+        return HIGHEST_LEVEL
+
+    def answers(self, values: np.ndarray) -> np.ndarray:
+        """Return the numbers."""
+        return values
+
+    def intervals(self, values: np.ndarray, widths: np.ndarray, curves: np.ndarray | None = None) -> Ends:  # noqa: ARG002
+        """Return the range of the column."""
+        middle = np.full(self.n_answers, self.middle)
+        return middle - self.half_range, middle + self.half_range

@@ -14,7 +14,7 @@ from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.queries.linear import Term, Workload, as_workload
 from gaugedp.queries.outline import COUNT, SUM, Outline
-from gaugedp.queries.quantiles import HIGHEST_LEVEL, LEVEL
+from gaugedp.queries.quantiles import LEVEL
 from gaugedp.queries.text import query
 from gaugedp.releases.answer import Release
 from gaugedp.releases.deriving.derive import NoisyNumbers, Source, noise_of, released_ends
@@ -23,6 +23,7 @@ from gaugedp.releases.planning import Plan
 from gaugedp.statistics.between import BETWEEN, RatioBetween
 from gaugedp.statistics.forms import Quotient
 from gaugedp.statistics.mean import ColumnMean
+from gaugedp.statistics.quantile import HIGHEST_LEVEL
 
 _UNDONE = "Nothing was read and nothing was spent."
 _TERM = re.compile(rf"^({'|'.join(BETWEEN)})\s*\((.+)\)$")

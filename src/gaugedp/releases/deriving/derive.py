@@ -22,7 +22,7 @@ from gaugedp.queries.linear import Workload, as_workload
 from gaugedp.queries.maps import Identity
 from gaugedp.queries.outline import CELLS, Axis, Outline
 from gaugedp.queries.piece import Piece
-from gaugedp.queries.quantiles import HIGHEST_LEVEL, LEVEL
+from gaugedp.queries.quantiles import LEVEL
 from gaugedp.queries.text import query
 from gaugedp.releases.answer import Release
 from gaugedp.releases.conclusions import concluded
@@ -35,6 +35,7 @@ from gaugedp.releases.planning import Plan
 from gaugedp.statistics import KINDS
 from gaugedp.statistics.base import for_released, in_units
 from gaugedp.statistics.forms import Pivot
+from gaugedp.statistics.quantile import HIGHEST_LEVEL
 
 _LEVEL = 0.95  # level at which widths are compared with those of the release
 _UNDONE = "Nothing was read and nothing was spent."

@@ -173,7 +173,7 @@ class Publication:
 
 def _widest(question: Query, unit: PrivacyUnit, guarantee: Guarantee) -> float:
     terms = plan(question, unit, **_parameters(guarantee)).terms()
-    return max(float(term["interval_95"][0]) for term in terms)
+    return max(float(term["ordinary_95"] or term["interval_95"][0]) for term in terms)
 
 
 def _parameters(guarantee: Guarantee) -> dict[str, float]:

@@ -1,0 +1,101 @@
+"""Widths of planned quantile intervals in units of the column."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from gaugedp._internal.validate import whole
+from gaugedp.errors import InvalidRequest
+from gaugedp.queries.outline import QUANTILE, SHARES, Outline
+from gaugedp.releases.answer import Release
+from gaugedp.releases.planning import Plan
+
+_MEDIAN = "0.5"
+
+
+def quantile_widths(plan: Plan, like: Release | np.ndarray, rows: int) -> list[dict[str, Any]]:
+    """Return half-widths of planned quantile intervals, in units of the column.
+
+    A plan states them in ranks. These become units where the distribution is known: `like` is a previous release with
+    quantiles of the column in one cell, or public values, shape (n,), such as those of a public sample. `rows` is the
+    expected number of rows in a cell. Nothing is read or spent.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of quantiles of one column, alone.
+    like : Release or numpy.ndarray
+        The distribution; between released quantiles and the bounds of the column it is taken as uniform.
+    rows : int
+        Rows in each cell of the planned table, at least 1.
+
+    Returns
+    -------
+    list of dict
+        For each quantile `quantile`, `value`, `ordinary` (the half-width on ordinary tables) and `worst` (in the worst
+        case), the last three in units.
+
+    Raises
+    ------
+    InvalidRequest
+        A plan of another query, a release without these quantiles, or values that are not finite.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> domain = gd.Domain.of(pay=gd.bounded(0, 1000))
+    >>> plan = gd.plan(gd.query(domain, "median(pay)"), gd.PrivacyUnit(), epsilon=1)
+    >>> gd.quantile_widths(plan, np.arange(1001), rows=10_000)[0]["ordinary"] < 3
+    True
+    """
+    whole(minimum=1, rows=rows)
+    (outline, *others) = plan.query.outlines
+    if outline.measure != QUANTILE or others:
+        raise InvalidRequest("The plan is not of quantiles of one column.", 'Plan gd.query(domain, "median(C)").')
+    column = plan.query.domain.column(str(outline.column))
+    low, high = float(column.low), float(column.high)
+    places, values = _released(like, outline, low, high) if isinstance(like, Release) else _public(like, low, high)
+    wide = plan.mechanism.ordinary_widths(), plan.mechanism.half_widths(0.95)
+    return [
+        {
+            "quantile": share,
+            "value": float(np.interp(share, places, values)),
+            "ordinary": _half(share, ordinary / rows, places, values),
+            "worst": _half(share, worst / rows, places, values),
+        }
+        for share, ordinary, worst in zip(_shares(outline), *wide, strict=False)  # those of the first cell
+    ]
+
+
+def _half(share: float, reach: float, places: np.ndarray, values: np.ndarray) -> float:
+    """Return half the distance of the quantiles at share ± reach."""
+    lower, upper = np.interp([share - reach, share + reach], places, values)
+    return float(upper - lower) / 2
+
+
+def _public(values: np.ndarray, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return places in [0, 1] and the sorted values there, clipped."""
+    known = np.sort(np.asarray(values, dtype=float).ravel())
+    if not len(known) or not np.isfinite(known).all():
+        raise InvalidRequest("The public values are none, or not finite.", "Give finite numbers.")
+    return np.linspace(0, 1, len(known) + 2), np.concatenate([[low], np.clip(known, low, high), [high]])
+
+
+def _released(release: Release, outline: Outline, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return shares and the released quantiles, with the bounds at 0 and 1."""
+    starts = np.cumsum([0, *(estimate.n_answers for estimate in release.estimates)])
+    for term, start, end in zip(release.terms, starts[:-1], starts[1:], strict=True):
+        shares = _shares(term)
+        if term.measure == QUANTILE and term.column == outline.column and end - start == len(shares):
+            answers = np.clip(release.values[start:end], low, high)
+            return np.array([0.0, *shares, 1.0]), np.array([low, *answers, high])
+    raise InvalidRequest(
+        f"The release has no quantiles of {outline.column} in one cell.", "Give one that has, or public values."
+    )
+
+
+def _shares(outline: Outline) -> list[float]:
+    """Return the quantiles of a term."""
+    texts = next((list(axis.texts) for axis in outline.axes if axis.form == SHARES), [_MEDIAN])
+    return [float(Fraction(text)) for text in texts]
