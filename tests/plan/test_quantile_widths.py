@@ -67,7 +67,5 @@ def test_an_error_costs_no_more_than_the_best_mechanism_for_it(text: str) -> Non
     plan = gd.plan(query, gd.PrivacyUnit(), error=50)
     assert plan.error <= 50
     assert "RankExponential" in plan.mechanism.name
-    for epsilon in (1.01 * plan.epsilon, 2 * plan.epsilon):
-        assert gd.plan(query, gd.PrivacyUnit(), error=50).epsilon <= epsilon
     shortest = gd.plan(query, gd.PrivacyUnit(), epsilon=plan.epsilon)
     assert shortest.error >= 0.99 * plan.error
