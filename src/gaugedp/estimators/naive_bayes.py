@@ -12,6 +12,7 @@ from gaugedp.estimators.base import Scored, after_paying
 from gaugedp.estimators.column_sums import GroupSums, moments_of
 from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.labels import check_given, codes_of, read_both
+from gaugedp.estimators.public_noise import warn_if_hopeless
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.weights import WeightedEstimator
 
@@ -73,6 +74,8 @@ class GaussianNB(Scored, ClassifierMixin, WeightedEstimator):
         self._read_by(reading)
         values = {"theta": self.theta_, "var": self.var_, "class_prior": self.class_prior_}
         self._publish(values, sums.guarantee, sums.noise.exactness, {"classes": classes.tolist()}, reservation)
+        n_rows = len(rows) if self.neighbours == "replace" else float(noisy[:, 0].sum())
+        warn_if_hopeless(self, n_rows, d, len(classes))
         return self
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
