@@ -10,26 +10,14 @@ from gaugedp._internal.displays import drawn_by
 from gaugedp._internal.validate import between, one_of, whole
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import NEIGHBOURS, epsilon_and_delta
-from gaugedp.estimators.public_noise import (
-    BEATEN,
-    DOUBT,
-    HALVED,
-    coefficients,
-    is_hopeless,
-    noise_to_signal,
-    share_left,
-)
+from gaugedp.estimators.public_noise import BEATEN, DOUBT, HALVED, is_hopeless, noise_to_signal, share_left
 from gaugedp.estimators.table_models import MODELS
 from gaugedp.guarantees import Guarantee
 from gaugedp.guarantees.parse_guarantee import guarantee_asked
 from gaugedp.guarantees.printed import rounded_up
 
 _CLASSIFIERS = ("LogisticRegression", "LinearSVC", "GaussianNB")
-# What R² loses where noise hides everything: the lowest medians on the tables of HALVED, rounded up.
-_DEPTH = {
-    "LinearRegression": 1.5, "Ridge": 2.0, "ElasticNet": 2.0,
-    "Lasso": 1.0, "HuberRegressor": 2.5, "PoissonRegressor": 5.0,
-}  # fmt: skip
+_DEPTH = 5.0  # what R² loses where noise hides everything: the lowest median on the tables of HALVED, rounded up
 _PLAIN = {True: (0.3, 0.8), False: (0.1, 0.6)}  # of the distance from the trivial score to 1, guessed: for classifiers
 _ROWS, _EPSILONS = 2**40, (1e-4, 1e4)
 
@@ -109,12 +97,12 @@ class FitPlan:
         return replace(self, requested=guarantee_asked(epsilon, epsilon_and_delta(self.requested)[1]))
 
     def _ratio(self, n_rows: float) -> float:
-        return noise_to_signal(self.requested, self._size, n_rows, self._replaced)
+        return noise_to_signal(self.requested, self.n_features + 1, n_rows, self._replaced)
 
     def _kept(self, n_rows: float, doubt: float = 1.0) -> float:
         """Return the share of the advantage without privacy that is left."""
         left = share_left(self.model, self.requested, doubt * self._ratio(n_rows))
-        return n_rows / (n_rows + 2 * doubt * self._size) * left
+        return n_rows / (n_rows + 2 * doubt * (self.n_features + 1)) * left
 
     def _score(self, plain: float, kept: float, n_rows: float) -> float:
         """Return the score if `kept` is left of the advantage, less what noise may cost beyond it."""
@@ -123,11 +111,7 @@ class FitPlan:
     @property
     def _depth(self) -> float:
         """Return what may be lost below the trivial score; a classifier may guess."""
-        return self.trivial - 1 / self.n_classes if self.model in _CLASSIFIERS else _DEPTH[self.model]
-
-    @property
-    def _size(self) -> int:
-        return coefficients(self.n_features, self.n_classes)
+        return self.trivial - 1 / self.n_classes if self.model in _CLASSIFIERS else _DEPTH
 
     @property
     def _replaced(self) -> bool:

@@ -183,7 +183,7 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         values = {"coef": self.coef_, "intercept": self.intercept_}
         facts = {"solver": solver, "reason": reason, "classes": self.classes_.tolist()}
         self._publish(values, guarantee, exactness, facts, reservation)
-        warn_if_hopeless(self, n_rows, data.reading.width, len(data.classes))
+        warn_if_hopeless(self, n_rows, data.reading.width)
         return self
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> LabelledRows:

@@ -75,7 +75,7 @@ class GaussianNB(Scored, ClassifierMixin, WeightedEstimator):
         values = {"theta": self.theta_, "var": self.var_, "class_prior": self.class_prior_}
         self._publish(values, sums.guarantee, sums.noise.exactness, {"classes": classes.tolist()}, reservation)
         n_rows = len(rows) if self.neighbours == "replace" else float(noisy[:, 0].sum())
-        warn_if_hopeless(self, n_rows, d, len(classes))
+        warn_if_hopeless(self, n_rows, d)
         return self
 
     def predict_log_proba(self, X: Any) -> np.ndarray:

@@ -11,9 +11,9 @@ from gaugedp.guarantees.gaussian_curve import gaussian_mu
 # The noise_to_signal at which half of the advantage over the trivial model is left, at delta = 0 and above. Fitted to
 # diabetes, breast cancer and two generated tables, with the default solvers; see docs/how-to/plan-a-fit.md.
 HALVED = {
-    "LinearRegression": (0.008, 0.013), "Ridge": (0.004, 0.009), "ElasticNet": (0.004, 0.009),
+    "LinearRegression": (0.008, 0.018), "Ridge": (0.004, 0.009), "ElasticNet": (0.004, 0.009),
     "Lasso": (0.0015, 0.009), "HuberRegressor": (0.004, 0.025), "PoissonRegressor": (0.0014, 0.008),
-    "LogisticRegression": (0.06, 0.125), "LinearSVC": (0.06, 0.12), "GaussianNB": (0.012, 0.07),
+    "LogisticRegression": (0.06, 0.125), "LinearSVC": (0.06, 0.12), "GaussianNB": (0.012, 0.03),
 }  # fmt: skip
 DOUBT = 3.0  # the factor by which a table may differ from those ratios, both ways
 BEATEN = 0.2  # of the advantage: with less, a model is hard to tell from the trivial one
@@ -28,11 +28,6 @@ def noise_to_signal(guarantee: Guarantee, size: int, n_rows: float, replaced: bo
     return sensitivity * size / (guarantee.epsilon_value * n_rows)
 
 
-def coefficients(n_features: int, n_classes: int) -> int:
-    """Return the number of coefficients, with intercepts; a regression has one class."""
-    return (n_features + 1) * (1 if n_classes <= 2 else n_classes)
-
-
 def share_left(model: str, guarantee: Guarantee, ratio: float) -> float:
     """Return the share of a model's advantage over the trivial one that noise leaves."""
     return 1 / (1 + (ratio / HALVED[model][isinstance(guarantee, ApproxDP)]) ** 2)
@@ -43,14 +38,13 @@ def is_hopeless(model: str, guarantee: Guarantee, ratio: float) -> bool:
     return share_left(model, guarantee, ratio / DOUBT) < BEATEN
 
 
-def warn_if_hopeless(model: PrivateEstimator, n_rows: float, n_features: int, n_classes: int = 1) -> None:
+def warn_if_hopeless(model: PrivateEstimator, n_rows: float, n_features: int) -> None:
     """Warn after a hopeless fit, by its public or released number of rows.
 
     Nothing else depends on it.
     """
     guarantee, kind = model._requested(), type(model).__name__
-    size = coefficients(n_features, n_classes)
-    ratio = noise_to_signal(guarantee, size, max(1.0, n_rows), model.neighbours == "replace")
+    ratio = noise_to_signal(guarantee, n_features + 1, max(1.0, n_rows), model.neighbours == "replace")
     if not model._is_trial and kind in HALVED and is_hopeless(kind, guarantee, ratio):
         warnings.warn(
             f"The noise of this fit is {ratio:.2g} of the largest possible signal, so a constant may predict better. "
