@@ -33,6 +33,8 @@ from gaugedp.errors import LedgerRefused as LedgerRefused
 from gaugedp.errors import MissingExtra as MissingExtra
 from gaugedp.errors import UnknownName as UnknownName
 from gaugedp.errors import UnreadableTable as UnreadableTable
+from gaugedp.estimators.fit_plan import FitPlan as FitPlan
+from gaugedp.estimators.fit_plan import plan_fit as plan_fit
 from gaugedp.estimators.fitting import fit as fit
 from gaugedp.guarantees import ZCDP as ZCDP
 from gaugedp.guarantees import ApproxDP as ApproxDP

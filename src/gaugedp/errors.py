@@ -54,6 +54,10 @@ class NotDurable(UserWarning):
     """Ledger that a restart or a power cut may lose."""
 
 
+class HopelessFit(UserWarning):
+    """Fit whose noise hides most of the signal, by public numbers."""
+
+
 class MissingExtra(GaugedpError, ImportError):
     """Optional dependency that is not installed."""
 

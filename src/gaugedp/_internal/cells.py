@@ -14,6 +14,10 @@ from gaugedp.errors import InvalidRequest
 
 NUMERIC, TIMES = "biuf", "mM"  # NumPy's kinds of numbers, and of durations and dates
 _NUMBERS = Real | Decimal | str | bytes | np.bool_
+_FAILURES = (
+    ArithmeticError, AssertionError, AttributeError, BufferError, EOFError, ImportError, LookupError, MemoryError,
+    OSError, ReferenceError, RuntimeError, SystemError, TypeError, ValueError,
+)  # fmt: skip
 _WRITTEN = {"True": 1.0, "False": 0.0}  # as NumPy writes them next to a text
 _NUMBER = re.compile(r"(?i)u?int\d+|float\d*|halffloat|double|bool(ean)?")  # names of types
 _TEXT = re.compile(r"(?i)(large_)?str(ing)?(_view)?(\[.*\])?|categor(y|ical).*|enum.*|dictionary<values=(large_)?str.*")
@@ -257,7 +261,7 @@ def row_of(entry: Any) -> Sequence[Any] | None:
     if hasattr(type(entry), "__array__"):
         try:
             row = cells_of(entry)
-        except Exception:  # of the entry's own code, in any form: it is a cell that is no number
+        except _FAILURES:  # of the entry's own code: it is a cell that is no number
             return None
         return (row.tolist() if row.dtype.kind in NUMERIC else list(row)) if row.ndim else None
     return entry if isinstance(entry, Sequence) else None

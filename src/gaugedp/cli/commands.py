@@ -18,7 +18,7 @@ _SUGGESTIONS = {
 COMMANDS = {  # in the order of work, with one line of help, so that --help imports none of them
     "domain": "Write a domain file to fill in, from column names alone.",
     "check": "Show the custodian the out-of-domain values of a table.",
-    "plan": "Compare the mechanisms for a query; reads no data.",
+    "plan": "Compare the mechanisms for a query, or plan a fit; reads no data.",
     "explore": "Write a page that shows error against epsilon; reads no data.",
     "geometry": "Describe the sensitivity body of a query, and bounds on the error; reads no data.",
     "guarantee": "Show how well a membership test can do under a guarantee; reads no data.",

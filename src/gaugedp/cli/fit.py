@@ -195,13 +195,13 @@ def _planned(
     options: dict[str, Any],
 ) -> "TableFit | RatingsFit":
     """Return the plan of the fit; estimators are imported here."""
-    from gaugedp.estimators.fitting import plan_fit
+    from gaugedp.estimators.fitting import plan_table_fit
 
     model, target, features = names
     *budget, score, radius = guarantee
     columns = [plain(name) for name in parts(features, ",") if name]
     options |= {"score": score, "radius": radius}
-    return plan_fit(domain, unit, (model, plain(target), columns), guarantee_asked(*budget), options)
+    return plan_table_fit(domain, unit, (model, plain(target), columns), guarantee_asked(*budget), options)
 
 
 def _write(result: dict[str, Any], out: str | None, stored: Ledger | None, as_json: bool, details: bool) -> None:

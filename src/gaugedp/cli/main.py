@@ -12,7 +12,7 @@ import click
 
 from gaugedp.cli.commands import Commands
 from gaugedp.cli.stage import stage
-from gaugedp.errors import UNTOUCHED, GaugedpError, NotDurable
+from gaugedp.errors import UNTOUCHED, GaugedpError, HopelessFit, NotDurable
 
 INTERRUPTED = 130
 SPIN = "20"  # log₂ of the processor cycles that a thread of OpenBLAS waits; its default is 26
@@ -57,8 +57,8 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _show_warning(show: Callable[..., None], message: Warning | str, category: type[Warning], *place: Any) -> None:
-    """Print warnings about the ledger on one line."""
-    if issubclass(category, NotDurable):
+    """Print the library's warnings on one line."""
+    if issubclass(category, NotDurable | HopelessFit):
         click.echo(f"Remark: {message}", err=True)
     else:
         show(message, category, *place)

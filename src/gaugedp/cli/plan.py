@@ -4,7 +4,9 @@ import json
 
 import click
 
+from gaugedp.cli.plan_model import plan_model
 from gaugedp.cli.shared import (
+    Command,
     cell,
     guarantee_options,
     importance_option,
@@ -23,24 +25,51 @@ from gaugedp.releases.planning import Plan
 from gaugedp.releases.planning import plan as make_plan
 
 _SHOWN = ("chosen", "mechanism", "error", "interval_95", "simultaneous_95", "guarantee", "exactness")
+_OF_MODELS = ("rows", "features", "classes", "neighbours")
 _ERROR = (
     "Target expected error (l2 norm over all answers), from which epsilon follows. In rows for counts, "
     "quantiles and means; in the column's unit if all terms are sums."
 )
 
 
+def optional_question(command: Command) -> Command:
+    """Add --domain and --query, which --model replaces."""
+    return question_options(command, required=False)
+
+
 @click.command(context_settings={"allow_extra_args": True})
-@question_options
+@optional_question
 @guarantee_options
 @importance_option
 @click.option("--error", metavar="NUMBER", help=_ERROR)
+@click.option("--model", metavar="NAME", help="Plan a fit of gaugedp fit instead of a query, without a domain.")
+@click.option("--rows", metavar="N", help="With --model: the number of rows, about.")
+@click.option("--features", metavar="N", help="With --model: the number of features, with one for each category.")
+@click.option("--classes", metavar="K", help="With --model: the number of classes. [default: 2]")
+@click.option("--neighbours", metavar="NAME", help="With --model: add_remove or replace. [default: add_remove]")
+@click.option("--score", metavar="NUMBER", help="With --model: accuracy or R2 for which to find the least epsilon.")
 @click.option("--details", is_flag=True, help="Also print the noise, and why mechanisms do not apply.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def plan(
-    domain_path: str, text: str, importance: str | None, details: bool, as_json: bool, **options: str | None
+    domain_path: str | None,
+    text: str | None,
+    importance: str | None,
+    details: bool,
+    as_json: bool,
+    model: str | None,
+    score: str | None,
+    **options: str | None,
 ) -> None:
-    """Compare the mechanisms for a query; reads and spends nothing."""
+    """Compare the mechanisms for a query, or plan a fit; reads and spends nothing."""
     _check_no_table(click.get_current_context().args)
+    of_model = {name: options.pop(name) for name in _OF_MODELS}
+    if model is not None:
+        _check_alone(domain=domain_path, query=text, importance=importance, rho=options["rho"], mu=options["mu"])
+        plan_model(model, {**options, **of_model}, score, as_json)
+        return
+    _check_alone("without --model", score=score, **of_model)
+    if domain_path is None or text is None:
+        raise click.UsageError(f"Missing option '--{'domain' if domain_path is None else 'query'}'.")
     domain, unit = load(domain_path)
     planned = make_plan(weighted_query(domain, text, importance), unit, **numbers(**options))
     remark_on_epsilon("a guarantee", planned.requested)
@@ -49,6 +78,13 @@ def plan(
         click.echo(json.dumps(planned.to_dict()))
     else:
         show_plan(planned, details)
+
+
+def _check_alone(when: str = "together with --model", **options: str | None) -> None:
+    """Refuse options that have no meaning here."""
+    for name, value in options.items():
+        if value is not None:
+            raise InvalidRequest(f"--{name} is given {when}.", "Omit one of them.")
 
 
 def _check_no_table(words: list[str]) -> None:

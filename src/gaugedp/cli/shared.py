@@ -44,11 +44,11 @@ def guarantee_options(command: Command) -> Command:
     return command
 
 
-def question_options(command: Command) -> Command:
+def question_options(command: Command, required: bool = True) -> Command:
     """Add --domain and --query."""
     examples = 'For example "SEX; AGEP; SEX*AGEP", "sum(PINCP); mean(PINCP) by SEX", "median(PINCP) by SEX" or "count".'
-    query = click.option("--query", "text", required=True, metavar="TEXT", help=examples)
-    domain = click.option("--domain", "domain_path", required=True, metavar="FILE", help="Domain file (.toml).")
+    query = click.option("--query", "text", required=required, metavar="TEXT", help=examples)
+    domain = click.option("--domain", "domain_path", required=required, metavar="FILE", help="Domain file (.toml).")
     return domain(query(command))
 
 

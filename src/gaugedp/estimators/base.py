@@ -114,6 +114,7 @@ class PrivateEstimator(BaseEstimator):
     ledger: Ledger | None = None
 
     _read_as = Reading(0)  # of the last fit
+    _is_trial = False  # True for a fit to public rows, which only finds out what is refused and charged
     _weights_up_to = 0.0  # of the last fit; 0 if rows had no weights
     _repr_html_ = drawn_by("model")
 

@@ -11,6 +11,7 @@ from gaugedp.entropy import Entropy
 from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.fit_in_parts import fit_in_parts, fits_in_parts
 from gaugedp.estimators.linear_regressor import LinearRegressor
+from gaugedp.estimators.public_noise import warn_if_hopeless
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.rows import into_box, read_bounds, read_target
@@ -77,6 +78,7 @@ class CubeRegressor(LinearRegressor):
         weights, exactness = self._solved(problem, together, rng)
         self._show(reading, weights[: reading.width], float(weights[reading.width :].sum()), range_)
         self._publish(self._values, guarantee, exactness, {}, reservation)
+        warn_if_hopeless(self, n_rows, reading.width)
         return self
 
     @abstractmethod

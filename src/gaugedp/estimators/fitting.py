@@ -96,7 +96,7 @@ def fit(
     names = model, target, _listed(features)
     _check_texts(target, *names[2], "" if reference is None else reference)
     options = {"score": score, "radius": radius, "norm": norm, "reference": reference}
-    planned = plan_fit(table.domain, table.unit, names, requested, options)
+    planned = plan_table_fit(table.domain, table.unit, names, requested, options)
     return execute(planned, ledger, table, key, None, on_stage)
 
 
@@ -114,7 +114,7 @@ def _check_texts(*names: object) -> None:
             )
 
 
-def plan_fit(
+def plan_table_fit(
     domain: Domain,
     unit: PrivacyUnit,
     names: tuple[str, str, Sequence[str]],

@@ -47,6 +47,7 @@ def fit_learning_bounds(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
         missing_indicator=list(indicators)
     )
     weights = None if sample_weight is None else np.ones(2)
+    trial._is_trial = True
     trial.fit(np.zeros((2, rows.shape[1])), public_y, weights)  # refuses an impossible fit before the charge
     reservation = model._pay(requested, requested, rows.shape)
     with after_paying(reservation):

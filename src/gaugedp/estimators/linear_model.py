@@ -17,6 +17,7 @@ from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.fit_in_parts import fit_in_parts, fits_in_parts
 from gaugedp.estimators.intercept_noise import InterceptNoise, spares_delta
 from gaugedp.estimators.labels import check_given, class_shares, codes_of, read_both
+from gaugedp.estimators.public_noise import noise_to_signal, warn_if_hopeless
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.row_scaling import (
@@ -138,15 +139,6 @@ class LinearProblem:
         return mechanism.solve(self.rows, self.target, rng, self.weights).reshape(self.outputs, -1), mechanism.exactness
 
 
-def noise_to_signal(guarantee: Guarantee, size: int, n_rows: float, replaced: bool) -> float:
-    """Return the norm of noise in a mean of unit vectors."""
-    sensitivity = 2.0 if replaced else 1.0
-    if isinstance(guarantee, ApproxDP):
-        return sensitivity * math.sqrt(size) / (gaussian_mu(guarantee.epsilon_value, guarantee.delta_value) * n_rows)
-    assert isinstance(guarantee, PureDP)
-    return sensitivity * size / (guarantee.epsilon_value * n_rows)
-
-
 @dataclass(eq=False, repr=False)
 class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
     """Base of linear classifiers; subclasses choose the solver."""
@@ -183,9 +175,10 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         count = self._count(self._kept(requested, size, solver), solver)
         together = for_gaussian_releases(count.remaining) if solver == "gradient" else count.remaining
         guarantee = count.with_remaining(together)
-        reservation = self._pay(guarantee, requested, data.rows.shape)
+        reservation, rng = self._pay(guarantee, requested, data.rows.shape), self._generator()
         with after_paying(reservation):
-            scaled, weights, exactness = self._fitted(data, count, solver, self._generator())
+            n_rows = count.draw(len(data.rows), rng)
+            scaled, weights, exactness = self._fitted(data, (count, n_rows), solver, rng)
         self.coef_, self.intercept_ = scaled.coefficients(weights)
         if not self.fit_intercept:
             self.intercept_ = np.zeros(len(self.coef_))
@@ -194,6 +187,7 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         values = {"coef": self.coef_, "intercept": self.intercept_}
         facts = {"solver": solver, "reason": reason, "classes": self.classes_.tolist()}
         self._publish(values, guarantee, exactness, facts, reservation)
+        warn_if_hopeless(self, n_rows, data.reading.width)
         return self
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> LabelledRows:
@@ -213,10 +207,10 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         return (1 if n_classes == 2 else n_classes) * (data.reading.width + self.fit_intercept)
 
     def _fitted(
-        self, data: LabelledRows, count: NoisyRowCount, solver: str, rng: Entropy
+        self, data: LabelledRows, counted: tuple[NoisyRowCount, float], solver: str, rng: Entropy
     ) -> tuple[ScaledRows, np.ndarray, str]:
-        """Release count, centre, weights and intercept; return (scaling, weights, exactness)."""
-        n_rows, codes = count.draw(len(data.rows), rng), codes_of(data.labels, data.classes)
+        """Release centre, weights and intercept; return (scaling, weights, exactness)."""
+        (count, n_rows), codes = counted, codes_of(data.labels, data.classes)
         n_classes, replaced = len(data.classes), self.neighbours == "replace"
         noise = noise_to_signal(count.remaining, self._size(data), n_rows, replaced)
         centre = self._centre(count.remaining, (n_classes, column_groups(data.reading)), n_rows, solver)

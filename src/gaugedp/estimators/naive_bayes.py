@@ -13,6 +13,7 @@ from gaugedp.estimators.column_sums import GroupSums, moments_of
 from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.labels import check_given, codes_of, read_both
 from gaugedp.estimators.partial_fits import PartialFits
+from gaugedp.estimators.public_noise import warn_if_hopeless
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.weights import WeightedEstimator
 
@@ -85,6 +86,8 @@ class GaussianNB(PartialFits, Scored, ClassifierMixin, WeightedEstimator):
         self._read_by(reading)
         values = {"theta": self.theta_, "var": self.var_, "class_prior": self.class_prior_}
         self._publish(values, sums.guarantee, sums.noise.exactness, {"classes": classes.tolist()}, reservation)
+        n_rows = len(rows) if self.neighbours == "replace" else float(noisy[:, 0].sum())
+        warn_if_hopeless(self, n_rows, d)
         return self
 
     def _priors(self, n_classes: int) -> np.ndarray:

@@ -122,7 +122,9 @@ class TableFit(TableMeasurement):
     @cached_property
     def guarantee_of_parts(self) -> Guarantee:
         """Guarantee of the separate parts, which some ledgers charge where `guarantee` is free."""
-        fitted = self._estimator().fit(*self.design.public_row()).guarantee_.group(self.unit.most_changes)
+        trial = self._estimator()
+        trial._is_trial = True
+        fitted = trial.fit(*self.design.public_row()).guarantee_.group(self.unit.most_changes)
         return fitted if self.score is None else compose([(fitted, 1), (self.score.guarantee, 1)])
 
     def request(self) -> dict[str, Any]:

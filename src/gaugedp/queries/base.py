@@ -59,6 +59,12 @@ class ErrorScale:
 class MechanismChoice(ABC):
     """Mechanisms that can answer a query, and reasons against others."""
 
+    query: "Query"
+
+    def for_error(self) -> "Query":
+        """Return the query with mechanisms chosen by their stated errors alone."""
+        return self.query
+
     @property
     def preferences(self) -> tuple[object, ...]:
         """Preferences that decide the noise, in addition to query and guarantee."""
@@ -147,10 +153,6 @@ class Query(ABC):
         raise InvalidRequest(
             "Only linear queries (counts, sums and means) have terms with an importance.", "Omit importance."
         )
-
-    def for_error(self) -> "Query":
-        """Return the query with mechanisms chosen by their stated errors alone."""
-        return self
 
     @property
     @abstractmethod

@@ -74,10 +74,6 @@ class Quantiles(Query):
         """Return the quantiles with a smaller failure probability."""
         return replace(self, share=share)
 
-    def for_error(self) -> "Quantiles":
-        """Return the quantiles by the mechanism of the least stated error."""
-        return replace(self, by_error=True)
-
     @property
     def text(self) -> str:
         """Text of the query, as `gd.query` parses it."""
@@ -179,6 +175,10 @@ class QuantileMechanisms(MechanismChoice):
     """The mechanisms that release quantiles, with or without intervals."""
 
     query: Quantiles
+
+    def for_error(self) -> Quantiles:
+        """Return the quantiles by the mechanism of the least stated error."""
+        return replace(self.query, by_error=True)
 
     @property
     def preferences(self) -> tuple[object, ...]:

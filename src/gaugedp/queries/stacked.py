@@ -92,10 +92,6 @@ class Stacked(Query):
         """Return the product of the parts' bodies."""
         return Product(tuple(part.sensitivity(unit) for part in self.parts))
 
-    def for_error(self) -> "Stacked":
-        """Return the stack of the parts chosen by their errors."""
-        return replace(self, questions=tuple(part.for_error() for part in self.parts))
-
     @property
     def mechanisms(self) -> "StackedMechanisms":
         """The combinations of the parts' mechanisms."""
@@ -127,6 +123,10 @@ class StackedMechanisms(MechanismChoice):
     """Combinations of one mechanism for each part of a stack."""
 
     query: Stacked
+
+    def for_error(self) -> Stacked:
+        """Return the stack of the parts chosen by their errors."""
+        return replace(self.query, questions=tuple(part.mechanisms.for_error() for part in self.query.parts))
 
     @property
     def preferences(self) -> tuple[object, ...]:

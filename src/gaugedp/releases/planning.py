@@ -369,7 +369,7 @@ def plan_within(query: Query, unit: PrivacyUnit, requested: Guarantee) -> Plan:
 
 def _cheapest(query: Query, unit: PrivacyUnit, error: float, delta: float | None) -> Plan:
     """Bisect ε; the error falls with ε, if each part has the mechanism of the least error."""
-    query = query.for_error()
+    query = query.mechanisms.for_error()
 
     def at(epsilon: float) -> Plan:
         return plan_within(query, unit, guarantee_asked(epsilon, delta))

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from gaugedp.audit.tracing import Tracing
     from gaugedp.domain.domain import Domain
     from gaugedp.estimators.base import PrivateEstimator
+    from gaugedp.estimators.fit_plan import FitPlan
     from gaugedp.estimators.fit_release import FitRelease
     from gaugedp.estimators.intervals import Summary
     from gaugedp.ledger import Ledger
@@ -221,6 +222,12 @@ def model(shown: "PrivateEstimator") -> str:
     n_parameters = len(shown.get_params(deep=False))
     parameters = _table("Parameters", ("name", "value"), rows, n_parameters, class_="texts")
     return _box(f"{type(shown).__name__}, not fitted", [], parameters)
+
+
+def fit_plan(shown: "FitPlan") -> str:
+    """Draw what a plan of a fit states."""
+    rows = [list(line) for line in shown.lines().items()]
+    return _box(f"Plan of {shown.model}", [], _table("Without data", ("", "value"), rows, len(rows), class_="texts"))
 
 
 def summary(shown: "Summary") -> str:

@@ -1,0 +1,54 @@
+"""Noise of fits next to the signal, by public numbers."""
+
+import math
+import warnings
+
+from gaugedp.errors import HopelessFit
+from gaugedp.estimators.base import PrivateEstimator
+from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
+from gaugedp.guarantees.gaussian_curve import gaussian_mu
+
+# The noise_to_signal at which half of the advantage over the trivial model is left, at delta = 0 and above. Fitted to
+# diabetes, breast cancer and two generated tables, with the default solvers; see docs/how-to/plan-a-fit.md.
+HALVED = {
+    "LinearRegression": (0.008, 0.018), "Ridge": (0.004, 0.009), "ElasticNet": (0.004, 0.009),
+    "Lasso": (0.0015, 0.009), "HuberRegressor": (0.006, 0.04), "PoissonRegressor": (0.0014, 0.008),
+    "LogisticRegression": (0.06, 0.125), "LinearSVC": (0.06, 0.12), "GaussianNB": (0.012, 0.03),
+}  # fmt: skip
+DOUBT = 3.0  # the factor by which a table may differ from those ratios, both ways
+BEATEN = 0.2  # of the advantage: with less, a model is hard to tell from the trivial one
+
+
+def noise_to_signal(guarantee: Guarantee, size: int, n_rows: float, replaced: bool) -> float:
+    """Return the norm of noise in a mean of unit vectors."""
+    sensitivity = 2.0 if replaced else 1.0
+    if isinstance(guarantee, ApproxDP):
+        return sensitivity * math.sqrt(size) / (gaussian_mu(guarantee.epsilon_value, guarantee.delta_value) * n_rows)
+    assert isinstance(guarantee, PureDP)
+    return sensitivity * size / (guarantee.epsilon_value * n_rows)
+
+
+def share_left(model: str, guarantee: Guarantee, ratio: float) -> float:
+    """Return the share of a model's advantage over the trivial one that noise leaves."""
+    return 1 / (1 + (ratio / HALVED[model][isinstance(guarantee, ApproxDP)]) ** 2)
+
+
+def is_hopeless(model: str, guarantee: Guarantee, ratio: float) -> bool:
+    """Return True if too little is left, even where a table behaves as if it had less noise."""
+    return share_left(model, guarantee, ratio / DOUBT) < BEATEN
+
+
+def warn_if_hopeless(model: PrivateEstimator, n_rows: float, n_features: int) -> None:
+    """Warn after a hopeless fit, by its public or released number of rows.
+
+    Nothing else depends on it.
+    """
+    guarantee, kind = model._requested(), type(model).__name__
+    ratio = noise_to_signal(guarantee, n_features + 1, max(1.0, n_rows), model.neighbours == "replace")
+    if not model._is_trial and kind in HALVED and is_hopeless(kind, guarantee, ratio):
+        warnings.warn(
+            f"The noise of this fit is {ratio:.2g} of the largest possible signal, so a constant may predict better. "
+            "gd.plan_fit states how many rows or what epsilon it needs.",
+            HopelessFit,
+            stacklevel=3,
+        )

@@ -1,0 +1,147 @@
+"""Plans of fits: what they state, refuse, and how they agree with fits. Nothing reads data."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+
+import gaugedp as gd
+from gaugedp.errors import HopelessFit, InvalidRequest
+
+pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
+from gaugedp.estimators import GaussianNB, KMeans, Lasso, LinearRegression, LogisticRegression, Ridge
+from gaugedp.estimators.fitting import plan_table_fit
+from gaugedp.estimators.row_count import NoisyRowCount
+from gaugedp.estimators.table_models import MODELS
+
+PLAN = {"n_rows": 3000, "n_features": 10, "epsilon": 1.0, "delta": 1e-6}
+
+
+@pytest.mark.parametrize("model", list(MODELS))
+def test_more_rows_or_epsilon_are_never_worse(model: str) -> None:
+    plans = [gd.plan_fit(model, **{**PLAN, "n_rows": n}) for n in (30, 300, 3000, 30_000, 10**7)]
+    assert np.all(np.diff([plan.noise_to_signal for plan in plans]) < 0)
+    assert np.all(np.diff([plan.expected_score for plan in plans], axis=0) >= 0)
+    assert len({plan.rows_needed for plan in plans}) == 1
+    assert [plan.is_hopeless for plan in plans] == sorted((plan.is_hopeless for plan in plans), reverse=True)
+    assert gd.plan_fit(model, **{**PLAN, "epsilon": 2.0}).rows_needed < plans[0].rows_needed
+
+
+def test_an_estimator_has_the_plan_of_its_name() -> None:
+    model = LogisticRegression(1.0, 1e-6, bounds=(0, 1), classes=["a", "b", "c"], neighbours="add_remove")
+    plan = gd.plan_fit(model, n_rows=3000, n_features=10)
+    assert plan == gd.plan_fit("logistic", **PLAN, neighbours="add_remove", n_classes=3)
+    assert plan.trivial == pytest.approx(1 / 3)
+    assert gd.plan_fit(GaussianNB(1.0), n_rows=10, n_features=2).score == "accuracy"
+
+
+def test_the_least_epsilon_reaches_the_score() -> None:
+    plan = gd.plan_fit("ridge", **PLAN)
+    least = plan.least_epsilon(0.2)
+    assert float(plan.at(least).expected_score) >= 0.2
+    assert float(plan.at(least / 1.2).expected_score) < 0.2
+    with pytest.raises(InvalidRequest, match="No epsilon"):
+        plan.least_epsilon(0.99)
+
+
+def test_what_is_known_replaces_what_is_assumed() -> None:
+    plan = gd.plan_fit("svc", **{**PLAN, "n_rows": 10**8}, most_common=0.9, plain_score=0.95)
+    assert plan.expected_score == pytest.approx((0.95, 0.95), abs=1e-3)
+    assert plan.trivial == 0.9
+
+
+def test_it_shows_itself() -> None:
+    plan = gd.plan_fit("huber", **PLAN)
+    assert f"rows needed to beat it: {plan.rows_needed:,}" in repr(plan)
+    assert "<table" in plan._repr_html_()
+    assert json.loads(json.dumps(plan.to_dict()))["rows_needed"] == plan.rows_needed
+    assert "trivial model" in repr(gd.plan_fit("ridge", n_rows=20, n_features=10, epsilon=0.1))
+
+
+@pytest.mark.parametrize("n_rows", [50, 100, 200, 400, 800, 1600])
+@pytest.mark.parametrize("model", [Ridge(1.0, bounds=(-1, 1)), LinearRegression(0.3, 1e-6, bounds=(-1, 1))], ids=str)
+def test_a_fit_warns_as_its_plan_says(model: Ridge, n_rows: int) -> None:
+    plan = gd.plan_fit(model, n_rows=n_rows, n_features=3)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        model.set_params(target_bounds=(-1, 1)).fit(np.zeros((n_rows, 3)), np.zeros(n_rows))
+    assert plan.is_hopeless == any(issubclass(one.category, HopelessFit) for one in seen)
+
+
+WRONG = [
+    ({"n_rows": 0}, "n_rows"),
+    ({"n_features": 1.5}, "n_features"),
+    ({"epsilon": 0}, "epsilon"),
+    ({"neighbours": "x"}, "neighbours"),
+    ({"n_classes": 2}, "has no classes"),
+    ({"plain_score": 2}, "plain_score"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), WRONG, ids=str)
+def test_wrong_numbers_are_refused(change: dict, words: str) -> None:
+    with pytest.raises(InvalidRequest, match=words):
+        gd.plan_fit("ridge", **{**PLAN, **change})
+
+
+def test_models_without_a_plan_are_refused() -> None:
+    with pytest.raises(InvalidRequest, match="There is no plan for KMeans"):
+        gd.plan_fit(KMeans(2, bounds=(0, 1)), n_rows=10, n_features=2)
+    with pytest.raises(InvalidRequest, match="Choose one of"):
+        gd.plan_fit("logistc", n_rows=10, n_features=2)
+
+
+def test_under_large_noise_the_range_reaches_below_the_trivial_model() -> None:
+    for model, known in (("ridge", {}), ("logistic", {"most_common": 0.9})):
+        low, high = gd.plan_fit(model, n_rows=20, n_features=10, epsilon=0.1, **known).expected_score
+        trivial = gd.plan_fit(model, **PLAN, **known).trivial
+        assert low < trivial - 0.3
+        assert trivial < high < trivial + 0.01
+
+
+ROWS, TWO = {"bounds": (-1, 1), "delta": 1e-6}, {"classes": [0, 1]}
+FITS = [
+    (Ridge, {**ROWS, "target_bounds": (-1, 1)}),
+    (LinearRegression, {**ROWS, "target_bounds": (-1, 1)}),
+    (LinearRegression, {**ROWS, "target_bounds": "private"}),
+    (Lasso, {**ROWS, "target_bounds": (-1, 1), "neighbours": "replace"}),
+    (LogisticRegression, {**ROWS, **TWO}),
+    (GaussianNB, {**ROWS, **TWO}),
+]
+
+
+def hopeless(model: object, n_rows: int) -> list[warnings.WarningMessage]:
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        model.fit(np.zeros((n_rows, 3)), np.arange(n_rows) % 2)
+    return [one for one in seen if issubclass(one.category, HopelessFit)]
+
+
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+@pytest.mark.parametrize(("kind", "parameters"), FITS, ids=str)
+def test_fits_to_few_rows_warn_once(kind: type, parameters: dict, neighbours: str) -> None:
+    public = {"neighbours": neighbours, **parameters}
+    assert len(hopeless(kind(0.1, **public), 20)) == 1
+    assert hopeless(kind(5.0, **public), 20_000) == []
+
+
+def test_the_warning_uses_the_released_number_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the true one, which is private."""
+    for released, count in ((1.0, 1), (1e6, 0)):
+        monkeypatch.setattr(NoisyRowCount, "draw", lambda *_, released=released: released)
+        for kind in (Ridge, LinearRegression, LogisticRegression):
+            public = TWO if kind is LogisticRegression else {"target_bounds": (-1, 1)}
+            assert len(hopeless(kind(1.0, **ROWS, **public, neighbours="add_remove"), 300)) == count
+
+
+def test_a_lasso_with_a_private_number_of_rows_says_nothing() -> None:
+    assert hopeless(Lasso(0.1, **ROWS, target_bounds=(-1, 1), neighbours="add_remove"), 20) == []
+
+
+def test_planning_a_fit_to_a_table_does_not_warn() -> None:
+    """Its trial on a public row is no fit."""
+    domain = gd.Domain.of(age=gd.bounded(0, 100), pay=gd.bounded(0, 10))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plan_table_fit(domain, gd.PrivacyUnit(), ("ridge", "pay", ["age"]), gd.PureDP(0.1), {})
