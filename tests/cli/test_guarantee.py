@@ -65,7 +65,10 @@ def test_other_batches_groups_and_a_log(desk: Desk) -> None:
     facts, expected = json.loads(done.out), (6 * gd.GaussianDP(1.0)).group(2)
     assert (facts["epsilon"], facts["neighbours"]) == (float(expected.epsilon(1e-5)), "replace")
     assert (facts["epsilon_low"], facts["prior"]) == (0.0, 0.1)
-    assert "no proof can give less" not in desk.gaugedp("guarantee", *shuffled).out
+    assert facts["group"] == 2
+    said = desk.gaugedp("guarantee", *shuffled, "--group", "3").out
+    assert "for 3 examples replaced" in said
+    assert "no proof can give less" not in said
     log = {"delta": 1e-6, "runs": [{"noise_multiplier": 2, "sampling_rate": 0.1, "steps": 8, "batches": "fixed"}]}
     (desk.folder / "run.json").write_text(json.dumps(log), encoding="utf-8")
     of_file = json.loads(desk.gaugedp("guarantee", "--file", "run.json", "--json").out)
@@ -84,6 +87,7 @@ def test_other_batches_groups_and_a_log(desk: Desk) -> None:
         ((*RUN[:4], "--delta", "1e-5"), "needs steps"),
         ((*RUN[:4], "--steps", "2.5", "--delta", "1e-5"), "an integer"),
         ((*RUN, "--bands", "2", "--delta", "1e-5"), "banded"),
+        ((*RUN, "--bands", "2", "--batches", "banded", "--group", "2", "--delta", "1e-5"), "groups of examples"),
         ((*RUN, "--batches", "shuffled", "--neighbours", "add_remove", "--delta", "1e-5"), "No bound is proved"),
     ],
 )

@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 import gaugedp as gd
 from gaugedp.errors import InvalidRequest, UnknownName, UnreadableTable
 from gaugedp.estimators import LinearRegression, LogisticRegression, from_domain
+from gaugedp.estimators.labels import codes_of
 from gaugedp.estimators.table_rows import TableDesign
 
 DOMAIN = gd.Domain.of(
@@ -51,6 +52,13 @@ def test_each_rule_of_the_domain_is_applied_row_by_row() -> None:
     assert np.linalg.norm(expected, axis=1).max() <= features.row_norm == pytest.approx(5**0.5)
     for part in (FRAME.iloc[1:2], FRAME.iloc[:0]):
         assert features.transform(part).tolist() == features.transform(FRAME)[1 : 1 + len(part)].tolist()
+
+
+@pytest.mark.parametrize("labels", [["", "a"], [" ", "a"], ["", "?", "a"], ["0", "1"]])
+def test_a_row_in_no_class_is_in_no_class_even_if_a_class_is_empty(labels: list[str]) -> None:
+    features = from_domain(gd.Domain.of(x=gd.bounded(0, 1), y=labels), target="y")
+    targets = features.target_of(pd.DataFrame({"x": [0.0, 1.0], "y": [labels[0], "perhaps"]}))
+    assert codes_of(targets, np.array(features.classes, dtype=object)).tolist() == [0, -1]
 
 
 def test_a_numeric_target_is_clipped_and_missing_ones_are_nan() -> None:

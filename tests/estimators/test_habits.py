@@ -146,7 +146,13 @@ def test_names_of_columns_reach_the_parts() -> None:
 
 def test_balanced_classes_are_refused_before_the_charge() -> None:
     ledger = account()
-    for wrong in ({"classes": None}, {"bounds": None}, {"epsilon": -1.0}, {"solver": "newton", "row_norm": 1.0}):
+    for wrong in (
+        {"classes": None},
+        {"bounds": None},
+        {"epsilon": -1.0},
+        {"solver": "newton", "row_norm": 1.0},
+        {"solver": "gibbs"},
+    ):
         model = LogisticRegression(class_weight="balanced", ledger=ledger, **{**PUBLIC, **wrong})
         with pytest.raises(InvalidRequest):
             model.fit(ROWS, LABELS)
@@ -211,6 +217,47 @@ def test_another_batch_is_refused_before_the_charge() -> None:
     with pytest.raises(InvalidRequest, match="bounds or classes differ"):
         scaler.set_params(bounds=(-2, 2)).partial_fit(ROWS)
     assert charges(ledger) == 1
+    model = GaussianNB(bounds=(-1, 1), classes=[0, 1], ledger=ledger).partial_fit(ROWS, LABELS)
+    with pytest.raises(InvalidRequest, match="weights"):
+        model.partial_fit(ROWS, LABELS, sample_weight=np.ones(2000))
+    model.fit(ROWS, LABELS, np.ones(2000))
+    with pytest.raises(InvalidRequest, match="weights"):
+        model.partial_fit(ROWS, LABELS)
+    model.partial_fit(ROWS, LABELS, sample_weight=np.ones(2000))
+    assert charges(ledger) == 4
+
+
+def test_long_bounds_that_differ_in_the_middle_differ() -> None:
+    rows, high = np.zeros((2, 3000)), np.ones(3000)
+    scaler = StandardScaler(bounds=(-high, high)).partial_fit(rows)
+    other = high.copy()
+    other[1500] = 2.0
+    with pytest.raises(InvalidRequest, match="bounds or classes differ"):
+        scaler.set_params(bounds=(-high, other)).partial_fit(rows)
+    scaler.set_params(bounds=(-high, high.copy())).partial_fit(rows)
+
+
+@pytest.mark.parametrize("part", ["_read_by", "_publish"])
+def test_a_call_that_fails_after_the_noise_is_stated(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
+    """Its sums are dropped, and what was fitted before the failure is in the guarantee."""
+
+    def fail(*_: object) -> None:
+        raise RuntimeError
+
+    for model, given in (
+        (GaussianNB(epsilon=5.0, bounds=(-1, 1), classes=[0, 1]), (ROWS, LABELS)),
+        (StandardScaler(epsilon=5.0, bounds=(-1, 1)), (ROWS,)),
+    ):
+        model.partial_fit(*given)
+        sums = model._noisy_sums
+        with monkeypatch.context() as patch:
+            patch.setattr(PrivateEstimator, part, fail)
+            with pytest.raises(RuntimeError):
+                model.partial_fit(*given)
+        assert model.guarantee_ == 2 * gd.PureDP(5.0)
+        assert model._noisy_sums is sums
+        model.partial_fit(*given)
+        assert model.guarantee_ == 3 * gd.PureDP(5.0) == model.release_.guarantee
 
 
 # -- components, clusters, searches ----------------------------------------------------------------

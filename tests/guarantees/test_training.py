@@ -38,7 +38,6 @@ def test_a_published_run_agrees_with_dp_accounting(
 
 
 def test_each_kind_of_batch_has_its_guarantee() -> None:
-    half = gd.GaussianDP(0.5)
     assert TrainingRun(2.0, 0.1, 30).guarantee == 30 * SubsampledGaussian(0.1, 2.0)
     replaced = SubsampledGaussian(0.1, 2.0, neighbours="replace")
     assert TrainingRun(2.0, 0.1, 30, neighbours="replace").guarantee == 30 * replaced
@@ -47,8 +46,29 @@ def test_each_kind_of_batch_has_its_guarantee() -> None:
     assert TrainingRun(2.0, epochs=3, batches="shuffled").guarantee == 3 * gd.GaussianDP(1.0)
     assert TrainingRun(2.0, 0.1, 31, batches="shuffled").guarantee == 4 * gd.GaussianDP(1.0)
     assert TrainingRun(2.0, 0.1, 31, batches="banded", bands=3).guarantee == 11 * SubsampledGaussian(0.3, 2.0)
-    assert TrainingRun(2.0, 0.5, 6, batches="banded", bands=3).guarantee == 2 * SubsampledGaussian(1.0, 2.0)
-    assert TrainingRun(2.0, epochs=4, batches="banded", bands=3).guarantee == 4 * half
+    assert TrainingRun(2.0, 0.25, 6, batches="banded", bands=4).guarantee == 2 * SubsampledGaussian(1.0, 2.0)
+    assert TrainingRun(2.0, epochs=4, batches="banded", bands=3).guarantee == 4 * gd.GaussianDP(1.0)
+
+
+def test_the_hypothesis_of_a_banded_run_says_whether_it_is_sampled() -> None:
+    sampled = TrainingRun(2.0, 0.1, 31, batches="banded", bands=3)
+    whole = TrainingRun(2.0, epochs=4, batches="banded", bands=3)
+    assert "independently, with probability bands * sampling_rate" in sampled.hypothesis
+    assert "not sampled" in whole.hypothesis
+    assert "at least bands steps apart, also across epochs" in whole.hypothesis
+    assert (sampled.neighbours, whole.neighbours) == ("add_remove", "replace")
+    assert "no batch spans two epochs" in TrainingRun(2.0, epochs=1, batches="shuffled").hypothesis
+
+
+def test_groups_are_refused_for_sampled_banded_runs_only() -> None:
+    sampled = {"noise_multiplier": 2.0, "sampling_rate": 0.1, "steps": 31, "batches": "banded", "bands": 3}
+    plain = {"noise_multiplier": 2.0, "sampling_rate": 0.1, "steps": 31}
+    log = training_log(json.dumps({"runs": [plain, sampled]}))
+    log.check_group(1)
+    with pytest.raises(InvalidRequest, match="groups of examples"):
+        log.check_group(2)
+    training_log(json.dumps(plain)).check_group(3)
+    training_log('{"noise_multiplier": 2, "epochs": 3, "batches": "banded", "bands": 3}').check_group(3)
 
 
 @pytest.mark.parametrize(
@@ -65,6 +85,11 @@ def test_each_kind_of_batch_has_its_guarantee() -> None:
         ({"batches": "shuffled", "neighbours": "add_remove"}, "No bound is proved for shuffled"),
         ({"batches": "fixed", "neighbours": "add_remove"}, "No bound is proved for fixed"),
         ({"neighbours": "swap"}, "neighbours"),
+        ({"sampling_rate": 0.5, "batches": "banded", "bands": 3}, "bands \\* sampling_rate is above 1"),
+        (
+            {"batches": "banded", "epochs": 3, "sampling_rate": None, "steps": None, "neighbours": "add_remove"},
+            "No bound is proved for epochs of banded",
+        ),
     ],
 )
 def test_contradictory_settings_are_refused(settings: dict, sentence: str) -> None:
@@ -80,6 +105,8 @@ def test_a_log_adds_its_runs_up_for_one_relation() -> None:
     mixed = training_log(json.dumps({"runs": [first, {"noise_multiplier": 2.0, "epochs": 1, "batches": "shuffled"}]}))
     poisson = SubsampledGaussian(0.01, 1.1, neighbours="replace")
     assert (mixed.neighbours, mixed.guarantee) == ("replace", 100 * poisson + gd.GaussianDP(1.0))
+    banded = training_log(json.dumps({"runs": [first, {"noise_multiplier": 2.0, "epochs": 1, "batches": "banded"}]}))
+    assert (banded.neighbours, banded.guarantee) == (mixed.neighbours, mixed.guarantee)
 
 
 @pytest.mark.parametrize(
@@ -92,6 +119,8 @@ def test_a_log_adds_its_runs_up_for_one_relation() -> None:
         ('{"sampling_rate": 0.1, "steps": 3}', "no noise_multiplier"),
         ('{"noise_multiplier": "a", "sampling_rate": 0.1, "steps": 3}', "noise_multiplier"),
         ('{"noise_multiplier": 1, "sampling_rate": 0.1, "steps": 3, "delta": 2}', "delta"),
+        ('{"noise_multiplier": 9, "noise_multiplier": 1, "sampling_rate": 0.1, "steps": 3}', "occurs twice"),
+        ('{"runs": [{"noise_multiplier": 1, "sampling_rate": 0.1, "steps": 9, "steps": 3}]}', "occurs twice"),
         ('{"neighbours": "replace", "runs": [{"noise_multiplier": 1, "neighbours": "add_remove"}]}', "different"),
     ],
 )

@@ -43,10 +43,13 @@ def guarantee(
     """
     check_files({} if path is None else {"file": path}, svg=(svg, ".svg"))
     log, single = _described(path, options)
-    composed = (single * whole_number("times", times)).group(whole_number("group", group))
+    size = whole_number("group", group)
+    if log is not None:
+        log.check_group(size)
+    composed = (single * whole_number("times", times)).group(size)
     facts: dict[str, Any] = {}
     if log is not None:
-        facts = _facts(log, composed)
+        facts = {**_facts(log, composed), "group": size}
         remark_on_delta(ApproxDP(0.0, facts["delta"]))
     risk = composed.membership_risk(number("prior", prior or "0.5")) if log is None or prior is not None else None
     if svg is not None:
@@ -115,10 +118,11 @@ def _facts(log: TrainingLog, composed: Guarantee) -> dict[str, Any]:
 
 
 def _lines(facts: dict[str, Any]) -> list[str]:
-    one = "added or removed" if facts["neighbours"] == "add_remove" else "replaced"
+    moved = "added or removed" if facts["neighbours"] == "add_remove" else "replaced"
+    examples = "one example" if facts["group"] == 1 else f"{facts['group']} examples"
     low = f"; no proof can give less than {digits_down(facts['epsilon_low'])}" if facts["epsilon_low"] > 0 else ""
     return [
-        f"epsilon = {digits_up(facts['epsilon'])} at delta = {facts['delta']:g}, for one example {one}{low}.",
+        f"epsilon = {digits_up(facts['epsilon'])} at delta = {facts['delta']:g}, for {examples} {moved}{low}.",
         *(f"Assumed: {words}." for words in facts["hypotheses"]),
     ]
 

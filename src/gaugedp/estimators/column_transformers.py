@@ -48,7 +48,7 @@ class ColumnTransformer(OneToOneFeatureMixin, TransformerMixin, PartialFits, Pri
 
     def _found(self, cube: np.ndarray, is_there: np.ndarray, sums: GroupSums, rng: Entropy) -> list[np.ndarray]:
         parts = [is_there.astype(float), cube, cube**2][: self._numbers]
-        noisy = self._added(sums.release(np.hstack(parts), np.zeros(len(cube), dtype=int), rng))[0]
+        noisy = self._added(sums.release(np.hstack(parts), np.zeros(len(cube), dtype=int), rng), sums.guarantee)[0]
         return np.split(noisy, self._numbers)
 
     def _check(self) -> None:

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from gaugedp.domain.domain import Domain
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.feature_names import names_of
+from gaugedp.estimators.labels import codes_of
 from gaugedp.estimators.table_rows import TableDesign
 from gaugedp.tables.lines import frame_lines
 
@@ -120,14 +121,14 @@ class DomainFeatures(TransformerMixin, BaseEstimator):
     def target_of(self, X: Any) -> np.ndarray:
         """Return the target (n,) of a frame X: labels, or numbers (NaN if missing).
 
-        A row in no class has the label "", which is no class.
+        A row in no class has a text that is no class: "", or "?" if a class is empty.
         """
         if self.target is None:
             raise InvalidRequest("The features have no target.", "Give from_domain a target.", "")
         by_class = self.target in self.domain.attributes
         cells, steps = frame_lines(X, self.domain, *(([self.target], []) if by_class else ([], [self.target])))
         if by_class:
-            return np.array([*self.classes, ""], dtype=object)[cells[:, 0]]
+            return np.array([*self.classes, _none_of(self.classes)], dtype=object)[cells[:, 0]]
         column = self.domain.column(self.target)
         values = (steps[:, 0] + column.low_steps) * float(column.step)
         return np.where(steps[:, 0] < 0, np.nan, np.clip(values, *self.target_bounds))
@@ -144,3 +145,11 @@ class DomainFeatures(TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.requires_fit = False
         return tags
+
+
+def _none_of(classes: list[str]) -> str:
+    """Return a text that is read as none of the classes."""
+    text = ""
+    while (codes_of(np.array([text], dtype=object), np.array(classes, dtype=object)) >= 0).any():
+        text += "?"
+    return text

@@ -87,7 +87,8 @@ def _fit_balanced(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
     epsilon, remaining = epsilon_and_delta(requested)[0], share_of(requested, 1 - _COUNT_SHARE)
     moved = 2.0 if model.neighbours == "replace" else 1.0
     noise = Laplace.calibrate(LpBall(len(classes), 1, moved), PureDP(part(epsilon, _COUNT_SHARE)))
-    _try(model, remaining, X, (model._check_y(y, len(rows)), sample_weight), {"class_weight": None})
+    even = {"class_weight": dict.fromkeys(classes.tolist(), 1.0)}
+    _try(model, remaining, X, (model._check_y(y, len(rows)), sample_weight), even)
     reservation = model._pay(requested, requested, rows.shape)
     with after_paying(reservation):
         rng = model._generator()

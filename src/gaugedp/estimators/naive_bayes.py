@@ -72,7 +72,7 @@ class GaussianNB(PartialFits, Scored, ClassifierMixin, WeightedEstimator):
         with after_paying(reservation):
             cube, codes = reading.in_cube(rows), codes_of(labels, classes)
             vectors = np.hstack([np.ones((len(rows), 1)), cube, 2 * cube**2 - 1]) * weights[:, None]
-            noisy = self._added(sums.release(vectors, codes, self._generator()))
+            noisy = self._added(sums.release(vectors, codes, self._generator()), sums.guarantee)
         counts = np.maximum(noisy[:, 0], 1.0)
         squares = (noisy[:, d + 1 :] + noisy[:, :1]) / 2
         least = np.maximum(_LEAST_VARIANCE, _LEAST_NOISE * sums.deviation / counts)[:, None]

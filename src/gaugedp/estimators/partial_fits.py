@@ -1,6 +1,6 @@
 """Fits in several calls, each of which is charged."""
 
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -8,13 +8,17 @@ import numpy as np
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee
 
+_KEPT = ("bounds", "classes", "neighbours", "weight_bound")
+
 
 class PartialFits:
     """Mixin for estimators whose fit is a function of noisy sums: `partial_fit` adds to them."""
 
-    _noisy_sums: np.ndarray | None = None  # noisy, of all calls
+    _noisy_sums: np.ndarray | None = None  # noisy, of all published calls
+    _pending: np.ndarray | None = None  # with the call that is not published yet
+    _total: Guarantee | None = None  # of the pending sums
     _continues = False
-    _sums_settings = ""
+    _sums_settings: Any = None
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, **weights: Any) -> Any:
         """Add rows X (n, d) to a fit, with noise of their own and a charge of its own.
@@ -28,33 +32,52 @@ class PartialFits:
         if classes is not None and vars(self).get("classes") is None:
             vars(self)["classes"] = classes
         if not first:
-            self._refuse_other_shape(X)
-        earlier = None if first else vars(self)["guarantee_"]
+            self._refuse_other_shape(X, weights.get("sample_weight") is not None)
         self._continues = True
         try:
             self.fit(*(each for each in (X, y) if each is not None), **weights)  # type: ignore[attr-defined]
         finally:
             self._continues = False
-        if earlier is not None:
-            self._compose(earlier)
         return self
 
-    def _settings(self) -> str:
-        return repr([vars(self).get(name) for name in ("bounds", "classes", "neighbours", "weight_bound")])
+    def _settings(self, has_weights: bool) -> list[Any]:
+        return [_exact(vars(self).get(name)) for name in _KEPT] + [has_weights]
 
-    def _added(self, noisy: np.ndarray) -> np.ndarray:
-        """Return the noisy sums, with those of earlier calls in a partial fit."""
-        self._noisy_sums = noisy + self._noisy_sums if self._continues and self._noisy_sums is not None else noisy
-        self._sums_settings = self._settings()
-        return self._noisy_sums
+    def _added(self, noisy: np.ndarray, guarantee: Guarantee) -> np.ndarray:
+        """Return the noisy sums, with those of earlier calls in a partial fit.
 
-    def _refuse_other_shape(self, X: Any) -> None:
+        They are kept when the fit is published. Until then the model may show this fit and the one before.
+        """
+        earlier, continues = vars(self).get("guarantee_"), self._continues and self._noisy_sums is not None
+        self._total = earlier + guarantee if continues and earlier is not None else guarantee
+        self.guarantee_ = guarantee if earlier is None else earlier + guarantee
+        if not continues:
+            self._noisy_sums = None  # those of a fit that is replaced
+        self._pending = noisy if self._noisy_sums is None else noisy + self._noisy_sums
+        return self._pending
+
+    def _publish(self, values: Any, guarantee: Guarantee, exactness: str, facts: Any, reservation: Any) -> None:
+        """Keep the sums, and state the guarantee of all calls that are in them."""
+        total, pending = self._total or guarantee, self._pending
+        super()._publish(values, total, exactness, facts, reservation)  # type: ignore[misc]
+        self._noisy_sums, self._pending, self._total = pending, None, None
+        self._sums_settings = self._settings(vars(self).get("_weights_up_to", 0.0) > 0)
+
+    def _refuse_other_shape(self, X: Any, has_weights: bool) -> None:
         """Refuse columns that earlier calls did not have, by shape and names, before the charge."""
-        if self._settings() != self._sums_settings:
-            raise InvalidRequest("bounds or classes differ from those of the earlier calls.", "Keep them, or use fit.")
+        if self._settings(has_weights) != self._sums_settings:
+            raise InvalidRequest(
+                "bounds or classes differ from those of the earlier calls, or only some calls have weights.",
+                "Keep them, or use fit.",
+            )
         self._like_fitted(X)  # type: ignore[attr-defined]
 
-    def _compose(self, earlier: Guarantee) -> None:
-        """State the guarantee of all calls."""
-        self.guarantee_ = earlier + vars(self)["guarantee_"]
-        self.release_ = replace(vars(self)["release_"], guarantee=self.guarantee_)
+
+def _exact(value: Any) -> Any:
+    """Return all entries as texts; the repr of a long array leaves some out."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    entries = value.items() if isinstance(value, Mapping) else value
+    if isinstance(entries, Iterable) and not isinstance(entries, str):
+        return [_exact(entry) for entry in entries]
+    return repr(value)

@@ -18,12 +18,17 @@ from gaugedp.guarantees.subsampled import SubsampledGaussian
 HYPOTHESES = {  # how batches are made, and what the proof assumes about them
     "poisson": "each example is in each batch independently, with probability sampling_rate",
     "fixed": "each batch is a new uniform sample of fixed size; no proof for added or removed examples",
-    "shuffled": "each example is in one batch per epoch; its place is not counted as a secret; no proof for added or "
-    "removed examples",
-    "banded": "the noise has a lower-triangular banded factor, columns of norm at most 1, and one example is used in "
-    "every bands-th step at most",
+    "shuffled": "each example is in one batch per epoch, and no batch spans two epochs; its place is not counted as a "
+    "secret; no proof for added or removed examples",
+    "banded": "the noise has a lower-triangular banded factor, columns of norm at most 1; each example belongs to one "
+    "of bands parts, which take turns, by a rule that looks at it alone, a replaced one to the same part, and is in "
+    "each of its part's batches independently, with probability bands * sampling_rate",
 }
-_REPLACED_ONLY = ("fixed", "shuffled")
+_NOT_SAMPLED = (  # banded batches, with epochs
+    "the noise has a lower-triangular banded factor, columns of norm at most 1; examples are not sampled, their places "
+    "do not depend on them, and two uses of one are at least bands steps apart, also across epochs; no proof for added "
+    "or removed examples"
+)
 
 
 @dataclass(frozen=True)
@@ -34,15 +39,16 @@ class TrainingRun:
 
     noise_multiplier : σ, the standard deviation of the noise divided by the clipping norm. For "banded" noise, also
         divided by the largest ℓ₂ norm of a column of the factor C.
-    sampling_rate : q, the expected batch size divided by the number of examples.
+    sampling_rate : q, the expected batch size divided by the number of examples. Round it up, or give epochs.
     steps, epochs : the number of steps; passes over the examples, for "shuffled" and "banded" batches without sampling.
     batches : "poisson", "fixed", "shuffled" or "banded"; `HYPOTHESES` states what each proof assumes.
     bands : the number of bands of C.
-    neighbours : "add_remove" or "replace". By default "replace" for fixed and shuffled batches, which have no proof for
-        added or removed examples, and "add_remove" else.
+    neighbours : "add_remove" or "replace". By default "replace" for fixed and shuffled batches and with epochs, which
+        have no proof for added or removed examples, and "add_remove" else.
 
     Theorem. `guarantee` bounds the whole run (docs/theory/sampling.md, theorems 2, 3, 7 and 8). No amplification is
-    counted for shuffled batches: amplification by shuffling is not proved for Gaussian noise on batches.
+    counted for shuffled batches: amplification by shuffling is not proved for Gaussian noise on batches. Groups of
+    examples are not covered for banded batches with sampling: their windows overlap.
 
     Examples
     --------
@@ -74,11 +80,14 @@ class TrainingRun:
             raise InvalidRequest(f"bands is {self.bands}, and batches {self.batches!r}.", 'Give batches="banded".')
         self._check_counts()
         if self.neighbours is None:
-            object.__setattr__(self, "neighbours", "replace" if self.batches in _REPLACED_ONLY else "add_remove")
+            object.__setattr__(
+                self, "neighbours", "replace" if _is_replaced_only(self.batches, self.epochs) else "add_remove"
+            )
         one_of(("add_remove", "replace"), neighbours=self.neighbours)
-        if self.batches in _REPLACED_ONLY and self.neighbours == "add_remove":
+        if self.neighbours == "add_remove" and _is_replaced_only(self.batches, self.epochs):
+            epochs = "" if self.epochs is None else "epochs of "
             raise InvalidRequest(
-                f"No bound is proved for {self.batches} batches and added or removed examples.",
+                f"No bound is proved for {epochs}{self.batches} batches and added or removed examples.",
                 'Use neighbours="replace", or batches="poisson" if that is how the batches were drawn.',
             )
 
@@ -93,11 +102,21 @@ class TrainingRun:
             raise InvalidRequest(
                 f"A run with {self.batches} batches needs steps and sampling_rate{more}.", "Give the missing number."
             )
+        if self.batches == "banded" and self.epochs is None and decimal(self._rate) * self.bands > 1:
+            raise InvalidRequest(
+                f"sampling_rate is {self.sampling_rate!r}, and bands {self.bands}: bands * sampling_rate is above 1.",
+                "Give the rate of all examples, at most 1 / bands. Give epochs if batches are not sampled.",
+            )
 
     @property
     def hypothesis(self) -> str:
         """What the proof assumes about the batches."""
-        return HYPOTHESES[self.batches]
+        return _NOT_SAMPLED if self.batches == "banded" and self.epochs is not None else HYPOTHESES[self.batches]
+
+    @property
+    def covers_groups(self) -> bool:
+        """True if groups of examples are proved."""
+        return self.batches != "banded" or self.epochs is not None
 
     @property
     def guarantee(self) -> Guarantee:
@@ -108,7 +127,7 @@ class TrainingRun:
             return self._steps * Sampled(whole_step, self._rate, "without_replacement", "replace")
         if self.batches == "shuffled" or self.epochs is not None:
             return self._n_uses * whole_step
-        rate = min(1.0, up_decimal(decimal(self._rate) * self.bands))
+        rate = up_decimal(decimal(self._rate) * self.bands)
         assert self.neighbours is not None
         return self._n_windows * SubsampledGaussian(rate, self.noise_multiplier, neighbours=self.neighbours)
 
@@ -149,6 +168,14 @@ class TrainingLog:
         """Guarantee of all runs together, for one example."""
         return compose((run.guarantee, 1) for run in self.runs)
 
+    def check_group(self, size: int) -> None:
+        """Refuse groups of examples that no theorem covers."""
+        if size > 1 and not all(run.covers_groups for run in self.runs):
+            raise InvalidRequest(
+                "No bound is proved for groups of examples and banded batches with sampling.",
+                "Leave the group out, or clip and sample the examples of a person as one.",
+            )
+
 
 def training_log(text: str) -> TrainingLog:
     """Read a training log in JSON.
@@ -165,7 +192,9 @@ def training_log(text: str) -> TrainingLog:
     1.52
     """
     try:
-        facts = json.loads(text)
+        facts = json.loads(text, object_pairs_hook=_unique)
+    except InvalidRequest:
+        raise
     except (ValueError, RecursionError):
         facts = None
     settings = {field.name for field in fields(TrainingRun)}
@@ -186,10 +215,21 @@ def training_log(text: str) -> TrainingLog:
     return TrainingLog(tuple(TrainingRun(**run) for run in runs), delta)
 
 
+def _is_replaced_only(batches: Any, epochs: Any) -> bool:
+    return batches in ("fixed", "shuffled") or epochs is not None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object; refuse a name that occurs twice."""
+    if len(facts := dict(pairs)) < len(pairs):
+        raise InvalidRequest("A name occurs twice in an object of the training log.", "Give it once.")
+    return facts
+
+
 def _relation(runs: list[dict[str, Any]]) -> Any:
     """Return the relation that a run states, else one that all runs have."""
     stated = [run["neighbours"] for run in runs if run.get("neighbours") is not None]
-    needs_replaced = any(run.get("batches") in _REPLACED_ONLY for run in runs)
+    needs_replaced = any(_is_replaced_only(run.get("batches"), run.get("epochs")) for run in runs)
     return stated[0] if stated else "replace" if needs_replaced else "add_remove"
 
 
