@@ -16,6 +16,7 @@ from gaugedp.guarantees.gaussian_curve import gaussian_mu
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from gaugedp.estimators import AdditiveClassifier, AdditiveRegressor, LogisticRegression
 from gaugedp.estimators.additive_descent import AdditiveDescent
+from gaugedp.estimators.additive_model import coded
 from gaugedp.estimators.bin_search import BinSearch, cells_within, merged
 from gaugedp.estimators.column_sums import GroupSums
 from gaugedp.estimators.shape_functions import Bins, features, longest, monotone
@@ -98,6 +99,31 @@ def test_categories_are_bins_and_others_add_nothing() -> None:
     middle = model.predict(pd.DataFrame({"place": ["north", "south"], "size": [0.0, 0.0]})).mean()
     assert model.predict(unknown) == pytest.approx([middle] * 2, abs=0.05)
     assert model.plot(["place"], level=0.9)._repr_html_().count("<svg") == 1
+
+
+@pytest.mark.parametrize(
+    "last", [[0.4, 2], [0.4, "x"], [0.4], [0.4, [1, 2]], [0.4, 2j], [0.4, 2, 3], ["x", 2], [[1, 2], 2], 0.4, None]
+)
+def test_no_row_of_a_list_with_categories_decides_a_refusal(last: Any) -> None:
+    """What is not a row of the others' length counts as one of missing cells."""
+    model = AdditiveRegressor(1.0, bounds=(-1, 1), categories={1: [1, 2]}, target_bounds=(-1, 1), random_state=1)
+    rows: list[Any] = [[0.1, 1], [0.2, 2], [0.3, 1]]
+    fitted = model.fit([*rows, last], [0.1] * 4)
+    others = fitted.predict(np.array([row for row in rows if row is not last]))
+    assert (fitted.predict([*rows, last])[:3] == others).all()
+    assert coded([*rows, last], {1: (1, 2)}, 1)[:3].tolist() == [[0.1, 0], [0.2, 1], [0.3, 0]]
+
+
+def test_masked_cells_and_texts_beside_numbers_are_read_with_categories() -> None:
+    masked = np.ma.masked_array([[0.1, 1.0], [0.2, 2.0]], mask=[[True, False], [False, True]])
+    assert coded(masked, {1: (1, 2)}, 1) == pytest.approx(np.array([[math.nan, 0], [0.2, 2]]), nan_ok=True)
+    for rows in ([[0.1, "a"], [0.2, "b"]], np.array([[0.1, "a"], [0.2, "b"]])):
+        assert coded(rows, {1: ("a", "b")}, 1).tolist() == [[0.1, 0], [0.2, 1]]
+    sparse = pytest.importorskip("scipy.sparse").csr_array([[0.0, 1.0], [0.2, 2.0]])
+    assert coded(sparse, {1: (1, 2)}, 1).tolist() == [[0, 0], [0.2, 1]]
+    for refused in (np.ones((3, 2), dtype=complex), np.ones((3, 2), dtype="M8[D]"), np.ones((3, 2, 2)), [1, 2]):
+        with pytest.raises(gd.InvalidRequest):
+            coded(refused, {1: (1, 2)}, 1)
 
 
 @pytest.mark.parametrize(("model", "target", "solver"), [(*BOTH[0], "preconditioned"), (*BOTH[1], "newton")])

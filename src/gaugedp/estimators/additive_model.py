@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from gaugedp._internal.cells import cells_of, columns_of
+from gaugedp._internal.cells import cells_of, columns_of, read_column, unread_cells
 from gaugedp._internal.validate import between, whole
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
@@ -17,7 +17,7 @@ from gaugedp.estimators.bin_search import BinSearch, cells_within, equal_bins
 from gaugedp.estimators.feature_names import check_names, names_of
 from gaugedp.estimators.labels import codes_of
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.rows import check_shape, read_array, read_bounds, read_table
+from gaugedp.estimators.rows import check_shape, read_bounds, read_table
 from gaugedp.estimators.shape_functions import Bins, ShapeFunction, ShapePlot, monotone
 from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.optimization.best_weights import NormalMixture
@@ -241,13 +241,13 @@ def coded(X: Any, categories: Mapping[int, tuple[Any, ...]], least: int) -> np.n
         return read_table(X, least)
     columns = columns_of(X)
     if columns is None:
-        cells = np.asarray(X)
-        if cells.ndim != 2:
-            return read_table(X, least)
+        cells = unread_cells(X.toarray() if hasattr(X, "tocsr") else X)
+        if cells.ndim != 2 or cells.dtype.kind in "cmM":
+            return read_table(X, least)  # refuses
         columns = [(str(j), cells[:, j]) for j in range(cells.shape[1])]
     read = [
-        _codes(column, categories[j]) if j in categories else read_array(column)
-        for j, (_, column) in enumerate(columns)
+        _codes(column, categories[j]) if j in categories else read_column(name, column)
+        for j, (name, column) in enumerate(columns)
     ]
     rows = np.column_stack(read).astype(float)
     check_shape(rows.shape, least)
