@@ -19,6 +19,7 @@ from gaugedp.estimators.additive_descent import AdditiveDescent
 from gaugedp.estimators.additive_model import coded
 from gaugedp.estimators.bin_search import BinSearch, cells_within, merged
 from gaugedp.estimators.column_sums import GroupSums
+from gaugedp.estimators.row_scaling import Centre
 from gaugedp.estimators.shape_functions import Bins, features, longest, monotone
 from gaugedp.optimization.lattice import for_gaussian_releases
 from tests.estimators import kit
@@ -296,3 +297,27 @@ def test_a_fit_after_edges_accounts_for_them(solver: str, monkeypatch: pytest.Mo
     assert search is not None
     inner = CLASSES._inner(CLASSES._layout(ROWS, 2).trial_bins(8), gd.ApproxDP(2.0, 1e-6), search, research_rng(1))
     assert inner._earlier_mu == search.noise.guarantee.mu > 0
+
+
+def test_the_objective_is_left_to_noise_that_exists_next_to_edges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under replace many rows choose the objective, for which the edges may leave too little δ; a trial shows it."""
+    tried, fit = [], LogisticRegression.fit
+    monkeypatch.setattr(LogisticRegression, "fit", lambda *of: (fit(*of), tried.append(of[0].solver_))[0])
+    rows = np.linspace(-1, 1, 20000)[:, None]
+    labels = np.arange(20000) % 5
+    for given, solver in (((0.1, 0.3), "gradient"), ((5.0, 1e-6), "objective")):
+        tried.clear()
+        AdditiveClassifier(*given, classes=range(5), random_state=1, **BOX).fit(rows, labels)
+        assert tried == [solver, solver]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_nothing_beside_edges_and_objective_takes_much_of_delta(n_classes: int) -> None:
+    requested, seen = gd.ApproxDP(1.0, 1e-6), []
+    for earlier in (0.0, 0.5):
+        model = LogisticRegression(1.0, 1e-6, solver="objective", classes=list(range(n_classes)), **BOX)
+        model._earlier_mu = earlier
+        centre = model._centre(requested, (n_classes, np.zeros(2, dtype=int)), 1e6, "objective")
+        level = model._intercept_noise(Centre(None, requested), 2)
+        seen.append((centre.auxiliary_mu > 0, level.auxiliary_mu > 0))
+    assert seen == [(True, True), (False, False)]

@@ -338,12 +338,14 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
                 centre = Centre.of_groups(guarantee, groups, n_rows, replaced)
         if solver in _COMPOSED or not isinstance(guarantee, ApproxDP):
             return centre
-        return centre if spares_delta(centre.auxiliary_mu, guarantee, n_classes) else Centre(None, guarantee)
+        beside = math.hypot(centre.auxiliary_mu, self._earlier_mu)
+        return centre if spares_delta(beside, guarantee, n_classes) else Centre(None, guarantee)
 
     def _intercept_noise(
         self, centre: Centre | TwoStageMean, n_classes: int, has_weights: bool = False
     ) -> InterceptNoise:
         """Return the noise of a re-estimated intercept; none for weighted rows, whose total is unknown."""
         if self.fit_intercept and not centre.is_whole and n_classes == 2 and not has_weights:
-            return InterceptNoise.plan(centre.remaining, self.neighbours == "replace", centre.auxiliary_mu)
+            beside = math.hypot(centre.auxiliary_mu, self._earlier_mu)
+            return InterceptNoise.plan(centre.remaining, self.neighbours == "replace", beside)
         return InterceptNoise(None, centre.remaining)
