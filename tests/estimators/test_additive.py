@@ -178,11 +178,18 @@ def test_rows_of_features_are_no_longer_than_stated() -> None:
         ({"bounds": None}, "bounds"),
         ({"bins": 1}, "bins"),
         ({"edges": "quantiles"}, "edges is unknown"),
+        ({"edges": np.array([0.1, 0.5])}, "edges is unknown"),
         ({"edges": {0: [0.5, 0.1]}}, "not increasing"),
         ({"edges": {5: [0.1]}}, "edges names a column"),
         ({"categories": {7: [1, 2]}}, "categories names a column"),
         ({"categories": {0: [1, 1]}}, "different values"),
+        ({"categories": {0: [1, "1.0"]}}, "different values"),
+        ({"categories": {0: [[1], [2]]}}, "different values"),
+        ({"categories": {0: [([1],), 2]}}, "different values"),
         ({"monotone": {0: 2}}, "monotone"),
+        ({"monotone": {0: [1]}}, "monotone"),
+        ({"monotone": {0: np.array([1])}}, "monotone"),
+        ({"monotone": {-1: 1}}, "monotone"),
         ({"solver": "fast"}, "solver"),
     ],
 )
@@ -321,3 +328,38 @@ def test_nothing_beside_edges_and_objective_takes_much_of_delta(n_classes: int) 
         level = model._intercept_noise(Centre(None, requested), 2)
         seen.append((centre.auxiliary_mu > 0, level.auxiliary_mu > 0))
     assert seen == [(True, True), (False, False)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"edges": {0: []}}, {"edges": {0: [5.0]}}, {"categories": {0: ["a"]}}, {"bounds": (1, math.nextafter(1, 2))}],
+)
+@pytest.mark.parametrize("model", [REGRESSION, CLASSES], ids=str)
+@pytest.mark.parametrize("solver", ["auto", "other"])
+def test_a_column_without_a_function_is_fitted(model: Any, change: dict[str, Any], solver: str) -> None:
+    from sklearn.base import clone
+
+    named = {"auto": "auto", "other": "preconditioned" if model is REGRESSION else "newton"}[solver]
+    fitted = clone(model).set_params(solver=named, **change).fit(ROWS[:50, :1], LABELS[:50])
+    assert np.isfinite(fitted.predict(ROWS[:, :1])).all()
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("epsilon", [1e20, 1e200, 1e300])
+def test_an_enormous_epsilon_is_no_error_after_the_charge(epsilon: float, delta: float) -> None:
+    assert np.isfinite(refitted(REGRESSION, NUMBERS, epsilon=epsilon, delta=delta).predict(ROWS)).all()
+
+
+def test_no_solver_leaves_out_an_earlier_release() -> None:
+    """Objective perturbation stays with δ, and what cannot account for Gaussian noise is not used after it."""
+    requested, kept = gd.ApproxDP(1.0, 1e-12), []
+    for earlier in (0.0, 0.05):
+        model = LogisticRegression(1.0, 1e-12, fit_intercept=False, classes=[0, 1], **BOX)
+        model._earlier_mu = earlier
+        kept.append(model._kept(requested, 1, "objective"))
+    assert kept == [gd.PureDP(1.0), requested]
+    for given in ({"delta": 1e-6, "solver": "newton"}, {"delta": 0.0}):
+        model = LogisticRegression(1.0, classes=[0, 1], **given, **BOX)
+        model._earlier_mu = 0.05
+        with pytest.raises(AssertionError):
+            model.fit(ROWS, LABELS)

@@ -177,6 +177,7 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
             return self
         requested, data = self._requested(), self._read(X, y, sample_weight)
         self._check_solver(len(data.classes), requested)
+        assert self._earlier_mu == 0 or isinstance(requested, ApproxDP)
         check_no_weights(self.solver, data.has_weights)
         size = self._size(data)
         solver, reason = self._chosen(requested, size, len(data.rows) if self.neighbours == "replace" else None)
@@ -306,7 +307,7 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         PureDP(ε) implies (ε, δ). Not with an intercept: shares of ε for the other releases add up linearly, those of μ
         as squares.
         """
-        if solver != "objective" or self.fit_intercept:
+        if solver != "objective" or self.fit_intercept or self._earlier_mu > 0:
             return requested
         pure = PureDP(float(self.epsilon))
         return min(requested, pure, key=lambda guarantee: noise_to_signal(guarantee, size, 1.0, True))
