@@ -198,11 +198,22 @@ def test_bad_parameters_cost_nothing(model: Any, target: np.ndarray, change: dic
     kit.check_refused(model, change, words, (ROWS, target))
 
 
-@pytest.mark.parametrize(("model", "target"), BOTH)
-def test_a_fit_is_charged_once_and_saved(model: Any, target: np.ndarray) -> None:
+@pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
+@pytest.mark.parametrize(
+    ("model", "target", "solver"),
+    [(*BOTH[0], "auto"), (*BOTH[1], "auto"), (*BOTH[0], "preconditioned"), (*BOTH[1], "newton")],
+)
+def test_a_fit_is_charged_once_and_saved(
+    model: Any, target: np.ndarray, solver: str, neighbours: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settled, settle = [], gd.Ledger.settle
+    monkeypatch.setattr(gd.Ledger, "settle", lambda *of: settled.append(of[2]) or settle(*of))
     ledger = gd.Ledger.in_memory(gd.ApproxDP(4, 1e-3))
-    fitted = refitted(model, target, ledger=ledger)
-    assert [entry.kind for entry in ledger.entries()] == ["open", "bind", "reserve", "settle"]
+    fitted = refitted(model, target, ledger=ledger, solver=solver, neighbours=neighbours)
+    entries = ledger.entries()
+    assert [entry.kind for entry in entries] == ["open", "bind", "reserve", "settle"]
+    assert entries[2].request["fit"] == type(model).__name__
+    assert settled == [fitted.release_.to_json().encode()]
     assert fitted.release_.requested == gd.ApproxDP(2.0, 1e-6)
     again = pickle.loads(pickle.dumps(fitted))
     assert (again.predict(ROWS) == fitted.predict(ROWS)).all()
