@@ -16,8 +16,10 @@ from gaugedp.guarantees.gaussian_curve import gaussian_mu
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from gaugedp.estimators import AdditiveClassifier, AdditiveRegressor, LogisticRegression
 from gaugedp.estimators.additive_descent import AdditiveDescent
+from gaugedp.estimators.additive_model import coded
 from gaugedp.estimators.bin_search import BinSearch, cells_within, merged
 from gaugedp.estimators.column_sums import GroupSums
+from gaugedp.estimators.row_scaling import Centre
 from gaugedp.estimators.shape_functions import Bins, features, longest, monotone
 from gaugedp.optimization.lattice import for_gaussian_releases
 from tests.estimators import kit
@@ -100,6 +102,31 @@ def test_categories_are_bins_and_others_add_nothing() -> None:
     assert model.plot(["place"], level=0.9)._repr_html_().count("<svg") == 1
 
 
+@pytest.mark.parametrize(
+    "last", [[0.4, 2], [0.4, "x"], [0.4], [0.4, [1, 2]], [0.4, 2j], [0.4, 2, 3], ["x", 2], [[1, 2], 2], 0.4, None]
+)
+def test_no_row_of_a_list_with_categories_decides_a_refusal(last: Any) -> None:
+    """What is not a row of the others' length counts as one of missing cells."""
+    model = AdditiveRegressor(1.0, bounds=(-1, 1), categories={1: [1, 2]}, target_bounds=(-1, 1), random_state=1)
+    rows: list[Any] = [[0.1, 1], [0.2, 2], [0.3, 1]]
+    fitted = model.fit([*rows, last], [0.1] * 4)
+    others = fitted.predict(np.array([row for row in rows if row is not last]))
+    assert (fitted.predict([*rows, last])[:3] == others).all()
+    assert coded([*rows, last], {1: (1, 2)}, 1)[:3].tolist() == [[0.1, 0], [0.2, 1], [0.3, 0]]
+
+
+def test_masked_cells_and_texts_beside_numbers_are_read_with_categories() -> None:
+    masked = np.ma.masked_array([[0.1, 1.0], [0.2, 2.0]], mask=[[True, False], [False, True]])
+    assert coded(masked, {1: (1, 2)}, 1) == pytest.approx(np.array([[math.nan, 0], [0.2, 2]]), nan_ok=True)
+    for rows in ([[0.1, "a"], [0.2, "b"]], np.array([[0.1, "a"], [0.2, "b"]])):
+        assert coded(rows, {1: ("a", "b")}, 1).tolist() == [[0.1, 0], [0.2, 1]]
+    sparse = pytest.importorskip("scipy.sparse").csr_array([[0.0, 1.0], [0.2, 2.0]])
+    assert coded(sparse, {1: (1, 2)}, 1).tolist() == [[0, 0], [0.2, 1]]
+    for refused in (np.ones((3, 2), dtype=complex), np.ones((3, 2), dtype="M8[D]"), np.ones((3, 2, 2)), [1, 2]):
+        with pytest.raises(gd.InvalidRequest):
+            coded(refused, {1: (1, 2)}, 1)
+
+
 @pytest.mark.parametrize(("model", "target", "solver"), [(*BOTH[0], "preconditioned"), (*BOTH[1], "newton")])
 def test_standard_errors_hold_the_truth(model: Any, target: np.ndarray, solver: str) -> None:
     """Of a coarse function of the first column: eight bins, the truth being the same fit almost without noise."""
@@ -151,11 +178,18 @@ def test_rows_of_features_are_no_longer_than_stated() -> None:
         ({"bounds": None}, "bounds"),
         ({"bins": 1}, "bins"),
         ({"edges": "quantiles"}, "edges is unknown"),
+        ({"edges": np.array([0.1, 0.5])}, "edges is unknown"),
         ({"edges": {0: [0.5, 0.1]}}, "not increasing"),
         ({"edges": {5: [0.1]}}, "edges names a column"),
         ({"categories": {7: [1, 2]}}, "categories names a column"),
         ({"categories": {0: [1, 1]}}, "different values"),
+        ({"categories": {0: [1, "1.0"]}}, "different values"),
+        ({"categories": {0: [[1], [2]]}}, "different values"),
+        ({"categories": {0: [([1],), 2]}}, "different values"),
         ({"monotone": {0: 2}}, "monotone"),
+        ({"monotone": {0: [1]}}, "monotone"),
+        ({"monotone": {0: np.array([1])}}, "monotone"),
+        ({"monotone": {-1: 1}}, "monotone"),
         ({"solver": "fast"}, "solver"),
     ],
 )
@@ -164,11 +198,22 @@ def test_bad_parameters_cost_nothing(model: Any, target: np.ndarray, change: dic
     kit.check_refused(model, change, words, (ROWS, target))
 
 
-@pytest.mark.parametrize(("model", "target"), BOTH)
-def test_a_fit_is_charged_once_and_saved(model: Any, target: np.ndarray) -> None:
+@pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
+@pytest.mark.parametrize(
+    ("model", "target", "solver"),
+    [(*BOTH[0], "auto"), (*BOTH[1], "auto"), (*BOTH[0], "preconditioned"), (*BOTH[1], "newton")],
+)
+def test_a_fit_is_charged_once_and_saved(
+    model: Any, target: np.ndarray, solver: str, neighbours: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settled, settle = [], gd.Ledger.settle
+    monkeypatch.setattr(gd.Ledger, "settle", lambda *of: settled.append(of[2]) or settle(*of))
     ledger = gd.Ledger.in_memory(gd.ApproxDP(4, 1e-3))
-    fitted = refitted(model, target, ledger=ledger)
-    assert [entry.kind for entry in ledger.entries()] == ["open", "bind", "reserve", "settle"]
+    fitted = refitted(model, target, ledger=ledger, solver=solver, neighbours=neighbours)
+    entries = ledger.entries()
+    assert [entry.kind for entry in entries] == ["open", "bind", "reserve", "settle"]
+    assert entries[2].request["fit"] == type(model).__name__
+    assert settled == [fitted.release_.to_json().encode()]
     assert fitted.release_.requested == gd.ApproxDP(2.0, 1e-6)
     again = pickle.loads(pickle.dumps(fitted))
     assert (again.predict(ROWS) == fitted.predict(ROWS)).all()
@@ -270,3 +315,62 @@ def test_a_fit_after_edges_accounts_for_them(solver: str, monkeypatch: pytest.Mo
     assert search is not None
     inner = CLASSES._inner(CLASSES._layout(ROWS, 2).trial_bins(8), gd.ApproxDP(2.0, 1e-6), search, research_rng(1))
     assert inner._earlier_mu == search.noise.guarantee.mu > 0
+
+
+def test_the_objective_is_left_to_noise_that_exists_next_to_edges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under replace many rows choose the objective, for which the edges may leave too little δ; a trial shows it."""
+    tried, fit = [], LogisticRegression.fit
+    monkeypatch.setattr(LogisticRegression, "fit", lambda *of: (fit(*of), tried.append(of[0].solver_))[0])
+    rows = np.linspace(-1, 1, 20000)[:, None]
+    labels = np.arange(20000) % 5
+    for given, solver in (((0.1, 0.3), "gradient"), ((5.0, 1e-6), "objective")):
+        tried.clear()
+        AdditiveClassifier(*given, classes=range(5), random_state=1, **BOX).fit(rows, labels)
+        assert tried == [solver, solver]
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_nothing_beside_edges_and_objective_takes_much_of_delta(n_classes: int) -> None:
+    requested, seen = gd.ApproxDP(1.0, 1e-6), []
+    for earlier in (0.0, 0.5):
+        model = LogisticRegression(1.0, 1e-6, solver="objective", classes=list(range(n_classes)), **BOX)
+        model._earlier_mu = earlier
+        centre = model._centre(requested, (n_classes, np.zeros(2, dtype=int)), 1e6, "objective")
+        level = model._intercept_noise(Centre(None, requested), 2)
+        seen.append((centre.auxiliary_mu > 0, level.auxiliary_mu > 0))
+    assert seen == [(True, True), (False, False)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"edges": {0: []}}, {"edges": {0: [5.0]}}, {"categories": {0: ["a"]}}, {"bounds": (1, math.nextafter(1, 2))}],
+)
+@pytest.mark.parametrize("model", [REGRESSION, CLASSES], ids=str)
+@pytest.mark.parametrize("solver", ["auto", "other"])
+def test_a_column_without_a_function_is_fitted(model: Any, change: dict[str, Any], solver: str) -> None:
+    from sklearn.base import clone
+
+    named = {"auto": "auto", "other": "preconditioned" if model is REGRESSION else "newton"}[solver]
+    fitted = clone(model).set_params(solver=named, **change).fit(ROWS[:50, :1], LABELS[:50])
+    assert np.isfinite(fitted.predict(ROWS[:, :1])).all()
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("epsilon", [1e20, 1e200, 1e300])
+def test_an_enormous_epsilon_is_no_error_after_the_charge(epsilon: float, delta: float) -> None:
+    assert np.isfinite(refitted(REGRESSION, NUMBERS, epsilon=epsilon, delta=delta).predict(ROWS)).all()
+
+
+def test_no_solver_leaves_out_an_earlier_release() -> None:
+    """Objective perturbation stays with δ, and what cannot account for Gaussian noise is not used after it."""
+    requested, kept = gd.ApproxDP(1.0, 1e-12), []
+    for earlier in (0.0, 0.05):
+        model = LogisticRegression(1.0, 1e-12, fit_intercept=False, classes=[0, 1], **BOX)
+        model._earlier_mu = earlier
+        kept.append(model._kept(requested, 1, "objective"))
+    assert kept == [gd.PureDP(1.0), requested]
+    for given in ({"delta": 1e-6, "solver": "newton"}, {"delta": 0.0}):
+        model = LogisticRegression(1.0, classes=[0, 1], **given, **BOX)
+        model._earlier_mu = 0.05
+        with pytest.raises(AssertionError):
+            model.fit(ROWS, LABELS)

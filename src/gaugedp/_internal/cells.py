@@ -169,22 +169,51 @@ def _read_frame(X: Any, columns: list[tuple[Any, Any]]) -> np.ndarray:
         return np.asarray(X.to_numpy(dtype=float, na_value=math.nan))
     table = np.empty(X.shape)
     for place, (name, column) in enumerate(columns):
-        if is_text(column):
-            raise _text(f"The column {str(name)!r}")
-        if kind_of(column) in TIMES:
-            raise dated(f"The column {str(name)!r}")
-        if holds_lists(column):
-            raise _listed(f"The column {str(name)!r}")
-        table[:, place] = numbers(cells_of(column))
+        table[:, place] = read_column(name, column)
+    return table
+
+
+def read_column(name: Any, column: Any) -> np.ndarray:
+    """Return a column of a table as floats; refused as in `read_cells`."""
+    if is_text(column):
+        raise _text(f"The column {str(name)!r}")
+    if kind_of(column) in TIMES:
+        raise dated(f"The column {str(name)!r}")
+    if holds_lists(column):
+        raise _listed(f"The column {str(name)!r}")
+    return numbers(cells_of(column))
+
+
+def unread_cells(X: Any) -> np.ndarray:
+    """Return an array or a list as an array of cells as they are, for columns of different types.
+
+    A row of another length than most has only missing cells: no entry decides the type or the shape of the others.
+    """
+    cells = entries_of(X)
+    if cells.dtype.kind in "US":
+        return cells.astype(object)  # an array may be of text since one of its columns is
+    if cells.ndim != 1 or cells.dtype.kind != "O":
+        return cells
+    shape = _common_shape(cells)
+    table = np.full((len(cells), *shape), None, dtype=object)
+    for place, entry in enumerate(cells):
+        row = row_of(entry)
+        if len(shape) == 1 and row is not None and len(row) == shape[0]:
+            table[place] = as_they_are(row)
     return table
 
 
 def _read_list(entries: np.ndarray) -> np.ndarray:
+    shape = _common_shape(entries)
+    cells = [_in_shape(entry, shape) for entry in entries]
+    return np.array(cells, dtype=float).reshape(len(cells), *shape)
+
+
+def _common_shape(entries: np.ndarray) -> tuple[int, ...]:
     shape = shape_of_most(entries)
     if not are_alike(entries, shape):
         raise InvalidRequest("The rows have different lengths.", "Give as many numbers in each row.")
-    cells = [_in_shape(entry, shape) for entry in entries]
-    return np.array(cells, dtype=float).reshape(len(cells), *shape)
+    return shape
 
 
 def shape_of_most(entries: Sequence[Any] | np.ndarray) -> tuple[int, ...]:

@@ -12,10 +12,11 @@ from gaugedp.entropy import Entropy
 from gaugedp.estimators.additive_model import PURE_SHARE, AdditiveModel, Layout
 from gaugedp.estimators.base import Scored, after_paying
 from gaugedp.estimators.bin_search import BinSearch
+from gaugedp.estimators.intercept_noise import spares_delta
 from gaugedp.estimators.labels import check_given, read_both
 from gaugedp.estimators.logistic import LogisticRegression
 from gaugedp.estimators.shape_functions import Bins, features, longest
-from gaugedp.guarantees import Guarantee, PureDP
+from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.optimization.lattice import shared
 
 
@@ -61,7 +62,7 @@ class AdditiveClassifier(Scored, ClassifierMixin, AdditiveModel):
         _, classes = read_both(y, len(rows), self.classes, self.strict_labels)
         layout = self._layout(X, rows.shape[1])
         search = layout.search(requested, self.neighbours)
-        self._try(layout, requested, search, classes)
+        self._try(layout, requested, search, classes, len(rows))
         reservation = self._pay(requested, requested, rows.shape)
         with after_paying(reservation):
             rng, read = self._generator(), layout.reading(rows)
@@ -94,14 +95,21 @@ class AdditiveClassifier(Scored, ClassifierMixin, AdditiveModel):
             neighbours=self.neighbours, random_state=seed,
         )  # fmt: skip
         model._earlier_mu = mu
+        left = model._count(requested, "objective").remaining
+        if isinstance(left, ApproxDP) and mu > 0 and not spares_delta(mu, left, len(self.classes)):
+            model.solver = "gradient"  # next to the edges the objective might have no noise that is enough
         return model
 
-    def _try(self, layout: Layout, requested: Guarantee, search: BinSearch | None, classes: np.ndarray) -> None:
-        """Refuse an impossible fit, by a fit to two public rows."""
+    def _try(
+        self, layout: Layout, requested: Guarantee, search: BinSearch | None, classes: np.ndarray, n_rows: int
+    ) -> None:
+        """Refuse an impossible fit, by a fit to two public rows with the solver of n_rows."""
         rng = self._generator()
         bins = tuple(layout.trial_bins(self.bins))
-        inner = self._inner(bins, requested, search, rng)
-        inner.fit(np.zeros((2, sum(part.basis.shape[1] for part in bins))), [classes[0], classes[0]])
+        inner, width = self._inner(bins, requested, search, rng), sum(part.basis.shape[1] for part in bins)
+        size = (1 if len(classes) == 2 else len(classes)) * (width + 1)
+        inner.solver = inner._chosen(requested, size, n_rows if self.neighbours == "replace" else None)[0]
+        inner.fit(np.zeros((2, width)), [classes[0], classes[0]])
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return scores, (n,) for two classes (above 0 for the second), else (n, K)."""

@@ -67,7 +67,7 @@ class AdditiveDescent:
         else:
             noise = size / (n_rows * self.guarantee.epsilon(0))
         noise *= 2.0 if self.neighbours == "replace" else 1.0
-        return min(_WIDE, _NARROW * max(1.0, (_FAINT / noise) ** _POWER))
+        return min(_WIDE, _NARROW * max(1.0, (_FAINT / max(noise, _FAINT * _NARROW / _WIDE)) ** _POWER))
 
     def solve(self, rows: np.ndarray, target: np.ndarray, rng: Entropy) -> tuple[np.ndarray, float]:
         """Return coefficients and intercept for rows (n, k) of norm at most 1."""

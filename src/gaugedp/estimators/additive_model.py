@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from gaugedp._internal.cells import cells_of, columns_of
+from gaugedp._internal.cells import as_they_are, cells_of, columns_of, read_column, unread_cells
 from gaugedp._internal.validate import between, whole
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
@@ -17,7 +17,7 @@ from gaugedp.estimators.bin_search import BinSearch, cells_within, equal_bins
 from gaugedp.estimators.feature_names import check_names, names_of
 from gaugedp.estimators.labels import codes_of
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.rows import check_shape, read_array, read_bounds, read_table
+from gaugedp.estimators.rows import check_shape, read_bounds, read_table
 from gaugedp.estimators.shape_functions import Bins, ShapeFunction, ShapePlot, monotone
 from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.optimization.best_weights import NormalMixture
@@ -136,7 +136,7 @@ class AdditiveModel(PrivateEstimator):
         """Return the edges of each column of numbers, None where they are learned."""
         assert reading.box is not None
         given: Mapping[Any, Any] = self.edges if isinstance(self.edges, Mapping) else {}
-        if not given and self.edges not in ("private", "equal"):
+        if not given and not (isinstance(self.edges, str) and self.edges in ("private", "equal")):
             raise InvalidRequest("edges is unknown.", 'Use "private", "equal", or {column: [numbers]}.')
         if not set(given) <= {*names, *range(reading.n_columns)}:
             raise InvalidRequest("edges names a column that X does not have.", "Use column names, or numbers from 0.")
@@ -158,9 +158,9 @@ class AdditiveModel(PrivateEstimator):
             return {}
         pairs = self.monotone.items() if isinstance(self.monotone, Mapping) else [(None, 0)]
         signs: dict[Any, int] = {
-            names[key] if isinstance(key, int) and key < len(names) else key: sign for key, sign in pairs
+            names[key] if isinstance(key, int) and 0 <= key < len(names) else key: sign for key, sign in pairs
         }
-        if not set(signs) <= set(names) or not set(signs.values()) <= {1, -1}:
+        if not set(signs) <= set(names) or not all(np.ndim(sign) == 0 and sign in (1, -1) for sign in signs.values()):
             raise InvalidRequest("monotone is not {column: 1 or -1}.", "Name columns of X, or number them from 0.")
         return signs
 
@@ -241,13 +241,13 @@ def coded(X: Any, categories: Mapping[int, tuple[Any, ...]], least: int) -> np.n
         return read_table(X, least)
     columns = columns_of(X)
     if columns is None:
-        cells = np.asarray(X)
-        if cells.ndim != 2:
-            return read_table(X, least)
+        cells = unread_cells(X.toarray() if hasattr(X, "tocsr") else X)
+        if cells.ndim != 2 or cells.dtype.kind in "cmM":
+            return read_table(X, least)  # refuses
         columns = [(str(j), cells[:, j]) for j in range(cells.shape[1])]
     read = [
-        _codes(column, categories[j]) if j in categories else read_array(column)
-        for j, (_, column) in enumerate(columns)
+        _codes(column, categories[j]) if j in categories else read_column(name, column)
+        for j, (name, column) in enumerate(columns)
     ]
     rows = np.column_stack(read).astype(float)
     check_shape(rows.shape, least)
@@ -255,7 +255,7 @@ def coded(X: Any, categories: Mapping[int, tuple[Any, ...]], least: int) -> np.n
 
 
 def _codes(column: Any, categories: tuple[Any, ...]) -> np.ndarray:
-    codes = codes_of(cells_of(column), np.array(categories, dtype=object))
+    codes = codes_of(cells_of(column), as_they_are(categories))
     return np.where(codes < 0, len(categories), codes)
 
 
@@ -269,14 +269,19 @@ def _listed(categories: Any, X: Any) -> dict[int, tuple[Any, ...]]:
     result: dict[int, tuple[Any, ...]] = {}
     for key, known in pairs:
         place = place_of.get(key) if isinstance(key, str) else key
-        is_list = isinstance(known, list | tuple) and 0 < len(known) == len(set(known))
+        is_list = isinstance(known, list | tuple) and len(known) > 0 and _are_different(as_they_are(known))
         if not isinstance(place, int) or place < 0 or not is_list:
             raise InvalidRequest(
-                "categories is not {column: [different values]}, for columns of X.",
+                "categories is not {column: [different values]}, texts or numbers, for columns of X.",
                 "List the categories from public knowledge, by column name, or by number from 0.",
             )
         result[place] = tuple(known)
     return result
+
+
+def _are_different(known: np.ndarray) -> bool:
+    """Return True for texts and numbers of which each is read as itself."""
+    return codes_of(known, known).tolist() == list(range(len(known)))
 
 
 def _with_categories(bounds: Any, names: np.ndarray | None, n_columns: int, categories: Mapping[int, Any]) -> Any:

@@ -88,13 +88,17 @@ class AdditiveRegressor(Scored, RegressorMixin, AdditiveModel):
         bins = layout.bins(None, rows, self.bins, self._generator())
         inner = LinearRegression(
             self.epsilon, self.delta, row_norm=longest(bins), target_bounds=ends, solver="preconditioned",
-            neighbours=self.neighbours, random_state=self.random_state, ledger=self.ledger,
+            neighbours=self.neighbours, random_state=self._seed,
         )  # fmt: skip
-        inner.fit(features(bins, layout.reading(rows)), target)
+        frame = inner._frame(sum(part.basis.shape[1] for part in bins), None)
+        guarantee = inner._plan(len(rows), frame)[2]
+        reservation = self._pay(guarantee, self._requested(), rows.shape)
+        with after_paying(reservation):
+            inner.fit(features(bins, layout.reading(rows)), target)
         assert inner._best is not None
         middle = inner._best.median
         self._show(layout, bins, middle[None, :-1], middle[-1:], inner._best)
-        self._finish(inner.guarantee_, inner.release_.exactness, None)
+        self._finish(guarantee, inner.release_.exactness, reservation)
 
     def _finish(self, guarantee: Guarantee, exactness: str, reservation: Any) -> None:
         values = {**self._shape_values, "intercept": self.intercept_}

@@ -169,6 +169,7 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
             return self
         requested, data = self._requested(), self._read(X, y, sample_weight)
         self._check_solver(len(data.classes), requested)
+        assert self._earlier_mu == 0 or isinstance(requested, ApproxDP)
         check_no_weights(self.solver, data.has_weights)
         size = self._size(data)
         solver, reason = self._chosen(requested, size, len(data.rows) if self.neighbours == "replace" else None)
@@ -300,7 +301,7 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         PureDP(ε) implies (ε, δ). Not with an intercept: shares of ε for the other releases add up linearly, those of μ
         as squares.
         """
-        if solver != "objective" or self.fit_intercept:
+        if solver != "objective" or self.fit_intercept or self._earlier_mu > 0:
             return requested
         pure = PureDP(float(self.epsilon))
         return min(requested, pure, key=lambda guarantee: noise_to_signal(guarantee, size, 1.0, True))
@@ -332,12 +333,14 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
                 centre = Centre.of_groups(guarantee, groups, n_rows, replaced)
         if solver in _COMPOSED or not isinstance(guarantee, ApproxDP):
             return centre
-        return centre if spares_delta(centre.auxiliary_mu, guarantee, n_classes) else Centre(None, guarantee)
+        beside = math.hypot(centre.auxiliary_mu, self._earlier_mu)
+        return centre if spares_delta(beside, guarantee, n_classes) else Centre(None, guarantee)
 
     def _intercept_noise(
         self, centre: Centre | TwoStageMean, n_classes: int, has_weights: bool = False
     ) -> InterceptNoise:
         """Return the noise of a re-estimated intercept; none for weighted rows, whose total is unknown."""
         if self.fit_intercept and not centre.is_whole and n_classes == 2 and not has_weights:
-            return InterceptNoise.plan(centre.remaining, self.neighbours == "replace", centre.auxiliary_mu)
+            beside = math.hypot(centre.auxiliary_mu, self._earlier_mu)
+            return InterceptNoise.plan(centre.remaining, self.neighbours == "replace", beside)
         return InterceptNoise(None, centre.remaining)

@@ -155,6 +155,7 @@ class LogisticRegression(Intervals, LinearClassifier):
 def fit_newton(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     """Fit a binary LinearClassifier by noisy Newton steps, in the scaling of least squares."""
     requested, rows = model._requested(), model._rows(X)
+    assert model._earlier_mu == 0  # the steps take all of the guarantee
     check_given(model.classes, model.bounds, model.row_norm)
     labels, classes = read_both(y, len(rows), model.classes, model.strict_labels)
     row_weights, shares = model._weights(sample_weight, len(rows)), class_shares(model.class_weight, classes)

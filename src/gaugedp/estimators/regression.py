@@ -264,9 +264,8 @@ class LinearRegression(Intervals, LinearRegressor):
         return self
 
     def _fit(self, frame: UnitScaling, sums: "RowSums | TableSums", pay: Pay) -> None:
-        rng, count = self._generator(), NoisyRowCount(self._requested(), self.neighbours)
-        planned = self._method(PUBLIC_ROWS if count.mechanism else len(sums), frame, count.remaining)
-        guarantee = count.with_remaining(planned.guarantee if count.mechanism is None else count.remaining)
+        rng = self._generator()
+        count, planned, guarantee = self._plan(len(sums), frame)
         reservation = pay(guarantee)
         n_rows = int(count.draw(len(sums), rng))
         self.method_ = planned if count.mechanism is None else self._method(n_rows, frame, count.remaining)
@@ -277,6 +276,12 @@ class LinearRegression(Intervals, LinearRegressor):
         self.solver_ = self.method_.solver
         facts = {"solver": self.solver_, "noise": self.method_.describe(), "bounds": frame.describe()}
         self._publish({**self._values, **self._errors}, guarantee, self.method_.exactness, facts, reservation)
+
+    def _plan(self, n_rows: int, frame: UnitScaling) -> tuple[NoisyRowCount, LeastSquares, Guarantee]:
+        """Return the row count, the method planned for it, and the guarantee of both."""
+        count = NoisyRowCount(self._requested(), self.neighbours)
+        planned = self._method(PUBLIC_ROWS if count.mechanism else n_rows, frame, count.remaining)
+        return count, planned, count.with_remaining(planned.guarantee if count.mechanism is None else count.remaining)
 
     def _span(self, frame: UnitScaling) -> np.ndarray | None:
         """Return an orthonormal basis (k, r) of the features' span, None if complete."""

@@ -71,8 +71,8 @@ def features(bins: tuple[Bins, ...], rows: np.ndarray) -> np.ndarray:
 
 
 def longest(bins: tuple[Bins, ...]) -> float:
-    """Return the largest norm of a row of features."""
-    return math.hypot(*(part.length for part in bins))
+    """Return the largest norm of a row of features, or 1 if all are 0."""
+    return math.hypot(*(part.length for part in bins)) or 1.0
 
 
 @dataclass(frozen=True, eq=False)
