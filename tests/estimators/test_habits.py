@@ -300,6 +300,7 @@ def test_a_second_fit_without_a_ledger_warns_once(monkeypatch: pytest.MonkeyPatc
     rows = ROWS.copy()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        warnings.filterwarnings("ignore", "The noise of this fit")
         KMeans(bounds=(-1, 1)).fit(rows.copy())
         KMeans(bounds=(-1, 1), ledger=account()).fit(rows)
         targets = LinearRegression(bounds=(-1, 1), target_bounds=(-1, 1)).fit(rows.copy(), rows)

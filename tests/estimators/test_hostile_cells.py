@@ -148,7 +148,7 @@ ALONE = {
 @pytest.mark.parametrize("name", sorted(set(MODELS) - ALONE))
 def test_no_message_has_the_number_of_rows(name: str) -> None:
     for wrong in ((np.zeros((77, 0)), [0] * 77), (np.zeros((77, 3, 1, 2)), [0] * 77), (np.zeros(77), [0] * 77),
-                  (np.zeros((77, 2)), [0] * 76), (np.zeros((77, 2)), np.zeros((77, 3)))):  # fmt: skip
+                  (np.zeros((77, 2)), [0] * 76), (np.zeros((77, 2)), np.zeros((77, 3, 1)))):  # fmt: skip
         (kind, said), *_ = shown(made(name, neighbours="add_remove"), *wrong)
         assert kind == "InvalidRequest"
         assert "77" not in said

@@ -102,7 +102,7 @@ def test_rows_are_computed_with_after_payment(case: str, acts: list[str]) -> Non
     made(case, ledger=gd.Ledger.in_memory(gd.ApproxDP(100.0, 0.5))).fit(*table_for(case))
     assert acts[0] == "pay"
     assert acts.count("pay") == 1
-    if "bounds" in CASES.get(case, ("", {}))[1] and "learned" not in case:
+    if "bounds" in CASES.get(case, ("", {}))[1] and "learned" not in case and not case.startswith("Additive"):
         assert "read" in acts, "a control"
 
 

@@ -94,7 +94,7 @@ class AdditiveClassifier(Scored, ClassifierMixin, AdditiveModel):
             epsilon, self.delta, row_norm=longest(bins), classes=self.classes, solver=self.solver, radius=self.radius,
             neighbours=self.neighbours, random_state=seed,
         )  # fmt: skip
-        model._earlier_mu = mu
+        model._earlier_mu, model._is_trial = mu, True
         left = model._count(requested, "objective").remaining
         if isinstance(left, ApproxDP) and mu > 0 and not spares_delta(mu, left, len(self.classes)):
             model.solver = "gradient"  # next to the edges the objective might have no noise that is enough

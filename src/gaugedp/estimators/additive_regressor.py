@@ -90,6 +90,7 @@ class AdditiveRegressor(Scored, RegressorMixin, AdditiveModel):
             self.epsilon, self.delta, row_norm=longest(bins), target_bounds=ends, solver="preconditioned",
             neighbours=self.neighbours, random_state=self._seed,
         )  # fmt: skip
+        inner._is_trial = True
         frame = inner._frame(sum(part.basis.shape[1] for part in bins), None)
         guarantee = inner._plan(len(rows), frame)[2]
         reservation = self._pay(guarantee, self._requested(), rows.shape)

@@ -32,7 +32,7 @@ _SCORED_NAN = (
     "Each fold and candidate of a search is a fit that is charged; a refused fit is scored NaN, "
     "unless error_score='raise' is given."
 )
-_FORM_KEY, _FORM = "_gaugedp_form", 5  # increased whenever the attributes of a model change
+_FORM_KEY, _FORM = "_gaugedp_form", 6  # increased whenever the attributes of a model change
 _LEAST_EPSILON = 1e-6  # below it noise would exceed its lattice
 
 
@@ -114,7 +114,7 @@ class PrivateEstimator(BaseEstimator):
     ledger: Ledger | None = None
 
     _read_as = Reading(0)  # of the last fit
-    _is_trial = False  # True for a fit to public rows, which only finds out what is refused and charged
+    _is_trial = False  # True for trials, and for parts of a fit: an error would come after the charge
     _weights_up_to = 0.0  # of the last fit; 0 if rows had no weights
     _repr_html_ = drawn_by("model")
 

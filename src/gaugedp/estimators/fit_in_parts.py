@@ -170,6 +170,7 @@ def _take(model: Any, fitted: Any) -> None:
     """Give the model what the other fit found."""
     parameters = model.get_params(deep=False)
     vars(model).update({name: value for name, value in vars(fitted).items() if name not in parameters})
+    vars(model).pop("_is_trial", None)
 
 
 def _publish(model: Any, release: FitRelease, values: Any, facts: dict[str, Any], paid: tuple[Guarantee, Any]) -> None:

@@ -58,6 +58,7 @@ def fit_learning_bounds(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
     vars(model).update(
         {name: value for name, value in vars(fitted).items() if name not in model.get_params(deep=False)}
     )
+    vars(model).pop("_is_trial", None)
     _publish(model, fitted.release_, learned, (requested, search.noise.exactness), reservation)
 
 
@@ -75,9 +76,11 @@ def _part(guarantee: Guarantee, share: Fraction, of_delta: Fraction) -> Guarante
 
 
 def with_guarantee(model: Any, guarantee: Guarantee, seed: int | None, bounds: dict[str, Any]) -> Any:
-    """Return the model with other guarantee, seed and bounds, without ledger."""
+    """Return the model with other guarantee, seed and bounds, without ledger. It is a part of a fit."""
     epsilon, delta = epsilon_and_delta(guarantee)
-    return clone(model).set_params(epsilon=epsilon, delta=delta, random_state=seed, ledger=None, **bounds)
+    part = clone(model).set_params(epsilon=epsilon, delta=delta, random_state=seed, ledger=None, **bounds)
+    part._is_trial = True
+    return part
 
 
 def _named(names: list[str], n_columns: int, low: np.ndarray, high: np.ndarray) -> dict[str, Any]:

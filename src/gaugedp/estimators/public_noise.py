@@ -47,8 +47,8 @@ def warn_if_hopeless(model: PrivateEstimator, n_rows: float, n_features: int) ->
     ratio = noise_to_signal(guarantee, n_features + 1, max(1.0, n_rows), model.neighbours == "replace")
     if not model._is_trial and kind in HALVED and is_hopeless(kind, guarantee, ratio):
         warnings.warn(
-            f"The noise of this fit is {ratio:.2g} of the largest possible signal, so a constant may predict better. "
-            "gd.plan_fit states how many rows or what epsilon it needs.",
+            "The noise of this fit may hide the signal, so that a constant would predict better. gd.plan_fit states "
+            "how many rows or what epsilon it needs.",
             HopelessFit,
             stacklevel=3,
         )
