@@ -23,7 +23,7 @@ def test_a_plan_is_in_rows(desk: Desk) -> None:
 def test_a_plan_as_json_and_for_an_error(desk: Desk) -> None:
     words = ["plan", "--domain", "domain.toml", "--query", "median(PAY)", "--error", "30", "--json"]
     facts = json.loads(desk.gaugedp(*words).out)
-    assert (facts["in_rows"], facts["mechanism"]) == (True, "RankVerified")
+    assert (facts["in_rows"], facts["mechanism"]) == (True, "RankExponential")
     assert facts["candidates"][0]["error"] <= 30
 
 

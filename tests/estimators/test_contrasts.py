@@ -34,7 +34,7 @@ def test_other_levels_are_refused(text: str) -> None:
 def test_all_rows_are_weighted_sums_of_the_possible_rows() -> None:
     rng = np.random.default_rng(1)
     cells = np.column_stack([rng.integers(0, 3, 50), rng.integers(0, 2, 50)])
-    rows = DESIGN._rows(cells, rng.integers(0, 11, (50, 1)))
+    rows = DESIGN.rows_of(cells, rng.integers(0, 11, (50, 1)))
     constant = np.ones((50, 1))
     possible = DESIGN.possible_rows()
     span = np.hstack([possible, np.ones((len(possible), 1))])

@@ -166,7 +166,9 @@ def _page(answer: gd.Release, path: Path) -> str:
 def check(make: Any, made: World, other: World, words: str) -> None:
     """Insist that what `make` publishes of two worlds differs by what noise explains."""
     one, two = make(made, SEEDS[0]), make(other, SEEDS[0])
-    assert not (found := differences(one, two, [make(made, SEEDS[1])])), f"{words}: {found}"
+    if found := differences(one, two, again := [make(made, SEEDS[1])]):  # p-values of two draws are close by chance
+        found = differences(one, two, [*again, *(make(made, seed) for seed in SEEDS[2:])])
+    assert not found, f"{words}: {found}"
 
 
 @pytest.mark.parametrize("cases", batches("nothing_but_noise", 5), ids=str)

@@ -135,7 +135,7 @@ ORDERS: dict[str, tuple[Callable[[gd.Ledger, Path], Any], str]] = {
     "release_keys": (released_keys, "pay read noise store"),
     "Stream.open": (opened, "keep pay store keep"),
     "Stream.next": (next_period, "keep pay store keep pay noise keep read store keep"),
-    "Mean.fit_table": (mean_of_table, "noise pay read noise store"),
+    "Mean.fit_table": (mean_of_table, "noise pay read store"),
     "gaugedp fit": (asked_by_command(model_with_score), "noise pay read noise store"),
     "gaugedp fit, ratings": (asked_by_command(ratings), "noise pay read noise store"),
     "gaugedp domain --learn": (asked_by_command(learned_bounds), "pay read noise store"),

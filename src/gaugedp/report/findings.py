@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 
 from gaugedp.domain.attributes import OTHER
-from gaugedp.queries.outline import SHARES
+from gaugedp.queries.outline import CELLS, SHARES
 from gaugedp.report import figures
 from gaugedp.report.terms import ReportTerm, labels
 
@@ -49,7 +49,7 @@ def finding(term: ReportTerm) -> str:
 
 def _compared(term: ReportTerm) -> np.ndarray:
     """Return the places of the cells that a sentence may name."""
-    last = [axis.texts[-1] == OTHER for axis in term.axes]
+    last = [axis.form == CELLS and axis.texts[len(axis.texts) - 1] == OTHER for axis in term.axes]
     named = [
         not any(
             is_other and place == len(levels) - 1
