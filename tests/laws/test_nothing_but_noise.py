@@ -12,6 +12,7 @@ draw a vector by rejection: they are fitted with the solver that adds noise. A s
 held out: it gets two tables of one length. Worlds whose noise would not fit 64 bits are left out, some 2 in 100.
 """
 
+import hashlib
 import json
 import pickle
 import re
@@ -25,6 +26,7 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.errors import InvalidRequest
+from gaugedp.statistics import p_value
 from tests.laws import fits
 from tests.laws.kit import batches, generator
 from tests.laws.worlds import FIGURES, WORDS, World, figure, world
@@ -166,13 +168,14 @@ def _page(answer: gd.Release, path: Path) -> str:
 def check(make: Any, made: World, other: World, words: str) -> None:
     """Insist that what `make` publishes of two worlds differs by what noise explains."""
     one, two = make(made, SEEDS[0]), make(other, SEEDS[0])
-    if found := differences(one, two, again := [make(made, SEEDS[1])]):  # p-values of two draws are close by chance
-        found = differences(one, two, [*again, *(make(made, seed) for seed in SEEDS[2:])])
-    assert not found, f"{words}: {found}"
+    assert not (found := differences(one, two, [make(made, SEEDS[1])])), f"{words}: {found}"
 
 
 @pytest.mark.parametrize("cases", batches("nothing_but_noise", 5), ids=str)
-def test_releases_publish_nothing_but_noise(cases: range, tmp_path: Path) -> None:
+def test_releases_publish_nothing_but_noise(cases: range, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The numbers seed the simulation of p-values: with one seed for all, its own error is the same.
+    monkeypatch.setattr(p_value, "sha256", lambda _: hashlib.sha256(b"one seed"))
+
     def make(made: World, seed: int) -> dict[str, Any]:
         ledger, rng = _ledger(made.budget), gd.research_rng(seed)
         answer = gd.release(plan.query, made.table("csv", tmp_path), ledger=ledger, rng=rng, planned=plan)
