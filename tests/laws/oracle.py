@@ -117,6 +117,7 @@ def _lines(content: str) -> list[list[str]]:
 
 def _call(term: str) -> tuple[str, list[str], list[str]]:
     """Return the word of a term, what is inside its brackets, and the names after by."""
+    term = term.removesuffix(" without interval")
     bare = re.sub(r'"(?:[^"]|"")*"', lambda found: "q" * len(found[0]), term)
     found = _CALL.fullmatch(bare)
     if not found or "*" in bare[: found.start(2)] or ")" in found[2]:

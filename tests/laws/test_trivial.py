@@ -38,12 +38,12 @@ KNOWN = (  # estimator, its parameters, kind of data, rows, epsilon, and how man
     ("HuberRegressor", {}, "binary", 1000, 5.0, 10),
     ("Lasso", {}, "symmetric", 100, 0.1, 20),
     ("SparseRegression", {"sparsity": 1}, "count", 1000, 0.1, 12),
-    ("PoissonRegressor", {}, "count", 100, 1.0, 50),
     ("LogisticRegression", {}, "rare", 100, 0.1, 20),
     ("LinearSVC", {}, "rare", 100, 0.1, 20),
     ("GaussianNB", {}, "rare", 100, 0.1, 50),
 )
-COVERS = {"estimators": {name for name, *_ in (*HOLDS, *KNOWN)}}
+MENDED = (("PoissonRegressor", {}, "count", 100, 1.0, 50),)  # was in KNOWN
+COVERS = {"estimators": {name for name, *_ in (*HOLDS, *KNOWN, *MENDED)}}
 
 
 def drawn(kind: str, rng: np.random.Generator, n_rows: int) -> Data:
@@ -103,6 +103,14 @@ def test_where_data_are_plentiful_no_estimator_is_worse_than_trivial(cases: rang
 @pytest.mark.parametrize(("name", "parameters", "kind", "n_rows", "epsilon", "draws"), KNOWN)
 def test_where_noise_is_large(name: str, parameters: dict, kind: str, n_rows: int, epsilon: float, draws: int) -> None:
     """Fixed data and seeds."""
+    data = drawn(kind, np.random.default_rng(45), n_rows)
+    assert lead(name, parameters, data, range(draws), epsilon=epsilon, delta=1e-6) > -3
+
+
+@pytest.mark.parametrize(("name", "parameters", "kind", "n_rows", "epsilon", "draws"), MENDED)
+def test_no_more_than_noise_is_lost(
+    name: str, parameters: dict, kind: str, n_rows: int, epsilon: float, draws: int
+) -> None:
     data = drawn(kind, np.random.default_rng(45), n_rows)
     assert lead(name, parameters, data, range(draws), epsilon=epsilon, delta=1e-6) > -3
 
