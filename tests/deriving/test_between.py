@@ -125,3 +125,10 @@ def test_the_command_compares_two_files(tmp_path: Path, capsys: pytest.CaptureFi
     assert "change(A)" in capsys.readouterr().out
     facts = json.loads((tmp_path / "change.json").read_text("utf-8"))
     assert any("Compared with" in rule for rule in facts["rules"])
+
+
+def test_equal_numbers_of_two_releases_are_compared() -> None:
+    """Two counts may be equal by chance: only one and the same release is refused."""
+    answers = [released("new", "count", seed, 1e6) for seed in (1, 2)]
+    assert np.array_equal(answers[0].numbers, answers[1].numbers)
+    assert gd.compare_releases(*answers, "difference(count)").values == pytest.approx([0.0])

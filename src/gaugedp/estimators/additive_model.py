@@ -207,17 +207,9 @@ class AdditiveModel(PrivateEstimator):
 
     def _like_fitted(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "n_features_in_")
-        name = type(self).__name__
-        check_names(name, getattr(self, "feature_names_in_", None), X)
+        check_names(type(self).__name__, getattr(self, "feature_names_in_", None), X)
         known = {j: function.categories for j, function in enumerate(self.functions_) if function.categories}
-        rows = coded(X, known, 1)
-        if rows.shape[1] != self.n_features_in_:
-            raise InvalidRequest(
-                f"X has {rows.shape[1]} features, but {name} is expecting {self.n_features_in_} features as input.",
-                "Give the same columns.",
-                "",
-            )
-        return self._read_as(rows)
+        return self._read_like_fitted(coded(X, known, 1))
 
     def _scores(self, X: Any) -> np.ndarray:
         """Return the sums of shape functions and intercept, (n,) or (n, K)."""

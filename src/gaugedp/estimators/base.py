@@ -233,9 +233,12 @@ class PrivateEstimator(BaseEstimator):
         Its columns must match those of the fit in number, and in name if both have names; indicators are appended.
         """
         check_is_fitted(self, "n_features_in_")
+        check_names(type(self).__name__, getattr(self, "feature_names_in_", None), X)
+        return self._read_like_fitted(read_table(X))
+
+    def _read_like_fitted(self, rows: np.ndarray) -> np.ndarray:
+        """Return rows of as many columns as those of the fit, scaled like them."""
         name = type(self).__name__
-        check_names(name, getattr(self, "feature_names_in_", None), X)
-        rows = read_table(X)
         if rows.shape[1] != self.n_features_in_:
             raise InvalidRequest(
                 f"X has {rows.shape[1]} features, but {name} is expecting {self.n_features_in_} features as input.",

@@ -110,7 +110,7 @@ class TrainingRun:
 
     @property
     def hypothesis(self) -> str:
-        """What the proof assumes about the batches."""
+        """Assumptions of the proof about the batches."""
         return _NOT_SAMPLED if self.batches == "banded" and self.epochs is not None else HYPOTHESES[self.batches]
 
     @property

@@ -1,4 +1,4 @@
-"""How far proposed values and noisy counts are off if values are spread evenly."""
+"""Errors of proposed values and noisy counts, for evenly spread values."""
 
 import math
 from collections.abc import Mapping

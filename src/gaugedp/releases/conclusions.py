@@ -1,4 +1,4 @@
-"""What statistics conclude from released numbers and draws of their noise. Post-processing."""
+"""P-values of a release, from its numbers and draws of its noise. Post-processing."""
 
 from collections.abc import Iterator
 from itertools import chain

@@ -22,7 +22,7 @@ _NOTES = {"query": "Query", "table": "Table", "protects": "Protected", "digest":
 
 
 class Answers(Protocol):
-    """What a workbook needs of a release; see `Tabular`."""
+    """Answers that a workbook prints; see `Tabular`."""
 
     @property
     def facts(self) -> Mapping[str, Any]:
