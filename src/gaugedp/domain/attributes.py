@@ -77,11 +77,11 @@ class Categories(Attribute):
         one_of(("drop", OTHER), outside=self.outside)
         if not self.values:
             raise InvalidRequest("An attribute has no categories.", "List at least one category.")
-        if any(not isinstance(value, str) for value in self.values):
+        if not all(issubclass(kind, str) for kind in set(map(type, self.values))):
             raise InvalidRequest(f"The categories {self.values!r} are not all text.", 'Write each as text, like "1".')
         if len(set(self.values)) < len(self.values):
             raise InvalidRequest(f"A category appears twice in {self.values!r}.", "List each category once.")
-        if any(not _is_unicode(value) for value in self.values):
+        if not _is_unicode("".join(self.values)):
             raise InvalidRequest("A category holds half of a surrogate pair.", "Write categories in Unicode.")
         if self.outside == OTHER and OTHER in self.values:
             raise InvalidRequest('"other" is already a category.', 'Rename it, or use outside = "drop".')

@@ -51,7 +51,7 @@ def _written(fact: Any) -> Any:
         case Fraction() | date() if type(fact) in (Fraction, date):
             return {"is": type(fact).__name__, "text": str(fact)}
         case tuple() | list():
-            return [each if type(each) is str else _written(each) for each in fact]  # fast path: most facts are texts
+            return list(fact) if set(map(type, fact)) == {str} else [_written(each) for each in fact]
         case Mapping():
             return {"is": "dict", "pairs": [[name, _written(each)] for name, each in fact.items()]}
         case Captions():
@@ -63,7 +63,7 @@ def _written(fact: Any) -> Any:
 
 def _read(written: Any) -> Any:
     if isinstance(written, list):
-        return tuple(each if isinstance(each, str) else _read(each) for each in written)
+        return tuple(written) if set(map(type, written)) == {str} else tuple(_read(each) for each in written)
     if not isinstance(written, dict):
         return written
     match written.get("is"):

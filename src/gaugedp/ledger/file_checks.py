@@ -102,9 +102,11 @@ class _Mount(NamedTuple):
 def _mounted(mounts: str) -> Iterator[_Mount]:
     """Yield the mounts in the order of their lines."""
     for line in mounts.splitlines():
-        fields = [re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), field) for field in line.split(" ")]
-        if len(fields) >= len(_Mount._fields):
-            yield _Mount(*fields[: len(_Mount._fields)])
+        fields = line.split(" ")[: len(_Mount._fields)]
+        if "\\" in line:
+            fields = [re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), field) for field in fields]
+        if len(fields) == len(_Mount._fields):
+            yield _Mount(*fields)
 
 
 def _mount_of(path: Path, mounts: list[_Mount]) -> _Mount | None:
