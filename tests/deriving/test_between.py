@@ -1,6 +1,7 @@
 """Two releases compared: intervals that cover, marks that seldom err, and what is refused."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,9 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.cli.main import run
+from gaugedp.cli.release import show_answers
 from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import from_dict
 
 DOMAIN = gd.Domain.of(A=["1", "2", "3"], B=["x", "y"], PAY=gd.bounded(0, 100, step=1))
 COUNTS = {"old": (40, 90, 60), "new": (60, 90, 45)}
@@ -115,6 +118,40 @@ def test_other_cells_are_refused() -> None:
     earlier = gd.release(gd.query(other, "A"), table, ledger=ledger, epsilon=1.0)
     with pytest.raises(InvalidRequest, match="different cells"):
         gd.compare_releases(released("new", "A", 1), earlier, "change(A)")
+
+
+def test_other_bounds_are_refused_and_other_queries_told() -> None:
+    """A mean clipped elsewhere, and a margin of a table that leaves other rows out, change without any change."""
+    wider = gd.Domain.of(A=["1", "2", "3"], B=["x", "y"], PAY=gd.bounded(0, 200, step=1))
+    table, ledger = gd.Table.scan(people("old"), domain=wider, name="old"), gd.Ledger.in_memory(gd.PureDP(5))
+    earlier = gd.release(gd.query(wider, "mean(PAY) by A"), table, ledger=ledger, epsilon=1.0)
+    plans = (None, gd.plan(gd.query(wider, "mean(PAY) by A"), table.unit, epsilon=1.0))
+    with pytest.raises(InvalidRequest, match="PAY has other bounds"):
+        gd.compare_releases(
+            released("new", "mean(PAY) by A", 1), earlier, "difference(mean(PAY) by A)", domain=DOMAIN, planned=plans
+        )
+    answer = gd.compare_releases(released("new", "A*B", 1), released("old", "A", 2), "change(A)")
+    assert any("different queries" in rule for rule in answer.facts["rules"])
+
+
+def test_a_comparison_has_the_guarantee_of_both_releases() -> None:
+    answer = gd.compare_releases(released("new", "A", 1, 1.0), released("old", "A", 2, 5.0), "change(A)")
+    again = gd.Release.from_json(answer.to_json())
+    assert answer.guarantee.epsilon(0) == again.guarantee.epsilon(0) == pytest.approx(6)
+    assert from_dict(again.facts["asked"]).epsilon(0) == pytest.approx(6)
+    assert "account" not in answer.facts
+    assert not answer.facts["candidates"]
+
+
+def test_suppressed_numbers_are_not_shown_on_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = released("new", "A", 1)
+    rule = {"when": "estimate > 80", "mark": "x", "text": "", "suppress": True}
+    answer = replace(answer, facts={**answer.facts, "flags": [rule]})
+    show_answers(answer)
+    for shown in (capsys.readouterr().out, answer._repr_html_()):
+        hidden = f"{answer.values[1]:.0f}"
+        assert hidden not in shown
+        assert f"{answer.values[0]:.0f}" in shown
 
 
 def test_the_command_compares_two_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -210,10 +210,11 @@ def _rows(answer: Release) -> Iterator[dict[str, str]]:
     columns = {name: column for name, column in answer.number_columns().items() if name in _NUMBERS}
     terms = zip(*(split_answers(answer.estimates, column) for column in columns.values()), strict=True)
     shown = chain.from_iterable(answers(*term) for term in terms)
-    marks = answer.marks()[0] if answer.flags else repeat(None)
-    for label, row, mark in zip(answer.labels, shown, marks, strict=False):
+    marks = zip(*answer.marks(), strict=True) if answer.flags else repeat((None, False))
+    for label, row, (mark, is_hidden) in zip(answer.labels, shown, marks, strict=False):
         flag = {} if mark is None else {"flag": mark}
-        yield dict(zip(("query", "cell", *columns), (*label, *row), strict=True)) | flag
+        texts = [""] * len(row) if is_hidden else row
+        yield dict(zip(("query", "cell", *columns), (*label, *texts), strict=True)) | flag
 
 
 def _guarantee(answer: Release) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from gaugedp._internal.rounding import NORMS
-from gaugedp._internal.validate import between, one_of
+from gaugedp._internal.validate import between, one_of, positive
 from gaugedp.bodies import Body, LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
@@ -153,6 +153,8 @@ class Mean(PrivateEstimator):
         check_one_given(self.bounds, self.row_norm)
         one_of(NOISES, noise=self.noise)
         if self.row_norm is not None:
+            if self.norm != math.inf:
+                positive(norm=self.norm)
             LpBall(n_columns, float(self.norm), 1.0)  # refuses a norm that is none, in one dimension too
             into_ball(np.zeros((1, 1)), self.norm, self.row_norm)  # refuses a bad row_norm
         return Reading.of(self.bounds, names, n_columns, self.missing_indicator)

@@ -61,6 +61,11 @@ class MechanismChoice(ABC):
 
     query: "Query"
 
+    @property
+    def aim(self) -> str:
+        """What the mechanism is chosen for, in words."""
+        return "the least expected error"
+
     def for_error(self) -> "Query":
         """Return the query with mechanisms chosen by their stated errors alone."""
         return self.query

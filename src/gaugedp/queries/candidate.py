@@ -44,7 +44,7 @@ def best(query: Query, offered: Sequence[Mechanism]) -> tuple[Mechanism, str, li
     mechanisms, errors = [candidate.mechanism for candidate in weighed], [candidate.error for candidate in weighed]
     if mechanisms[0].in_rows:
         error = readable(min(errors))
-        words = f"the shortest reach on ordinary tables; the expected error of ranks is at most {error} rows"
+        words = f"{query.mechanisms.aim}; the expected error of ranks is at most {error} rows"
         return mechanisms[0], words, dominated
     return *choose(mechanisms, errors), dominated
 

@@ -176,6 +176,11 @@ class QuantileMechanisms(MechanismChoice):
 
     query: Quantiles
 
+    @property
+    def aim(self) -> str:
+        """What the mechanism is chosen for, in words."""
+        return "the least stated error" if self.query.by_error else "the shortest reach on ordinary tables"
+
     def for_error(self) -> Quantiles:
         """Return the quantiles by the mechanism of the least stated error."""
         return replace(self.query, by_error=True)
@@ -218,12 +223,21 @@ class QuantileMechanisms(MechanismChoice):
         )
         what = "intervals" if self.query.interval else "answers"
         said = f"Ranks: {what} reach ±{reach} rows on ordinary tables, with spread values; ±{worst} in the worst case."
+        if self.query.by_error:
+            said += " Chosen for the least stated error: without planned=, a release has shorter intervals."
         if not self.query.interval:
             return [said, "No intervals are released: those shown are the range of the column."]
         share = min(min(quantile, 1 - quantile) for quantile in self.query.quantiles)
         n_rows = math.ceil(float(mechanism.ordinary_widths().max()) / share)
         what = "be the whole range" if self.query.is_median else "reach an end of the range"
         return [said, f"With about {n_rows:,} rows or fewer the interval may {what}."]
+
+
+def check_level(level: float) -> None:
+    """Refuse a level at which no interval ends are released."""
+    finite(level=level)
+    if not LEVEL <= level <= HIGHEST_LEVEL:
+        raise InvalidRequest(f"level is {level!r}.", f"Give a level between {LEVEL} and {HIGHEST_LEVEL}.")
 
 
 def _reach(mechanism: Mechanism) -> float:
@@ -256,9 +270,7 @@ def quantiles(
     >>> gd.quantiles(domain, "pay", 0.25, 0.75, by="sex").n_answers
     4
     """
-    finite(level=level)
-    if not LEVEL <= level <= HIGHEST_LEVEL:
-        raise InvalidRequest(f"level is {level!r}.", f"Give a level between {LEVEL} and {HIGHEST_LEVEL}.")
+    check_level(level)
     if not interval and level != LEVEL:
         raise InvalidRequest("A level is given, but no interval is requested.", "Omit level, or request intervals.")
     exact = tuple(sorted(_share(share) for share in shares))

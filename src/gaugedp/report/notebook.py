@@ -4,7 +4,7 @@ Each function is the `_repr_html_` of its argument's class. Tables have at most 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -91,9 +91,11 @@ def release(shown: "Release") -> str:
     columns = {name: column for name, column in shown.number_columns().items() if not name.endswith("_all")}
     terms = zip(*(split_answers(shown.estimates, column) for column in columns.values()), strict=True)
     numbers = chain.from_iterable(_numbers.answers(*term) for term in terms)
+    marks = zip(*shown.marks(), strict=True) if shown.flags else repeat(("", False))
+    shown_rows = islice(zip(shown.labels, numbers, marks, strict=False), MOST_ROWS)
     rows = [
-        [query, cell, *map(typeset, texts)]
-        for (query, cell), texts in zip(islice(shown.labels, MOST_ROWS), numbers, strict=False)
+        [query, cell, *([mark] + [""] * (len(columns) - 1) if is_hidden else map(typeset, texts))]
+        for (query, cell), texts, (mark, is_hidden) in shown_rows
     ]
     level = percent(min(estimate.ends or 0.95 for estimate in shown.estimates))
     processed = f"Processed: {', '.join(shown.processing)}; the intervals are those of the raw answers."

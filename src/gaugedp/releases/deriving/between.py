@@ -1,20 +1,21 @@
 """Comparison of two releases, at no cost, with intervals for the noise of both."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from gaugedp._internal.names import parts
-from gaugedp._internal.validate import between
 from gaugedp.domain.domain import Domain
 from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import from_dict
+from gaugedp.guarantees.composed import compose
 from gaugedp.queries.linear import Term, Workload, as_workload
 from gaugedp.queries.outline import COUNT, SUM, Outline
-from gaugedp.queries.quantiles import LEVEL
+from gaugedp.queries.quantiles import LEVEL, check_level
 from gaugedp.queries.text import query
 from gaugedp.releases.answer import Release
 from gaugedp.releases.deriving.derive import NoisyNumbers, Source, noise_of, released_ends
@@ -23,12 +24,12 @@ from gaugedp.releases.planning import Plan
 from gaugedp.statistics.between import BETWEEN, RatioBetween
 from gaugedp.statistics.forms import Quotient
 from gaugedp.statistics.mean import ColumnMean
-from gaugedp.statistics.quantile import HIGHEST_LEVEL
 
 _UNDONE = "Nothing was read and nothing was spent."
 _TERM = re.compile(rf"^({'|'.join(BETWEEN)})\s*\((.+)\)$")
 _MARK = {"mark": "*", "text": "differs from the earlier release by more than the noise of both", "suppress": False}
 _FINE = 10**6  # steps of an answer per unit
+_MOST_ANSWERS = 20_000  # some gigabytes of draws
 _SEEDS = (1913, 1914)  # public: of the draws of the later and the earlier release
 
 
@@ -46,14 +47,15 @@ def compare_releases(
     `text` names what is compared: `change(SEX)`, `difference(SEX*REGION)`, `ratio(mean(C) by SEX)` or `index(count)`,
     with counts, sums or means that follow from both releases, as `gd.derive` computes them. The noise of the two
     releases must have been drawn independently, as separate releases are. Each interval contains the comparison of the
-    exact answers with probability at least `level`, 0.5 … 0.999, over the noise of both; for means the coverage is
+    exact answers with probability at least `level`, 0.95 … 0.999, over the noise of both; for means the coverage is
     approximate (docs/theory/derived.md, theorem 5). Sampling error is not included. Comparisons whose interval excludes
-    "no change" are marked `*`. Nothing is read and nothing is spent; the guarantees of the two releases compose.
+    "no change" are marked `*`. Nothing is read and nothing is spent. The guarantee is the composition of those of both
+    releases, which holds if they share rows.
 
     Parameters
     ----------
     later, earlier : Release
-        Two releases with the same cells. The result has the guarantee of the later one.
+        Two releases with the same cells, at most 20,000 of them, and equal bounds of the compared column.
     text : str
         Comparisons, joined by `;`.
     domain : Domain, optional
@@ -66,7 +68,7 @@ def compare_releases(
     Raises
     ------
     InvalidRequest
-        Other terms, terms that do not follow from both releases, or different cells.
+        Other terms, terms that do not follow from both releases, different cells or bounds, or too many answers.
 
     Examples
     --------
@@ -81,7 +83,7 @@ def compare_releases(
     >>> gd.compare_releases(years[1], years[0], "change(sex)").facts["query"]
     'change(sex)'
     """
-    between(0.5, HIGHEST_LEVEL, level=level)
+    check_level(level)
     if later.to_json() == earlier.to_json():  # equal numbers alone may be chance
         raise InvalidRequest("Both releases are the same.", "Give two releases with independent noise.", _UNDONE)
     sources = [Source.of(release, domain, plan) for release, plan in zip((later, earlier), planned, strict=True)]
@@ -95,9 +97,20 @@ def compare_releases(
     noisy = [_noise_of_both((later, earlier), sources, sides) for sides, _ in terms]
     answer = released_ends(later, [term for _, term in terms], noisy, level)
     rules = [{"when": f"interval excludes {_still(terms[0][1].kind)}", **_MARK}]
-    said = f"Compared with the release of {earlier.facts['query']!r} (digest {earlier.facts['digest'][:12]})."
-    facts = {**answer.facts, "flags": rules, "rules": [*answer.facts["rules"], said]}
-    return Release(answer.numbers, answer.labels, answer.estimates, answer.guarantee, facts)
+    asked = compose((from_dict(release.facts["asked"]), 1) for release in (later, earlier))
+    guarantee = compose((release.guarantee, 1) for release in (later, earlier))
+    facts = {name: fact for name, fact in answer.facts.items() if name != "account"}
+    facts |= {"flags": rules, "rules": [*facts["rules"], *_said(later, earlier)], "asked": asked.to_dict()}
+    return Release(answer.numbers, answer.labels, answer.estimates, guarantee, facts)
+
+
+def _said(later: Release, earlier: Release) -> Iterator[str]:
+    """Yield what a reader must know about the earlier release."""
+    yield f"Compared with the release of {earlier.facts['query']!r} (digest {earlier.facts['digest'][:12]})."
+    if later.facts["unit"] != earlier.facts["unit"]:
+        yield f"The earlier release limits rows otherwise ({earlier.facts['protects']}): this can look like a change."
+    if later.facts["query"] != earlier.facts["query"]:
+        yield "The releases answer different queries: rows that only one of them leaves out can look like a change."
 
 
 def _still(kind: type[Any]) -> str:
@@ -117,6 +130,16 @@ def _term(sources: Sequence[Source], text: str) -> tuple[tuple[Workload, Workloa
     if [outline.to_dict() for outline in later.outlines] != [outline.to_dict() for outline in earlier.outlines]:
         raise InvalidRequest(f"The releases have different cells in {match[2]!r}.", "Compare equal cells.", _UNDONE)
     kind, outline = BETWEEN[match[1]], later.outlines[0]
+    if outline.column and _bounds(later, outline.column) != _bounds(earlier, outline.column):
+        raise InvalidRequest(
+            f"{outline.column} has other bounds in the earlier release, which would look like a change.",
+            "Compare releases with equal bounds.",
+            _UNDONE,
+        )
+    if outline.size > _MOST_ANSWERS:
+        raise InvalidRequest(
+            f"{match[2]!r} has {outline.size:,} answers.", f"Compare at most {_MOST_ANSWERS:,} at once.", _UNDONE
+        )
     n_answers, quotient = _quotient(later, later.terms[0], outline, kind)
     n_own = len(later.steps) // n_answers  # numbers of an answer: its count or sum, or a sum and a count
     places = np.arange(2 * len(later.steps)).reshape(2 * n_own, n_answers).T
@@ -124,6 +147,11 @@ def _term(sources: Sequence[Source], text: str) -> tuple[tuple[Workload, Workloa
     shown = Outline(text, kind.kind, outline.column, outline.axes)
     scale, offset = kind.of_counts.factor, kind.of_counts.factor * kind.of_counts.shift
     return (later, earlier), FormTerm(kind, later, shown, [quotient] * n_answers, places, step, scale, offset)
+
+
+def _bounds(question: Workload, name: str) -> tuple[Fraction, Fraction, Fraction]:
+    column = question.domain.column(name)
+    return column.low, column.high, column.step
 
 
 def _quotient(question: Workload, term: Term, outline: Outline, kind: type[RatioBetween]) -> tuple[int, Quotient]:

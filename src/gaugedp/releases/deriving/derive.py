@@ -9,7 +9,6 @@ import numpy as np
 
 from gaugedp._internal.names import parts
 from gaugedp._internal.runs import unfold
-from gaugedp._internal.validate import between
 from gaugedp.domain.attributes import categories
 from gaugedp.domain.domain import Domain, PrivacyUnit
 from gaugedp.entropy import Entropy, research_rng
@@ -22,7 +21,7 @@ from gaugedp.queries.linear import Workload, as_workload
 from gaugedp.queries.maps import Identity
 from gaugedp.queries.outline import CELLS, Axis, Outline
 from gaugedp.queries.piece import Piece
-from gaugedp.queries.quantiles import LEVEL
+from gaugedp.queries.quantiles import LEVEL, check_level
 from gaugedp.queries.text import query
 from gaugedp.releases.answer import Release
 from gaugedp.releases.conclusions import concluded
@@ -35,11 +34,11 @@ from gaugedp.releases.planning import Plan
 from gaugedp.statistics import KINDS
 from gaugedp.statistics.base import for_released, in_units
 from gaugedp.statistics.forms import Pivot
-from gaugedp.statistics.quantile import HIGHEST_LEVEL
 
 _LEVEL = 0.95  # level at which widths are compared with those of the release
 _UNDONE = "Nothing was read and nothing was spent."
 _OF_ANSWERS = ("processing", "nested", "derived")  # facts about the answers of the release
+_OF_PLAN: dict[str, Any] = {"candidates": [], "lower_bound": None}  # those of the release are for its own query
 _MOST_TRIALS, _FEWEST_TRIALS, _NUMBERS = 20_000, 4000, 10**7
 _PUBLIC_SEED = 1912
 _REASON = "computed from the released answers to {!r}"
@@ -153,7 +152,7 @@ def derive(
     release. Each interval contains its answer with the requested probability: it is computed from draws of the
     release's own noise, added up in the same way.
 
-    Other statistics exist only for releases, with intervals at `level`, 0.5 … 0.999: `difference(mean(C) by A*B)`,
+    Other statistics exist only for releases, with intervals at `level`, 0.95 … 0.999: `difference(mean(C) by A*B)`,
     `ratio(…)`, `index(…)` and `change(…)` compare means along A, as those of counts do; `gini(A) by B` and `lorenz(A,
     0.5, 0.9) by B`, the part of the total that belongs to the lowest half, and nine tenths, of rows, assign each row
     the middle of its cell of A. The coverage of their intervals is approximate: the deficit is of second order in the
@@ -178,7 +177,7 @@ def derive(
     >>> gd.derive(released, "sex").facts["query"], ledger.spent
     ('sex', PureDP(1))
     """
-    between(0.5, HIGHEST_LEVEL, level=level)
+    check_level(level)
     source = Source.of(release, domain, planned)
     terms = [form_term(source.domain, term) for term in parts(text, ";") if term]
     if figures := [term for term in terms if term]:
@@ -326,6 +325,7 @@ def _facts(release: Release, about: dict[str, Any], outlines: Sequence[Outline])
     shown = (replace(outline, axes=tuple(_axis(axis, axes) for axis in outline.axes)) for outline in outlines)
     return {
         **facts,
+        **_OF_PLAN,
         **about,
         "reason": _REASON.format(release.facts["query"]),
         "terms": [outline.to_dict() for outline in shown],

@@ -8,8 +8,9 @@ import numpy as np
 from gaugedp.queries.linear import Workload
 from gaugedp.queries.maps import Identity
 
-MOST_CELLS = 4096  # of the joint table, for linear programs of seconds
-_NEAR = 1e-8  # relative error of consistent counts
+MOST_CELLS = 4096  # of the joint table, for linear programs of seconds; a minute where margins form cycles
+_NEAR = 1e-11  # relative error of consistent counts, to which the tolerance of the linear program is added
+_TOLERANCE = 1e-7  # of the linear program
 _FORM = re.compile(r"rounded(?: to ([1-9][0-9]{0,8}))?")
 
 
@@ -56,12 +57,13 @@ def _nearest(map_: np.ndarray, aims: np.ndarray, least: float) -> np.ndarray:
     """Return an integer table x ≥ `least` with map·x near to the consistent `aims`.
 
     Each count lies between the integers around its aim, and the sum of the distances is linear there. A vertex of this
-    linear program is integral for tables with margins and for trees; other cells are rounded.
+    linear program is integral for tables of two attributes with margins and for trees. Cells of other vertices are
+    rounded, and their sums may be more than 1 away from their aims.
     """
     from scipy.optimize import linprog
     from scipy.sparse import csr_matrix, vstack
 
-    near = _NEAR * max(1.0, float(np.abs(aims).max()))
+    near = _TOLERANCE + _NEAR * float(np.abs(aims).max())
     down, up = np.floor(aims + near), np.ceil(aims - near)
     costs = (1 - 2 * np.clip(aims - down, 0, 1)) @ map_
     sparse = csr_matrix(map_)

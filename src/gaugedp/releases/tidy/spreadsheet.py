@@ -95,7 +95,8 @@ def _format(column: Sequence[Any] | np.ndarray, sign: str, mark: str) -> str:
     """Return the number format of a column, which shows the mark after the number."""
     whole = all(isinstance(value, int | np.integer) or value is None for value in column[:_MEASURED])
     form = "0.0%" if sign == "%" else "#,##0" if whole else "#,##0.00"
-    return f'{form}" {mark}"' if mark.replace('"', "") else form
+    mark = mark.replace('"', "”")  # a format has no straight quotation mark within a text
+    return f'{form}" {mark}"' if mark else form
 
 
 def _shown(value: Any) -> str:
