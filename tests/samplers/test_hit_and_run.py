@@ -13,12 +13,12 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.samplers.continuous import exponentials, normals
 from gaugedp.samplers.diagnostics import autocorrelation_time
 from gaugedp.samplers.direct import uniform_direct
+from gaugedp.samplers.hit_and_run import GaugeWalk, PolytopeWalk, hit_and_run
+from gaugedp.samplers.walks import gathered
 from tests.bodies.zoo import ZOO, Member
 from tests.cases import one_in
 from tests.samplers.dependent import estimate
-from gaugedp.samplers.hit_and_run import GaugeWalk, PolytopeWalk, hit_and_run
 from tests.samplers.uniformity import gauge_power_test, odd_functionals
-from gaugedp.samplers.walks import gathered
 
 CHAINS = 128
 NOISE = np.random.default_rng(7).normal(size=(5, 8))

@@ -21,7 +21,7 @@ def distance_to_square(points: np.ndarray) -> np.ndarray:
 
 @pytest.mark.statistical
 def test_points_of_a_rounded_square() -> None:
-    """The parts of 6,000 points in the square, the four sides and the corners: areas 4, 4 and π/4. False alarms: 1e-5."""
+    """6,000 points in the square, along its sides and at corners: areas 4, 4 and π/4. False alarms: 3e-5."""
     points = samplers.uniform(ROUNDED, 6000, research_rng(1))
     assert (distance_to_square(points) <= 0.5 + 1e-8).all()
     beyond = (np.abs(points) > 1).sum(axis=1)
