@@ -138,7 +138,8 @@ def weak_triangle(
     first, second
         Functions of an order that return at least D(P‖R) and D(R‖Q) of that order.
     p
-        Hölder's exponent, above 1; None takes the best of 48 values, and both limits, where one order is ∞: a/(a − 1)·D_∞(P‖R) + D_a(R‖Q) and D_a(P‖R) + D_∞(R‖Q).
+        Hölder's exponent, above 1. None takes the best of 48 values and the limits at ∞ and 1, which are
+        a/(a − 1)·D_∞(P‖R) + D_a(R‖Q) and D_a(P‖R) + D_∞(R‖Q).
 
     Returns
     -------
