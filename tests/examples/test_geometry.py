@@ -29,7 +29,7 @@ def test_bounds_of_table_1_hold_for_matrices_in_the_cube(epsilon: float) -> None
 
 @pytest.mark.parametrize("body", [LONG, LpBall(4, 1), Polytope.symmetric_hull(np.diag([9.0, 3.0, 1.0]))], ids=repr)
 def test_the_published_recursion(body) -> None:
-    """⌊log₂ d⌋ + 1 levels; draws have the stated mean square to 6 standard errors; the corrected mechanism is better."""
+    """⌊log₂ d⌋ + 1 levels; draws have the stated mean square to 6 standard errors; the corrected one is less."""
     published = geometry.PublishedNIM(body, 0.5)
     assert len(published.levels) == int(math.log2(body.rank)) + 1
     squares = (published.sample_noise(4000, research_rng(1)) ** 2).sum(axis=1)
