@@ -307,7 +307,7 @@ MODELS = [Mean(bounds=(-1, 1)), SparseMean(2, bounds=(-1, 1), delta=1e-6, epsilo
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 def test_fits_are_paid_for_before_they_look(model) -> None:
-    ledger = gd.Ledger.in_memory(gd.ApproxDP(model.epsilon * 1.5, 1e-9))
+    ledger = gd.Ledger.in_memory(gd.ApproxDP(model.epsilon * 1.5, 1e-5))
     fitted = clone(model).set_params(ledger=ledger).fit(NORMAL)
     assert len(ledger.entries()) >= 2
     assert ledger.spent.epsilon(1e-6) <= model.epsilon
