@@ -123,6 +123,8 @@ def test_gauges_of_sums_in_closed_form() -> None:
     rows = ROWS[:, :2]
     assert np.allclose(flat.gauge(rows @ stretch.T), np.abs(rows).max(axis=1) / 3)
     assert flat.gauge([[0.0, 0, 1], [0, 0, 0]]).tolist() == [np.inf, 0]
+    corners = MinkowskiSum(Polytope.symmetric_hull(np.eye(8)), LpBall(8, 2))  # whose bases are degenerate at the axes
+    assert np.allclose(corners.gauge(np.eye(8)), 0.5, rtol=2e-9)
 
 
 def test_kinds_are_kept_where_they_can_be() -> None:

@@ -29,6 +29,12 @@ def test_no_volume_is_above_its_bound(body: Polytope) -> None:
     assert exact.log_volume <= volume_upper_bound(body) + 1e-9 <= exact.log_volume + body.rank * math.log(1.8)
 
 
+@pytest.mark.parametrize("body", [LpBall(3, 2), "a hull"], ids=repr)
+def test_volumes_of_other_bodies_are_refused(body) -> None:
+    with pytest.raises(InvalidRequest, match="not a point"):
+        volume_upper_bound(body)
+
+
 def test_the_orders_of_both_bounds() -> None:
     """2 by the cube where n is vast, and at most 13·√(log(n/d)/d), at n = 4d and 8d."""
     cube = Polytope.symmetric_hull(np.array(np.meshgrid(*[[-1.0, 1.0]] * 4)).reshape(4, -1))

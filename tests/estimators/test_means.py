@@ -393,6 +393,7 @@ def test_hypotheses_of_the_rates_are_checked() -> None:
     with pytest.warns(gd.bounds.UnmetHypothesis, match=r"25\.7 times the error of the estimate 0"):
         rate = gd.bounds.sparse_mean(n=10, d=100_000, s=100, epsilon=1.0, delta=1e-6)
     assert len(rate.unmet) == 1
+    assert rate.unmet[0] in str(rate)
     assert pickle.loads(pickle.dumps(rate)).unmet == rate.unmet
     for numbers in ((10**6, 1000, 10, 20.0, 1e-9), (1000, 1000, 1, 1.0, 0.001), (10, 10, 1, 0.1, 0.01)):
         with pytest.warns(gd.bounds.UnmetHypothesis):

@@ -27,13 +27,17 @@ def gauge_by_argmax(body: Body, points: np.ndarray) -> np.ndarray:
     """Return upper bounds of the gauges of points in the span, by the simplex method.
 
     The program is min Σλ_i subject to Σλ_i·z_i = point, λ ≥ 0, over all z_i in the body. At a basis of r points with
-    the dual y, the point that enters is argmax(y), and value/h(y) ≤ gauge ≤ value. It ends at h(y) ≤ 1 + 1e−9, or after
-    100·r² exchanges, far beyond those of ranks up to 10.
+    the dual y, the point that enters is argmax(y), and value/h(y) ≤ gauge ≤ value. It ends where both differ by 1e−9,
+    or after 100·r² exchanges, far beyond those of ranks up to 10.
     """
     span, rank = body.span, body.rank
     targets = points @ span
     basis = np.tile(_independent_points(body).T, (len(targets), 1, 1))
     basis *= np.where(np.linalg.solve(basis, targets[:, :, None])[:, :, 0] < 0, -1.0, 1.0)[:, None, :]
+    heights = body.support(points)
+    below = np.divide((targets**2).sum(axis=1), heights, out=np.zeros(len(targets)), where=heights > 0)
+    # 1e-11: of the gauge, by which points are moved to unlike places, so that no two vectors may leave at once
+    targets += 1e-11 * below[:, None] * (basis @ (1 + np.sqrt(np.arange(rank))))
     values, live = np.empty(len(targets)), np.arange(len(targets))
     for _ in range(100 * rank**2):
         inverse = np.linalg.inv(basis[live])
@@ -41,7 +45,8 @@ def gauge_by_argmax(body: Body, points: np.ndarray) -> np.ndarray:
         values[live] = shares.sum(axis=1)
         duals = inverse.sum(axis=1)
         entering = body.argmax(duals @ span.T) @ span
-        better = (entering * duals).sum(axis=1) > 1 + _CLOSE
+        below[live] = np.maximum(below[live], values[live] / (entering * duals).sum(axis=1))
+        better = values[live] > below[live] * (1 + _CLOSE)
         live, shares, entering = live[better], shares[better], entering[better]
         if not len(live):
             break

@@ -54,8 +54,9 @@ class Rate(float):
         return Rate.of, (self.statistical, self.privacy, self.upper, self.n, self.unmet)
 
     def __str__(self) -> str:
+        kind = "; ".join([self.kind, *self.unmet])
         return (
-            f"{readable(self.value)} ({self.kind}): {readable(self.statistical)} from sampling, "
+            f"{readable(self.value)} ({kind}): {readable(self.statistical)} from sampling, "
             f"{readable(self.privacy)} from privacy, which is a tenth of the former from n = {self.free_from():,}"
         )
 

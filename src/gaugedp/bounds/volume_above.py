@@ -6,6 +6,7 @@ import numpy as np
 
 from gaugedp._internal.rounding import TRANSFORMS
 from gaugedp.bodies.polytope import Polytope
+from gaugedp.errors import InvalidRequest
 
 
 def volume_upper_bound(body: Polytope) -> float:
@@ -25,6 +26,11 @@ def volume_upper_bound(body: Polytope) -> float:
     float
         log vol_r, r the rank.
 
+    Raises
+    ------
+    InvalidRequest
+        If the body is no polytope, or a point.
+
     Notes
     -----
     The theorem and its proof, by Blaschke and Santaló's and Šidák's inequalities, are in docs/theory/lower-bound.md,
@@ -39,6 +45,8 @@ def volume_upper_bound(body: Polytope) -> float:
     >>> round(volume(body).value, 3), round(exp(volume_upper_bound(body)), 3)
     (1.333, 2.208)
     """
+    if not isinstance(body, Polytope) or body.rank == 0:
+        raise InvalidRequest(f"The body is {body!r}.", "Give a polytope that is not a point; bodies.volume has others.")
     columns = body.span.T @ (body.factor * body.symmetric_columns())
     rank = len(columns)
     values, vectors = np.linalg.eigh(columns @ columns.T)
