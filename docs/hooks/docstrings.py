@@ -7,7 +7,9 @@ import griffe
 
 PARAMETER = re.compile(r"^(?P<names>`?[a-z]\w*`?(?:(?:, | and )`?[a-z]\w*`?)*) : ", re.MULTILINE)
 PROOF = re.compile(r"\bdocs/(?P<page>(?:theory|how-to|sharp-edges|benchmarks)/[\w-]+)\.md(?P<anchor>(?:#[\w-]+)?)")
-SECTION = re.compile(r"^(Parameters|Returns|Raises|Examples)\n-+\n(.*?)(?=^\w+\n-+\n|\Z)", re.MULTILINE | re.DOTALL)
+SECTION = re.compile(
+    r"^(Parameters|Returns|Raises|Warns|Notes|Examples)\n-+\n(.*?)(?=^\w+\n-+\n|\Z)", re.MULTILINE | re.DOTALL
+)
 
 
 class Docstrings(griffe.Extension):

@@ -22,7 +22,7 @@ class NuclearRisk:
     start : what is left of X_0 = 0.
     batch : D_0 is the gradient of half of the rows.
     stream : later rows change it one at a time.
-    confidence : what a bound with probability 1 − failure adds to one of the mean; 0 for the mean.
+    confidence : what a bound with probability 1 − failure adds to one of the mean, as published; otherwise 0.
     curvature : a step goes along a tangent.
     privacy : the extreme points are those of gradients with noise.
     trivial : F(0) − min F ≤ L₀·‖X‖_* ≤ L₀.
@@ -69,32 +69,71 @@ def nuclear_risk(  # noqa: PLR0913 - public numbers
     lipschitz: float = 1.0,
     smoothness: float = 1.0,
     failure: float | None = None,
+    spread: float | None = 1.0,
 ) -> NuclearRisk:
     """Return the least bound for rows that are drawn independently, gradients of rank one, and replaced rows.
 
     Hypotheses: losses convex, `lipschitz` = L₀ in the nuclear norm and `smoothness` = L₁ from it to the operator
-    norm, matrices (d, d), n ≥ 3. The mean where `failure` is None, else with probability 1 − failure.
+    norm (where `spread` is below 1, of φ′ and its derivative), matrices (d, d), n ≥ 3. The mean where `failure` is
+    None, else with probability 1 − failure.
 
-    Corollary 2.3.1 of the thesis with X_0 = 0 (L₀ for 2L₀), its batch term times (1 + 2/n)·e^{η/2}, which it drops,
-    and, for the α that it leaves open, 2·E‖noise‖: a step's noise has deviation s = σ·row for σ of
+    With `spread` ≥ λ_max(E A²) for gradients φ′·A, ‖A‖ ≤ 1 (1 for any rows, 1/d for zzᵀ with z uniform on the sphere):
+    theorem 4 of docs/theory/stochastic_frank_wolfe.md. With spread=None: corollary 2.3.1 of the thesis with X_0 = 0 (L₀
+    for 2L₀), its batch term times (1 + 2/n)·e^{η/2}, which it drops.
+
+    For the α that the corollary leaves open: 2·E‖noise‖, where a step's noise has deviation s = σ·row for σ of
     `StochasticFrankWolfe`, Δ_0 = 4L₀/n, Δ = 2η(2L₁ + L₀), one row a slot, and E λ_max ≤ s·√(2d).
-    docs/theory/stochastic_frank_wolfe.md
     """
-    root, kappa = math.sqrt(n_rows), (2 * math.log(n_columns + 2) - 1) * math.e
     log, steep = math.log(n_rows), 2 * smoothness + lipschitz
-    longer = (1 + 2 / n_rows) * math.exp(log / n_rows / 2)
-    batch = 4 * lipschitz * math.sqrt(2 * kappa) * log / n_rows * longer
-    later = 16 * steep * math.sqrt(kappa) * log / root
-    confidence = 0.0
-    if failure is not None:
-        sure = math.sqrt(3 * math.log(2 * n_rows / failure))
-        batch, later = batch * math.e, later * math.e / 2
-        confidence = 4 * lipschitz * math.sqrt(2) * sure * log / n_rows * longer + 8 * steep * sure * log / root
     running = ToeplitzRoot(1 + n_rows // 2, 1 - log / n_rows)
     sensitivities = 4 * lipschitz / n_rows, 2 * log / n_rows * steep
     std = float(np.multiply(sensitivities, running.columns).max()) * running.row / gaussian_mu(epsilon, delta)
     privacy = std * _oracle_loss(n_columns, running.n_steps, failure)
-    return NuclearRisk(lipschitz / root, batch, later, confidence, 2 * smoothness * log / n_rows, privacy, lipschitz)
+    slopes = lipschitz, steep
+    if spread is None:
+        batch, stream, confidence = _published(n_rows, n_columns, slopes, failure)
+    else:
+        (batch, stream), confidence = _by_variance(n_rows, n_columns, slopes, failure, spread), 0.0
+    start, curvature = lipschitz / math.sqrt(n_rows), 2 * smoothness * log / n_rows
+    return NuclearRisk(start, batch, stream, confidence, curvature, privacy, lipschitz)
+
+
+def _published(
+    n_rows: int, n_columns: int, slopes: tuple[float, float], failure: float | None
+) -> tuple[float, float, float]:
+    """Return the corollary's batch, stream and confidence."""
+    lipschitz, steep = slopes
+    root, kappa, log = math.sqrt(n_rows), (2 * math.log(n_columns + 2) - 1) * math.e, math.log(n_rows)
+    longer = (1 + 2 / n_rows) * math.exp(log / n_rows / 2)
+    batch = 4 * lipschitz * math.sqrt(2 * kappa) * log / n_rows * longer
+    later = 16 * steep * math.sqrt(kappa) * log / root
+    if failure is None:
+        return batch, later, 0.0
+    sure = math.sqrt(3 * math.log(2 * n_rows / failure))
+    confidence = 4 * lipschitz * math.sqrt(2) * sure * log / n_rows * longer + 8 * steep * sure * log / root
+    return batch * math.e, later * math.e / 2, confidence
+
+
+def _by_variance(
+    n_rows: int, n_columns: int, slopes: tuple[float, float], failure: float | None, spread: float
+) -> tuple[float, float]:
+    """Return η·Σ(1 − η)^{m−t} times theorem 4's bounds on both parts of λ_max(E_t)⁺ + λ_max(−E_t)⁺.
+
+    E_0 has (σ², R) = L₀²·(spread, 2)/n₀ without the square, later steps η²γ²·spread·Σ(1 − η)^{2k} and 2ηγ.
+    """
+    rate, first, later = math.log(n_rows) / n_rows, n_rows - n_rows // 2, n_rows // 2
+    logs = math.log(n_columns + 1) if failure is None else math.log(4 * n_columns * (later + 1) / failure)
+
+    def width(variance: float, largest: float) -> float:
+        if failure is None:
+            return 2 * (math.sqrt(2 * variance * logs) + largest * logs / 3)
+        return 2 * (math.sqrt(2 * variance * logs + (largest * logs / 3) ** 2) + largest * logs / 3)
+
+    lipschitz, steep = slopes
+    decay = 1 - rate
+    batch = width(lipschitz**2 * spread / first, 2 * lipschitz / first) * rate * (later + 1) * decay**later
+    longest = (rate * steep) ** 2 * spread / (1 - decay**2)
+    return batch, width(longest, 2 * rate * steep) * (1 - decay ** (later + 1))
 
 
 def conjectured_rate(n_rows: int, n_columns: int, epsilon: float) -> Rate:

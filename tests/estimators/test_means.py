@@ -1,6 +1,7 @@
 """Means: clipped sums are exact, noise is as planned, intervals hold, and what is refused. Keys are fixed."""
 
 import math
+import pickle
 import warnings
 
 import numpy as np
@@ -291,11 +292,11 @@ def test_rates_by_hand() -> None:
 def test_privacy_is_free_from_where_it_says() -> None:
     """Also the printed condition, with √n·ε for nε: both parts are equal at √n·ε = √(s·log(1/δ)/log d)·log(d/s)."""
     for epsilon in (0.1, 1.0):
-        start = gd.bounds.sparse_mean(100, 500, 7, epsilon, 1e-5).free_from(0.1)
-        actual = gd.bounds.sparse_mean(start, 500, 7, epsilon, 1e-5)
+        start = gd.bounds.sparse_mean(10_000, 500, 7, epsilon, 1e-9).free_from(0.1)
+        actual = gd.bounds.sparse_mean(start, 500, 7, epsilon, 1e-9)
         assert actual.privacy / actual.statistical == pytest.approx(0.1, rel=1e-2)
-        equal = gd.bounds.sparse_mean(100, 500, 7, epsilon, 1e-5).free_from(1.0)
-        by_hand = math.sqrt(7 * math.log(1e5) / math.log(500)) * math.log(500 / 7)
+        equal = gd.bounds.sparse_mean(10_000, 500, 7, epsilon, 1e-9).free_from(1.0)
+        by_hand = math.sqrt(7 * math.log(1e9) / math.log(500)) * math.log(500 / 7)
         assert math.sqrt(equal) * epsilon == pytest.approx(by_hand, rel=1e-2)
 
 
@@ -385,6 +386,32 @@ def test_ledgers_for_persons_are_refused() -> None:
         with pytest.raises(InvalidRequest, match=r"[Uu]se a ledger of its unit"):
             Mean(bounds=(0, 1), ledger=ledger).fit(NORMAL)
         assert ledger.spent == gd.PureDP(0)
+
+
+def test_hypotheses_of_the_rates_are_checked() -> None:
+    """The quotient √(s·log(1/δ))·log(d/s)/(nε) is that of the privacy part and √s, the error of the estimate 0."""
+    with pytest.warns(gd.bounds.UnmetHypothesis, match=r"25\.7 times the error of the estimate 0"):
+        rate = gd.bounds.sparse_mean(n=10, d=100_000, s=100, epsilon=1.0, delta=1e-6)
+    assert len(rate.unmet) == 1
+    assert rate.unmet[0] in str(rate)
+    assert pickle.loads(pickle.dumps(rate)).unmet == rate.unmet
+    for numbers in ((10**6, 1000, 10, 20.0, 1e-9), (1000, 1000, 1, 1.0, 0.001), (10, 10, 1, 0.1, 0.01)):
+        with pytest.warns(gd.bounds.UnmetHypothesis):
+            assert gd.bounds.sparse_mean(*numbers).unmet
+    with pytest.warns(gd.bounds.UnmetHypothesis, match="below 1/n"):
+        assert gd.bounds.dense_mean(1000, 10, 1.0, 0.01).unmet
+    with pytest.warns(gd.bounds.UnmetHypothesis, match=r"at least e\^"):
+        assert gd.bounds.dense_mean(40, 1, 1.0, 1e-30).unmet
+    assert gd.bounds.sparse_mean(10_000, 1000, 10, 1.0, 1e-6).unmet == ()
+
+
+def test_bounded_rows_need_no_logarithm() -> None:
+    for rate in (gd.bounds.sparse_mean, gd.bounds.dense_mean):
+        sizes = (10_000, 100, 5) if rate is gd.bounds.sparse_mean else (10_000, 100)
+        wide, bounded = (rate(*sizes, 1.0, 1e-6, bounded=known) for known in (False, True))
+        assert float(wide) == float(bounded)
+        parts = [each.upper - each.statistical for each in (wide, bounded)]
+        assert parts[0] / parts[1] == pytest.approx(math.sqrt(math.log(10_000)))
 
 
 RATES = [(0, 10, 2, 1, 1e-6), (10, 10, 10, 1, 1e-6), (10, 10, 0, 1, 1e-6), (10, 10, 2, 0, 1e-6), (10, 10, 2, 1, 1.0)]

@@ -4,6 +4,7 @@ import decimal
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import mpmath
@@ -15,6 +16,7 @@ from mpmath import mpf
 
 from gaugedp._internal.validate import decimal as exact
 from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees import divergences
 from gaugedp.guarantees.divergences import bernoulli, finite, laplace, normal
 from tests.guarantees.signed import assert_upper
 from tests.steady import given
@@ -375,3 +377,65 @@ def test_sums_within_a_billionth_are_made_1() -> None:
     actual = finite(2, [0.5, 0.5 + 9e-10], [0.5, 0.5 - 8e-10])
     p, q = exact(0.5) / exact(1 + 9e-10), exact(0.5) / exact(1 - 8e-10)
     assert actual == bernoulli(2, p, q) == bernoulli(2, 1 - p, 1 - q)
+
+
+# -- by way of a third distribution, and through kernels -----------------------------------------------
+
+
+def _three(seed: int, n: int = 4) -> list[list[float]]:
+    weights = np.random.default_rng(seed).dirichlet(np.ones(n), 3)
+    return [list(row / row.sum()) for row in weights]
+
+
+@pytest.mark.parametrize("order", [1.2, 2, 5.5])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_weak_triangle_inequality_holds_and_has_the_special_cases(order: float, seed: int) -> None:
+    """Proposition 2.3.5 and corollary 2.3.1 of the Rényi thesis: p = 2, p → ∞ and p → 1."""
+    p, q, r = _three(seed)
+    first, second = partial(divergences.finite, p=p, q=r), partial(divergences.finite, p=r, q=q)
+    direct, best = divergences.finite(order, p, q), divergences.weak_triangle(order, first, second)
+    halves = (order - 0.5) / (order - 1) * first(2 * order) + second(2 * order - 1)
+    assert divergences.weak_triangle(order, first, second, 2) == pytest.approx(halves, rel=1e-12)
+    ends = [order / (order - 1) * first(math.inf) + second(order), first(order) + second(math.inf)]
+    for bound in (halves, *ends, divergences.weak_triangle(order, first, second, 1.1)):
+        assert bound >= direct
+    assert direct <= best <= min(halves, *ends) * (1 + 1e-9)
+
+
+def test_the_weak_triangle_inequality_is_tight_on_a_line_of_normals() -> None:
+    """N(s + t, 1), N(t, 1), N(0, 1): the best exponent loses nothing where both steps fit it."""
+    to = partial(divergences.normal, std_p=1, mean_q=0, std_q=1)
+    for a, s, t in ((2, 1, 1), (3, 0.5, 2), (1.5, 2, 0.1)):
+        bound = divergences.weak_triangle(a, partial(to, mean_p=s), partial(to, mean_p=t))
+        assert a * (s + t) ** 2 / 2 <= bound <= 1.01 * a * (s + t) ** 2 / 2
+
+
+def test_the_weak_triangle_inequality_refuses_and_knows_infinity() -> None:
+    never, little = partial(max, math.inf), partial(min, 0.1)  # of an order
+    assert divergences.weak_triangle(2, never, little) == math.inf
+    for order, p in ((1, 2), (2, 1), (math.inf, 2), (2, 0.5)):
+        with pytest.raises(InvalidRequest):
+            divergences.weak_triangle(order, never, never, p)
+
+
+@pytest.mark.parametrize("order", [1, 2, 7.5, math.inf])
+@pytest.mark.parametrize("seed", range(3))
+def test_kernels_do_not_increase_divergences(order: float, seed: int) -> None:
+    """Proposition 2.3.7. A permutation keeps the divergence, a constant kernel removes it."""
+    p, q, _ = _three(seed)
+    kernel = np.random.default_rng(seed).dirichlet(np.ones(3), 4)
+    kernel = [list(row / row.sum()) for row in kernel]
+    after = [divergences.push_forward(law, kernel) for law in (p, q)]
+    assert [float(sum(law)) for law in after] == [1, 1]
+    assert np.allclose(np.array(after[0], float), np.array(p) @ np.array(kernel))
+    direct = divergences.finite(order, p, q)
+    assert divergences.finite(order, *after) <= direct
+    moved = [divergences.push_forward(law, np.eye(4)[[2, 0, 3, 1]].tolist()) for law in (p, q)]
+    assert divergences.finite(order, *moved) == pytest.approx(direct, rel=1e-12)
+    assert divergences.finite(order, *(divergences.push_forward(law, [[0.5, 0.5]] * 4) for law in (p, q))) == 0
+
+
+@pytest.mark.parametrize("kernel", [[[1.0]], [[1.0], [0.5, 0.5]], [[0.5], [1.0]]])
+def test_a_kernel_that_does_not_fit_is_refused(kernel) -> None:
+    with pytest.raises(InvalidRequest):
+        divergences.push_forward([0.5, 0.5], kernel)

@@ -7,9 +7,9 @@ import gaugedp as gd
 from gaugedp.bodies import Polytope
 from gaugedp.samplers.facets import MOST_HULL_POINTS
 from gaugedp.samplers.gauge_noise import FacetNoise, WalkNoise
+from gaugedp.samplers.hit_and_run import hit_and_run
 from tests.cases import one_in
 from tests.samplers.dependent import estimate
-from tests.samplers.hit_and_run import hit_and_run
 from tests.samplers.test_facet_walk import signs_matrix, two_way_marginals
 
 pytestmark = pytest.mark.statistical

@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gaugedp.bodies import Body, LinearImage, LpBall, MinkowskiSum, Polytope, SchattenBall
+from gaugedp.bodies import Body, LinearImage, LpBall, Polytope, SchattenBall
 from gaugedp.entropy import Entropy, research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.samplers.continuous import exponentials, normals
 from gaugedp.samplers.diagnostics import autocorrelation_time
 from gaugedp.samplers.direct import uniform_direct
+from gaugedp.samplers.hit_and_run import GaugeWalk, PolytopeWalk, hit_and_run
+from gaugedp.samplers.walks import gathered
 from tests.bodies.zoo import ZOO, Member
 from tests.cases import one_in
 from tests.samplers.dependent import estimate
-from tests.samplers.hit_and_run import GaugeWalk, PolytopeWalk, hit_and_run
 from tests.samplers.uniformity import gauge_power_test, odd_functionals
-from tests.samplers.walks import gathered
 
 CHAINS = 128
 NOISE = np.random.default_rng(7).normal(size=(5, 8))
@@ -169,7 +169,6 @@ def test_rows_come_walk_after_walk() -> None:
         (LpBall(2, 3), {"burn_in": -1}),
         (Polytope.difference_hull(np.ones((2, 3))), {}),
         (LinearImage(LpBall(2, 3), np.ones((1, 2))), {}),
-        (MinkowskiSum(LpBall(2, 1), LpBall(2, 2)), {}),
     ],
     ids=repr,
 )

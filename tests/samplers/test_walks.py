@@ -12,12 +12,12 @@ from gaugedp.entropy import Entropy, research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.samplers.continuous import normals, uniforms
 from gaugedp.samplers.direct import uniform_direct
+from gaugedp.samplers.near_walks import BallWalk, GridWalk, ball_walk, grid_walk
+from gaugedp.samplers.walks import chart
 from tests.bodies.zoo import ZOO, Member
 from tests.cases import one_in
 from tests.samplers.dependent import estimate
-from tests.samplers.near_walks import BallWalk, GridWalk, ball_walk, grid_walk
 from tests.samplers.uniformity import gauge_power_test, odd_functionals
-from tests.samplers.walks import chart
 
 SIGNS = np.random.default_rng(1).integers(0, 2, (5, 50)) * 2.0 - 1
 

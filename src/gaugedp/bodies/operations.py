@@ -111,7 +111,7 @@ def minkowski_sum(first: Body, second: Body) -> Body:
     """Return {y + z : y ∈ first, z ∈ second}; supports add.
 
     Two balls of one norm make a ball of that norm, and two polytopes a polytope, which is refused if its points v_i ±
-    w_j are more than 10^7 numbers. Other sums have no gauge.
+    w_j are more than 10^7 numbers. Other sums become a `MinkowskiSum`.
 
     Examples
     --------

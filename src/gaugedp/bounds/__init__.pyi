@@ -1,7 +1,10 @@
 from gaugedp.bounds.geometry import is_approximately_isotropic as is_approximately_isotropic
 from gaugedp.bounds.geometry import isotropic_constant as isotropic_constant
 from gaugedp.bounds.geometry import volume_quantity as volume_quantity
+from gaugedp.bounds.isotropic import IsotropicPosition as IsotropicPosition
+from gaugedp.bounds.isotropic import isotropic_position as isotropic_position
 from gaugedp.bounds.minimax import Rate as Rate
+from gaugedp.bounds.minimax import UnmetHypothesis as UnmetHypothesis
 from gaugedp.bounds.minimax import dense_mean as dense_mean
 from gaugedp.bounds.minimax import sparse_mean as sparse_mean
 from gaugedp.bounds.nearness import counts_lower_bound as counts_lower_bound
@@ -13,3 +16,4 @@ from gaugedp.bounds.volume import VolumeBound as VolumeBound
 from gaugedp.bounds.volume import bound_from_volume as bound_from_volume
 from gaugedp.bounds.volume import staircase_lower_bound as staircase_lower_bound
 from gaugedp.bounds.volume import volume_lower_bound as volume_lower_bound
+from gaugedp.bounds.volume_above import volume_upper_bound as volume_upper_bound

@@ -1,10 +1,15 @@
 """Minimax rates of private estimators, up to unknown constants."""
 
 import math
+import warnings
 
 from gaugedp._internal.numbers import readable
 from gaugedp._internal.validate import between, positive, whole
 from gaugedp.errors import InvalidRequest
+
+
+class UnmetHypothesis(UserWarning):
+    """Rate that is evaluated where its theorem does not apply."""
 
 
 class Rate(float):
@@ -12,7 +17,8 @@ class Rate(float):
 
     The least worst-case error is between c and C times this number, for unknown constants. It is `statistical` +
     `privacy`: the error of any estimator, and what privacy adds. It is not a certificate: compare the two parts, or two
-    values of n, never an error with the number. `upper` is the rate that is attained.
+    values of n, never an error with the number. `upper` is the rate that is attained. `unmet` lists the hypotheses of
+    the theorem that do not hold: the number then means nothing.
     """
 
     kind = "rate, constants unknown"
@@ -20,11 +26,13 @@ class Rate(float):
     privacy: float
     upper: float
     n: int
+    unmet: tuple[str, ...]
 
     @classmethod
-    def of(cls, statistical: float, privacy: float, upper: float, n: int) -> "Rate":
+    def of(cls, statistical: float, privacy: float, upper: float, n: int, unmet: tuple[str, ...] = ()) -> "Rate":
         """Return the rate with these parts."""
         rate = cls(statistical + privacy)
+        rate.unmet = unmet
         rate.statistical, rate.privacy, rate.upper, rate.n = statistical, privacy, upper, n
         return rate
 
@@ -42,23 +50,49 @@ class Rate(float):
         positive(share=share)
         return math.ceil(self.n * (self.privacy / (share * self.statistical)) ** 2)
 
-    def __reduce__(self) -> tuple[object, tuple[float, float, float, int]]:
-        return Rate.of, (self.statistical, self.privacy, self.upper, self.n)
+    def __reduce__(self) -> tuple[object, tuple[float, float, float, int, tuple[str, ...]]]:
+        return Rate.of, (self.statistical, self.privacy, self.upper, self.n, self.unmet)
 
     def __str__(self) -> str:
+        kind = "; ".join([self.kind, *self.unmet])
         return (
-            f"{readable(self.value)} ({self.kind}): {readable(self.statistical)} from sampling, "
+            f"{readable(self.value)} ({kind}): {readable(self.statistical)} from sampling, "
             f"{readable(self.privacy)} from privacy, which is a tenth of the former from n = {self.free_from():,}"
         )
 
 
-def sparse_mean(n: int, d: int, s: int, epsilon: float, delta: float, sigma: float = 1.0) -> Rate:
+def sparse_mean(  # noqa: PLR0913 - public numbers
+    n: int, d: int, s: int, epsilon: float, delta: float, sigma: float = 1.0, *, bounded: bool = False
+) -> Rate:
     """Return the minimax rate of E‖error‖₂ for a sparse mean.
 
-    The n rows in ℝ^d are σ-sub-Gaussian, and s coordinates of the mean are not 0. It is σ·(√(s·log d/n) +
-    s·log(d/s)·√log(1/δ)/(nε)) (Cai, Wang and Zhang 2021, theorem 13), for ε of order 1 and δ below 1/n. `upper`
-    (theorem 14) has log d for log(d/s) and a factor √log n in its second part. Privacy dominates if √n·ε is below
-    √(s·log(1/δ)/log d)·log(d/s): the quotient of both parts, where the paper has nε instead of √n·ε.
+    It is σ·(√(s·log d/n) + s·log(d/s)·√log(1/δ)/(nε)) (Cai, Wang and Zhang 2021, theorem 13). `upper` (theorem 14) has
+    log d for log(d/s) and, unless rows are bounded, a factor √log n in its second part. Privacy dominates if √n·ε is
+    below √(s·log(1/δ)/log d)·log(d/s): the quotient of both parts, where the paper has nε instead of √n·ε.
+
+    Parameters
+    ----------
+    n, d
+        The numbers of rows and of coordinates.
+    s
+        The number of coordinates of the mean that are not 0.
+    epsilon, delta
+        The guarantee.
+    sigma
+        The rows are σ-sub-Gaussian in every coordinate.
+    bounded
+        True if a public constant bounds every coordinate of every row (part 1 of theorem 14).
+
+    Returns
+    -------
+    Rate
+        With its parts.
+
+    Warns
+    -----
+    UnmetHypothesis
+        If √(s·log(1/δ))·log(d/s)/(nε) is above 1, ε above 10, or δ not between e^{−3εn/2}/n and 1/n. Beyond the first
+        the estimate 0, of error √s·max|μ_j|, is better.
 
     Examples
     --------
@@ -72,20 +106,42 @@ def sparse_mean(n: int, d: int, s: int, epsilon: float, delta: float, sigma: flo
         raise InvalidRequest(f"s is {s} and d is {d}.", "Give s below d; for all coordinates use dense_mean.")
     statistical = sigma * math.sqrt(s * math.log(d) / n)
     scale = sigma * s * math.sqrt(math.log(1 / delta)) / (n * epsilon)
-    reached = statistical + scale * math.log(d) * math.sqrt(math.log(max(n, 3)))
-    return Rate.of(statistical, scale * math.log(d / s), reached, n)
+    reached = statistical + scale * math.log(d) * _log_factor(n, bounded)
+    unmet = _unmet(n, epsilon, delta, math.log(d / s) * scale / (sigma * math.sqrt(s)))
+    return Rate.of(statistical, scale * math.log(d / s), reached, n, unmet)
 
 
-def dense_mean(n: int, d: int, epsilon: float, delta: float, sigma: float = 1.0) -> Rate:
+def dense_mean(n: int, d: int, epsilon: float, delta: float, sigma: float = 1.0, *, bounded: bool = False) -> Rate:
     """Return the minimax rate of E‖error‖₂ for a mean.
 
-    The n rows in ℝ^d are σ-sub-Gaussian in every coordinate. It is σ·(√(d/n) + d·√log(1/δ)/(nε)) (Cai, Wang and Zhang
-    2021, theorem 12), for ε of order 1 and δ below 1/n; `upper` (theorem 15) has a factor √log n in its second part.
+    It is σ·(√(d/n) + d·√log(1/δ)/(nε)) (Cai, Wang and Zhang 2021, theorem 12); `upper` (theorem 15) has a factor √log n
+    in its second part unless rows are bounded. Parameters and warnings are those of `sparse_mean`; the first number is
+    √(d·log(1/δ))/(nε).
     """
     _check(n, d, epsilon, delta, sigma)
     statistical = sigma * math.sqrt(d / n)
     privacy = sigma * d * math.sqrt(math.log(1 / delta)) / (n * epsilon)
-    return Rate.of(statistical, privacy, statistical + privacy * math.sqrt(math.log(max(n, 3))), n)
+    unmet = _unmet(n, epsilon, delta, privacy / (sigma * math.sqrt(d)))
+    return Rate.of(statistical, privacy, statistical + privacy * _log_factor(n, bounded), n, unmet)
+
+
+def _log_factor(n: int, bounded: bool) -> float:
+    return 1.0 if bounded else math.sqrt(math.log(max(n, 3)))
+
+
+def _unmet(n: int, epsilon: float, delta: float, quotient: float) -> tuple[str, ...]:
+    """Return the hypotheses that do not hold, and warn of them."""
+    log_least = -1.5 * epsilon * n - math.log(n)
+    broken = {
+        f"the privacy part is {quotient:.3g} times the error of the estimate 0, and must be of its order": quotient > 1,
+        f"epsilon = {epsilon:g} must be of order 1": epsilon > 10,
+        f"delta = {delta:g} must be below 1/n": delta * n >= 1,
+        f"delta = {delta:g} must be at least e^(−3εn/2)/n": math.log(delta) < log_least,
+    }
+    unmet = tuple(words for words, is_broken in broken.items() if is_broken)
+    if unmet:
+        warnings.warn(f"The rate does not apply: {'; '.join(unmet)}.", UnmetHypothesis, stacklevel=3)
+    return unmet
 
 
 def _check(n: int, d: int, epsilon: float, delta: float, sigma: float) -> None:

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from gaugedp._internal.progress import Progress, silent
-from gaugedp._internal.validate import decimal, one_of
+from gaugedp._internal.validate import decimal, one_of, positive
 from gaugedp.accountant.rounding import above
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.digest import digest
@@ -130,6 +130,37 @@ class NormNoise(AdditiveNoise, ABC):
         """Return the standard error of `error`, from groups of draws."""
         means = self._norms(norm, weights).mean(axis=1)
         return float(means.std(ddof=1)) / math.sqrt(len(means))
+
+    def moment(self, power: float, norm: float = 2) -> float:
+        """Return E‖noise‖^power, from trial draws (public seed).
+
+        Without the lattice it is Γ(r + 1 + power)/(Γ(r + 1)·ε^power)·E‖Z‖^power, Z uniform on the shape, for K-norm
+        noise of rank r (Hardt and Talwar 2010; Lodrant 2019, theorem 5.10).
+
+        Parameters
+        ----------
+        power
+            A positive number. High powers have large sampling errors.
+        norm
+            The order of the norm, at least 1.
+
+        Returns
+        -------
+        float
+            In the answers' units to the power.
+
+        Examples
+        --------
+        >>> import gaugedp as gd
+        >>> mechanism = gd.KNorm.calibrate(gd.bodies.LpBall(2, 2), gd.PureDP(1.0))
+        >>> bool(abs(mechanism.moment(2) / 6 - 1) < 0.05)
+        True
+        """
+        positive(power=power)
+        if not norm >= 1:
+            raise InvalidRequest(f"norm is {norm!r}.", "Give an order of at least 1, such as 2.")
+        lengths = (np.linalg.norm(draws, norm, axis=2) * float(self.step) for draws in self._shown())
+        return min(float((length**power).mean()) for length in lengths)
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
         """Return quantiles of trial draws, raised by three standard errors."""

@@ -7,6 +7,8 @@ from gaugedp.optimization.geometry import Geometry as Geometry
 from gaugedp.optimization.geometry import Simplex as Simplex
 from gaugedp.optimization.gibbs import Gibbs as Gibbs
 from gaugedp.optimization.least_squares import LeastSquares as LeastSquares
+from gaugedp.optimization.log_concave import lipschitz_tail as lipschitz_tail
+from gaugedp.optimization.log_concave import log_concave_pair as log_concave_pair
 from gaugedp.optimization.losses import Absolute as Absolute
 from gaugedp.optimization.losses import Hinge as Hinge
 from gaugedp.optimization.losses import Huber as Huber

@@ -7,9 +7,11 @@ import numpy as np
 
 from gaugedp._internal.validate import whole
 from gaugedp.bodies.base import Body
+from gaugedp.bodies.derived import MinkowskiSum
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.samplers.direct import has_direct, uniform_direct
 from gaugedp.samplers.gauge_noise import gauge_noise
+from gaugedp.samplers.sums import uniform_sum
 
 
 def uniform(body: Body, size: int, rng: Entropy | None = None) -> np.ndarray:
@@ -17,7 +19,8 @@ def uniform(body: Body, size: int, rng: Entropy | None = None) -> np.ndarray:
 
     The shape is (size, d). Draws are exact and independent for balls, ellipsoids, and polytopes of rank at most 8 or
     with as many generators as their rank. For other polytopes they are nearly uniform and correlated, by the walk over
-    facets of `gauge_noise`.
+    facets of `gauge_noise`. Points of a `MinkowskiSum` are exact, by rejection from a box, where at least 3 of 500
+    points of the box lie in it, and otherwise those of `ball_walk`.
 
     Examples
     --------
@@ -28,6 +31,8 @@ def uniform(body: Body, size: int, rng: Entropy | None = None) -> np.ndarray:
     """
     whole(minimum=1, size=size)
     stream = system_rng() if rng is None else rng
+    if isinstance(body, MinkowskiSum):
+        return uniform_sum(body, size, stream)
     return uniform_direct(body, size, stream) if has_direct(body) else gauge_noise(body).uniform(size, stream)
 
 

@@ -1,7 +1,7 @@
-"""Walks in a body that step to a point nearby and stay where they are when it lies outside.
+"""Ball and grid walks: each step proposes a nearby point, and stays if it lies outside.
 
-They are slow, and here to check the samplers of the library: each proposal costs a gauge, for a polytope a linear
-program. The law after finitely many steps is only near the stationary one. docs/theory/walks.md
+Each proposal takes one gauge, for a polytope a linear program. The distribution after finitely many steps is only near
+the stationary one. docs/theory/walks.md
 """
 
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ import numpy as np
 
 from gaugedp._internal.validate import positive
 from gaugedp.bodies import Body
-from gaugedp.entropy import Entropy
+from gaugedp.entropy import Entropy, system_rng
 from gaugedp.samplers.continuous import normals, uniforms
-from tests.samplers.walks import chart, gathered
+from gaugedp.samplers.walks import chart, gathered
 
 
 @dataclass(eq=False)
@@ -61,46 +61,105 @@ class GridWalk:
 def ball_walk(
     body: Body,
     size: int,
-    rng: Entropy,
+    rng: Entropy | None = None,
     *,
     radius: float | None = None,
     burn_in: int | None = None,
     thin: int | None = None,
 ) -> np.ndarray:
-    """Return `size` points of one ball walk, shape (size, d); its stationary law is uniform on the body.
+    """Return nearly uniform points of a ball walk.
 
-    Begins at the origin, takes `burn_in` steps (10·rank² where None) and then returns every `thin`-th point
-    (every rank²-th): dependent draws. `radius` is that of the ball, in coordinates of `chart` (1/√rank).
+    The walk is `mixing`: its stationary distribution is uniform on the body (Metropolis and others 1953), but no number
+    of steps is proved to be sufficient, and successive rows are dependent. It serves experiments; no mechanism uses it.
+
+    Parameters
+    ----------
+    body
+        A body with a gauge, of rank r.
+    size
+        The number of rows.
+    rng
+        The source of randomness; None is the system's.
+    radius
+        The radius of the ball that a step is drawn from, in units of a basis of points on the boundary; None is 1/√r.
+    burn_in
+        The number of steps before the first row, which begin at the origin; None is 10·r².
+    thin
+        The number of steps per row; None is r².
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (size, d).
+
+    Raises
+    ------
+    InvalidRequest
+        If a number is out of range, or the body has no gauge.
+
+    Notes
+    -----
+    A proposal outside the body is rejected and the point is counted again. The program of Lodrant (2019, appendix A)
+    proposes until a point is accepted, which visits the boundary too rarely.
+
+    Examples
+    --------
+    >>> from gaugedp.bodies import LpBall
+    >>> from gaugedp.samplers import ball_walk
+    >>> ball_walk(LpBall(3, 1), 4, burn_in=20).shape
+    (4, 3)
     """
     basis = chart(body)
     rank = basis.shape[1]
     length = rank**-0.5 if radius is None else radius
     positive(radius=length)
     walk = BallWalk(body, basis, length, np.zeros((1, rank)))
-    return gathered(walk, size, _or(burn_in, 10 * rank**2), _or(thin, rank**2), rng)
+    return gathered(walk, size, _or(burn_in, 10 * rank**2), _or(thin, rank**2), rng or system_rng())
 
 
 def grid_walk(
     body: Body,
     size: int,
-    rng: Entropy,
+    rng: Entropy | None = None,
     *,
     spacing: float | None = None,
     burn_in: int | None = None,
     thin: int | None = None,
 ) -> np.ndarray:
-    """Return `size` points of one grid walk, shape (size, d) (Dyer, Frieze and Kannan 1991).
+    """Return nearly uniform lattice points of a grid walk.
 
-    Its stationary law is uniform on the points of a lattice that lie in the body and can be reached: near the uniform
-    law on the body where `spacing`, in coordinates of `chart`, is small (1/(2·rank) where None). `burn_in` and `thin`
-    are 10·rank³ and rank³ where None.
+    The walk is `mixing`, see `ball_walk`. Its stationary distribution is uniform on the points of a lattice that lie in
+    the body and can be reached (Dyer, Frieze and Kannan 1991).
+
+    Parameters
+    ----------
+    body, size, rng
+        See `ball_walk`.
+    spacing
+        The distance of lattice points, in units of a basis of points on the boundary; None is 1/(2r).
+    burn_in
+        The number of steps before the first row; None is 10·r³.
+    thin
+        The number of steps per row; None is r³.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (size, d).
+
+    Examples
+    --------
+    >>> from gaugedp.bodies import LpBall
+    >>> from gaugedp.samplers import grid_walk
+    >>> grid_walk(LpBall(2, 2), 4, spacing=0.25).shape
+    (4, 2)
     """
     basis = chart(body)
     rank = basis.shape[1]
     width = 0.5 / rank if spacing is None else spacing
     positive(spacing=width)
     walk = GridWalk(body, basis, width, np.zeros((1, rank), dtype=np.int64))
-    return gathered(walk, size, _or(burn_in, 10 * rank**3), _or(thin, rank**3), rng)
+    return gathered(walk, size, _or(burn_in, 10 * rank**3), _or(thin, rank**3), rng or system_rng())
 
 
 def _or(value: int | None, default: int) -> int:

@@ -1,4 +1,4 @@
-"""What walks in a body share: coordinates to step in, and the points gathered from several walks at once."""
+"""Coordinates for walks in a body, and the rows gathered from several walks."""
 
 from typing import Protocol
 
@@ -38,10 +38,10 @@ def chart(body: Body) -> np.ndarray:
 
 
 def check_one_to_one(body: LinearImage) -> None:
-    """Refuse an image on which the uniform law is not the image of the uniform law."""
+    """Refuse an image of lower rank, on which images of uniform points are not uniform."""
     if body.rank < body.body.rank:
         raise InvalidRequest(
-            "The map takes several points of the body to one: the image of the uniform law is not uniform.",
+            "The map takes several points of the body to one: the image of the uniform distribution is not uniform.",
             "Use a map that is one-to-one on the body.",
         )
 

@@ -1,7 +1,7 @@
 """Hit-and-run: draw a line through the point, then a uniform point of the line inside the body.
 
-The uniform law is stationary (Smith 1984), on degenerate polytopes too: the body is walked on as it is. It is slower
-than the walk over facets, and here to check it. docs/theory/walks.md
+The uniform distribution is stationary (Smith 1984), on degenerate polytopes too. It is slower than the walk over
+facets. docs/theory/walks.md
 """
 
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from gaugedp._internal.validate import whole
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.derived import LinearImage
 from gaugedp.bodies.polytope import Polytope
-from gaugedp.entropy import Entropy
+from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.samplers.continuous import exponentials, normals, uniforms
 from gaugedp.samplers.facet_walk import facets_of
-from tests.samplers.walks import Walk, chart, check_one_to_one, gathered
+from gaugedp.samplers.walks import Walk, chart, check_one_to_one, gathered
 
 _TOLERANCE = 1e-9  # by how much Harris' test lets a constraint be broken
 _NO_PIVOT = 1e-7  # smaller entries of a row count as zero
@@ -29,28 +29,50 @@ _HALVINGS = 48
 def hit_and_run(
     body: Body,
     size: int,
-    rng: Entropy,
+    rng: Entropy | None = None,
     *,
     chains: int = 32,
     burn_in: int | None = None,
     thin: int | None = None,
 ) -> np.ndarray:
-    """Return `size` dependent draws, shape (size, d), of independent walks whose stationary law is uniform on the body.
+    """Return nearly uniform points of hit-and-run walks.
 
-    There are `chains` walks, at most `size`. Each takes `burn_in` steps (20·rank where None), and then every `thin`-th
-    point (every rank-th) is returned, walk after walk; see `gathered`. A finite walk is only near the uniform law, and
-    nothing proves how near: look at `diagnostics`. Polytopes are walked on exactly; other bodies by their gauge,
-    which must be at hand.
+    The walks are `mixing`, see `ball_walk`: the uniform distribution is stationary (Smith 1984), and nothing proves how
+    near a finite walk is. They are exact on polytopes; on other bodies chords are found by bisection of the gauge.
+
+    Parameters
+    ----------
+    body, size, rng
+        See `ball_walk`.
+    chains
+        The number of independent walks, at most `size`. Rows come walk after walk.
+    burn_in
+        The number of steps of each walk before its first row; None is 20·r.
+    thin
+        The number of steps per row; None is r.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (size, d).
+
+    Examples
+    --------
+    >>> from gaugedp.bodies import Polytope
+    >>> from gaugedp.samplers import hit_and_run
+    >>> hit_and_run(Polytope.symmetric_hull([[1, 0, 1], [0, 1, 1]]), 6).shape
+    (6, 2)
     """
     whole(minimum=1, chains=chains)
     whole(minimum=0, size=size)
+    stream = rng or system_rng()
     if isinstance(body, LinearImage):
         check_one_to_one(body)
-        return hit_and_run(body.body, size, rng, chains=chains, burn_in=burn_in, thin=thin) @ body.matrix.T
+        return hit_and_run(body.body, size, stream, chains=chains, burn_in=burn_in, thin=thin) @ body.matrix.T
     count = max(1, min(chains, size))
-    walk: Walk = PolytopeWalk.started(body, count, rng) if isinstance(body, Polytope) else GaugeWalk(body, count)
+    walk: Walk = PolytopeWalk.started(body, count, stream) if isinstance(body, Polytope) else GaugeWalk(body, count)
     pause = body.rank if thin is None else thin
-    return gathered(walk, size, 20 * body.rank if burn_in is None else burn_in, pause, rng)
+    return gathered(walk, size, 20 * body.rank if burn_in is None else burn_in, pause, stream)
 
 
 # -- polytopes ---------------------------------------------------------------------------------------

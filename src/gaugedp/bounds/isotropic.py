@@ -1,0 +1,79 @@
+"""The linear map of a body to isotropic position."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaugedp._internal.validate import positive
+from gaugedp.bodies.base import Body
+from gaugedp.bodies.volume import volume
+from gaugedp.bounds.geometry import isotropic_constant
+from gaugedp.samplers.uniform import moments
+
+
+@dataclass(frozen=True, eq=False)
+class IsotropicPosition:
+    """The map of a body to isotropic position, and how far it is from it.
+
+    `map` T has shape (r, d): T·K lies in ℝ^r, has the volume of K, and its uniform points have the covariance
+    `deviation`²·I. `constant` is L_K = `deviation`/vol_r(K)^{1/r}, an upper bound if the volume is a lower one. `c` is
+    the least number for which K itself is c-approximately isotropic. `kind` is that of the second moments, "exact" or
+    "estimated".
+    """
+
+    map: np.ndarray
+    constant: float
+    c: float
+    deviation: float
+    kind: str
+
+    def root_mean_square(self, epsilon: float) -> float:
+        """Return the bound c·L_K·√((r + 1)(r + 2)r)·vol_r(K)^{1/r}/ε for K-norm noise.
+
+        Theorem 5 of docs/theory/lower-bound.md, for the least c; after Lodrant (2019), theorem 7.4.
+        """
+        positive(epsilon=epsilon)
+        rank = len(self.map)
+        return self.c * self.deviation * math.sqrt((rank + 1) * (rank + 2) * rank) / epsilon
+
+
+def isotropic_position(body: Body) -> IsotropicPosition:
+    """Return the linear map that makes a body isotropic.
+
+    T = det(C)^{1/(2r)}·C^{−1/2}·Sᵀ for the covariance C (r, r) of a uniform point in coordinates of S = body.span. It
+    is unique up to a rotation (Milman and Pajor 1989, section 1.6; Lodrant 2019, propositions 7.2 and 8.7).
+
+    Parameters
+    ----------
+    body
+        A body with known moments and volume; see `samplers.moments` and `bodies.volume`.
+
+    Returns
+    -------
+    IsotropicPosition
+        The map with its constants.
+
+    Raises
+    ------
+    InvalidRequest
+        If moments or volume of the body are not known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gaugedp.bodies import LpBall, image
+    >>> from gaugedp.bounds import isotropic_position
+    >>> position = isotropic_position(image(LpBall(2, np.inf), [[4.0, 0.0], [0.0, 1.0]]))
+    >>> position.map.round(6).tolist(), round(position.constant, 6), round(position.c, 6)
+    ([[0.5, 0.0], [0.0, 2.0]], 0.288675, 2.0)
+    """
+    span, measured = body.span, moments(body)
+    covariance = span.T @ measured.second_moment @ span
+    constant = isotropic_constant(covariance, volume(body))
+    values, vectors = np.linalg.eigh(covariance)
+    deviation = math.exp(float(np.log(values).mean()) / 2)
+    whitened = vectors / np.sqrt(values) @ vectors.T
+    return IsotropicPosition(
+        deviation * whitened @ span.T, constant, math.sqrt(values[-1]) / deviation, deviation, measured.kind
+    )

@@ -1,0 +1,66 @@
+"""Strongly log-concave densities: the privacy of a pair, and concentration."""
+
+import math
+
+from gaugedp._internal.validate import non_negative, positive
+from gaugedp.guarantees.gaussian import GaussianDP
+
+
+def log_concave_pair(lipschitz: float, convexity: float) -> GaussianDP:
+    """Return the guarantee of two strongly log-concave densities.
+
+    Let F and F̃ be μ-strongly convex on a convex set and F̃ − F be G-Lipschitz, both in one norm. The densities ∝ e^{−F}
+    and ∝ e^{−F̃} are (G/√μ)-GDP (Gopi and others 2023, theorem 2), with equality for quadratic F and linear F̃ − F.
+
+    Parameters
+    ----------
+    lipschitz
+        G. For k·(the mean of n losses, each L-Lipschitz) it is 2kL/n if a row is replaced.
+    convexity
+        μ of both.
+
+    Returns
+    -------
+    GaussianDP
+        The guarantee, rounded up.
+
+    Examples
+    --------
+    >>> from gaugedp.optimization import log_concave_pair
+    >>> log_concave_pair(lipschitz=1.0, convexity=4.0).mu
+    0.5000000000000002
+    """
+    non_negative(lipschitz=lipschitz)
+    positive(convexity=convexity)
+    return GaussianDP(lipschitz / math.sqrt(convexity) * (1 + 2.0**-51))
+
+
+def lipschitz_tail(deviation: float, lipschitz: float, convexity: float) -> float:
+    """Bound P(ℓ(X) − E ℓ(X) ≥ t) for a Lipschitz function.
+
+    X has a density ∝ e^{−F}, F is μ-strongly convex and ℓ is G-Lipschitz in one norm: it is e^{−t²μ/(2G²)} (Gopi and
+    others 2023, lemma 5, after Ledoux 1999 and Bobkov and Ledoux 2000).
+
+    Parameters
+    ----------
+    deviation
+        t ≥ 0.
+    lipschitz
+        G of ℓ.
+    convexity
+        μ of F.
+
+    Returns
+    -------
+    float
+        The probability, at most 1.
+
+    Examples
+    --------
+    >>> from gaugedp.optimization import lipschitz_tail
+    >>> round(lipschitz_tail(2.0, lipschitz=1.0, convexity=1.0), 4)
+    0.1353
+    """
+    non_negative(deviation=deviation)
+    positive(lipschitz=lipschitz, convexity=convexity)
+    return math.exp(-((deviation / lipschitz) ** 2) * convexity / 2)

@@ -1,0 +1,33 @@
+"""Uniform points of Minkowski sums, such as K + B₂."""
+
+import numpy as np
+
+from gaugedp.bodies.derived import MinkowskiSum
+from gaugedp.entropy import Entropy, research_rng
+from gaugedp.samplers.continuous import uniforms
+from gaugedp.samplers.near_walks import ball_walk
+
+_PILOT, _FEWEST = 500, 3  # public points, and how many of them must lie in the body
+_KEY = 2412
+
+
+def uniform_sum(body: MinkowskiSum, size: int, rng: Entropy) -> np.ndarray:
+    """Return points by rejection from a box (docs/theory/walks.md, theorem 3), or by a ball walk if few are accepted.
+
+    The box has the axes of an orthonormal basis of the span. Which of the two it is depends on the body alone.
+    """
+    accepted = len(_accepted(body, _PILOT, research_rng(_KEY)))
+    if accepted < _FEWEST:
+        return ball_walk(body, size, rng)
+    found = np.empty((0, body.ambient_dim))
+    while (missing := size - len(found)) > 0:
+        found = np.vstack([found, _accepted(body, 1 + missing * _PILOT // accepted, rng)[:missing]])
+    return found
+
+
+def _accepted(body: MinkowskiSum, trials: int, rng: Entropy) -> np.ndarray:
+    """Return those of `trials` uniform points of the box that lie in the body, in their order."""
+    axes = body.span.T
+    corners = (2 * uniforms(trials * body.rank, rng).reshape(trials, body.rank) - 1) * body.support(axes)
+    points = corners @ axes
+    return points[body.gauge(points) <= 1]
