@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 
 from gaugedp._internal import numbers as _numbers
+from gaugedp._internal.language import localised, say
 from gaugedp.guarantees import Guarantee
 
 _POWER = re.compile(r"(−?[\d.,]+)e([+-])0*(\d+)")
@@ -12,9 +13,9 @@ _RAISED = str.maketrans("-+0123456789", "⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def typeset(text: str) -> str:
-    """Typeset a number: true minus sign, m × 10ᵏ."""
+    """Typeset a number by locale: true minus sign, m × 10ᵏ."""
     signed = f"−{text[1:]}" if text.startswith("-") else text
-    return _POWER.sub(_raised, signed)
+    return localised(_POWER.sub(_raised, signed))
 
 
 def _raised(match: re.Match[str]) -> str:
@@ -63,21 +64,21 @@ def answers(
 
 def percent(share: float) -> str:
     """Format a share as a percentage, such as 95 %."""
-    return f"{100 * share:g}\u00a0%"
+    return f"{localised(f'{100 * share:g}')}\u00a0%"
 
 
 def percent_up(share: float) -> str:
     """Format a percentage, rounded up to a tenth."""
-    return f"{min(100.0, math.ceil(share * 1000 - 1e-9) / 10):g}\u00a0%"
+    return percent(min(1.0, math.ceil(share * 1000 - 1e-9) / 1000))
 
 
 def factor_up(epsilon: float) -> str:
     """Format e^epsilon, rounded up. The part above 1 has at least two digits."""
     if epsilon > 690:
-        return "an astronomical number"
+        return say("privacy.astronomical")
     if 0 < epsilon < 0.7:
         decimals = 1 - math.floor(math.log10(math.expm1(epsilon)))
-        return f"{1 + math.ceil(math.expm1(epsilon) * 10.0**decimals - 1e-9) / 10.0**decimals:.{decimals}f}"
+        return plain(1 + math.ceil(math.expm1(epsilon) * 10.0**decimals - 1e-9) / 10.0**decimals, decimals)
     return _three_digits_up(math.exp(epsilon))
 
 

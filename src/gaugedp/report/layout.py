@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from gaugedp._internal.language import say
 from gaugedp.domain.attributes import OTHER
 from gaugedp.queries.outline import CELLS
 from gaugedp.report.terms import MOST_DRAWN, ReportTerm, labels
@@ -141,13 +142,9 @@ def _histogram(term: ReportTerm) -> Histogram | None:
     is_long = widths[-1] > _TAIL * widths[-2]
     shown = np.append(borders[:-1], borders[-2] + widths[-2]) if is_long else borders
     unit = float(widths.min())
-    beside = (
-        f"The cell {term.levels[0][-1]} has no place on the line; the table shows it"
-        if len(term.cells) > n_cells
-        else ""
-    )
+    beside = say("charts.beside", cell=term.levels[0][-1]) if len(term.cells) > n_cells else ""
     cut = float(borders[-1]) if is_long else None
-    title = term.names[0] + (f" ({term.unit})" if term.unit else "")
+    title = say("terms.with_unit", measure=term.names[0], unit=term.unit) if term.unit else term.names[0]
     return Histogram(shown[:-1], shown[1:], unit / widths, title, unit, cut, remark=beside)
 
 
@@ -176,7 +173,7 @@ def _dense(term: ReportTerm, compact: bool) -> DenseLayout:
         middles = [((index + 0.5) * size - 0.5, group) for index, group in enumerate(groups)]
         outer, inner = (" · ".join(names) for names in (term.names[:depth], term.names[depth:]))
         borders = [index * size - 0.5 for index in range(1, len(groups))]
-        return DenseLayout(_thinned(middles, limit), f"{outer}, and within it {inner}", borders)
+        return DenseLayout(_thinned(middles, limit), say("charts.within", outer=outer, inner=inner), borders)
     places = [(float(index), label) for index, label in enumerate(labels(term))]
     return DenseLayout(_thinned(places, limit), " · ".join(term.names), [])
 

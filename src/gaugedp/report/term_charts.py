@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from gaugedp._internal.language import say
 from gaugedp.report.figures import answers, plain
 from gaugedp.report.layout import DenseLayout, Dots, Histogram, Layout, LineLayout
 from gaugedp.report.markup import Html, visible
@@ -29,7 +30,7 @@ from gaugedp.report.plots import (
 from gaugedp.report.svg import inline
 from gaugedp.report.terms import ReportTerm, labels
 
-_SCALES = ((1e10, 1e9, " (billions)"), (1e7, 1e6, " (millions)"), (0.0, 1.0, ""))
+_SCALES = ((1e10, 1e9, "terms.billions"), (1e7, 1e6, "terms.millions"), (0.0, 1.0, ""))
 
 
 def draw(term: ReportTerm, layout: Layout, name: str, compact: bool) -> Html:
@@ -47,14 +48,12 @@ def describe(term: ReportTerm) -> str:
     shown = term.shown
     texts = [estimate for estimate, _, _ in answers(term.estimate[shown], term.lower[shown], term.upper[shown])]
     if len(term.cells) == 1:
-        return visible(f"{term.meaning}: {texts[0]}, with the {term.level} error bar{term.bars}.")
+        return visible(say("charts.one", meaning=term.meaning, estimate=texts[0], level=term.level, bars=term.bars))
     low, high = int(np.argmin(term.estimate[shown])), int(np.argmax(term.estimate[shown]))
     cells = list(labels(term))
-    ends = " and ".join(
-        f"the {word} estimate is {texts[at]} at {cells[shown[at]]}"
-        for word, at in (("smallest", low), ("largest", high))
-    )
-    return visible(f"{term.meaning}: {len(term.cells):,} estimates with {term.level} error bars{term.bars}; {ends}.")
+    ends = {"low": texts[low], "lowest": cells[shown[low]], "high": texts[high], "highest": cells[shown[high]]}
+    facts = {"meaning": term.meaning, "count": plain(len(cells)), "level": term.level, "bars": term.bars}
+    return visible(say("charts.many", **facts, **ends))
 
 
 def _dots(term: ReportTerm, layout: Dots, sizes: Sizes) -> str:
@@ -104,8 +103,10 @@ def _line(term: ReportTerm, layout: LineLayout, sizes: Sizes) -> str:
 
 def _histogram(term: ReportTerm, layout: Histogram, sizes: Sizes) -> str:
     """Draw counts as areas, with error bars in the middle."""
-    unit = f" per {plain(layout.unit)}" if np.ptp(layout.per_count) else ""
-    heights = replace(_scaled(term, layout.per_count), measure=term.measure + unit)
+    measure = term.measure
+    if np.ptp(layout.per_count):
+        measure = say("terms.per", measure=measure, width=plain(layout.unit))
+    heights = replace(_scaled(term, layout.per_count), measure=measure)
     ends = [(float(border), plain(float(border))) for border in np.append(layout.left, layout.right[-1])]
     if layout.cut is not None:
         ends[-1] = (ends[-1][0], f"… {plain(layout.cut)}")
@@ -217,7 +218,8 @@ def _value_axis(axes: Any, term: ReportTerm, sizes: Sizes, *, upright: bool) -> 
     axes.set_axisbelow(True)
     if limits[0] <= 0 <= limits[1]:
         (axes.axhline if upright else axes.axvline)(0, color=INK, linewidth=0.9, zorder=2, clip_on=False)
-    title = shortened(term.measure, 40) + unit
+    title = shortened(term.measure, 40)
+    title = say(unit, measure=title) if unit else title
     box = axes.get_position()
     figure: Any = axes.figure
     height = figure.get_figheight() * 72
