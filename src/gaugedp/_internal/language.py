@@ -26,7 +26,7 @@ PLURALS: dict[str, Callable[[int], str]] = {  # the form of a noun after a numbe
 }
 LANGUAGES = tuple(PLURALS)
 _FACTS, _MEASURES = "facts.", "measures."
-_NUMBER = re.compile(r"[-−]?\d[\d,]*(\.\d+)?")
+_NUMBER = re.compile(r"[-−]?\d[\d,]*(\.\d+)?(e[+-]\d+)?")
 _DATE = re.compile(r"(\d{4})(?:-(?:Q(?P<quarter>\d)|W(?P<week>\d\d)|(?P<month>\d\d)(?:-(?P<day>\d\d))?))?")
 _SLOT = re.compile(r"\{(\w*)\}")
 _ELIDED = re.compile(r"\b([dD])e (?=[aeiouyhàâéèêëîïôûAEIOUYHÀÂÉÈÊ])")  # French: d'infractions
@@ -116,9 +116,9 @@ def _finished(sentence: str) -> str:
     return _ELIDED.sub(r"\1’", sentence) if current() == "fr" else sentence
 
 
-def _translated(fact: str, language: str) -> str:
+def _translated(fact: str, language: str, deep: bool = True) -> str:
     for key, pattern in _patterns():
-        if match := pattern.fullmatch(fact):
+        if (deep or not pattern.groups) and (match := pattern.fullmatch(fact)):
             slots = {name: _slot(text) for name, text in match.groupdict().items()}
             return _finished(str(catalogue(language)[key]).format(**slots))
     return fact
@@ -126,14 +126,14 @@ def _translated(fact: str, language: str) -> str:
 
 def _slot(text: str) -> str:
     """Return a name as it is, a number by locale, and a phrase of the catalogue translated."""
-    return localised(text) if _NUMBER.fullmatch(text) else _translated(text, current()) if text.islower() else text
+    return localised(text) if _NUMBER.fullmatch(text) else _translated(text, current(), deep=False)
 
 
 @cache
 def _patterns() -> list[tuple[str, re.Pattern[str]]]:
-    """Return the English facts as patterns; those without slots come first."""
+    """Return the English facts as patterns, the longest first: it leaves the least to its slots."""
     facts = [(key, str(text)) for key, text in catalogue(ENGLISH).items() if key.startswith(_FACTS)]
-    in_order = sorted(facts, key=lambda fact: len(_SLOT.findall(fact[1])))
+    in_order = sorted(facts, key=lambda fact: -len(_SLOT.sub("", fact[1])))
     return [(key, re.compile(_pattern(text), re.DOTALL)) for key, text in in_order]
 
 

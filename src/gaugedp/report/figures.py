@@ -8,6 +8,7 @@ from gaugedp._internal import numbers as _numbers
 from gaugedp._internal.language import localised, say
 from gaugedp.guarantees import Guarantee
 
+_IN_A_SENTENCE = 2  # digits of the half-width of an interval
 _POWER = re.compile(r"(−?[\d.,]+)e([+-])0*(\d+)")
 _RAISED = str.maketrans("-+0123456789", "⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -52,6 +53,13 @@ def scientific(value: float) -> str:
 def answer(estimate: float, low: float, high: float) -> tuple[str, str, str]:
     """Format an estimate and its interval, rounded outwards."""
     return next(answers([estimate], [low], [high]))
+
+
+def in_a_sentence(estimate: float, low: float, high: float) -> tuple[str, ...]:
+    """Format an estimate and its interval with fewer decimals, which a reader remembers."""
+    few, usual = (_numbers.decimals([estimate], [low], [high], digits) for digits in (_IN_A_SENTENCE, 3))
+    places = max(few, min(usual, 0))
+    return plain(estimate, places), *map(typeset, _numbers.interval(low, high, places))
 
 
 def answers(

@@ -10,6 +10,7 @@ from gaugedp.domain.attributes import OTHER
 from gaugedp.queries.outline import CELLS, SHARES, Axis
 from gaugedp.report import figures
 from gaugedp.report.terms import ReportTerm, labels
+from gaugedp.statistics.share import Share
 
 _MOST_GROUPS = 6  # of whose medians a sentence tells
 
@@ -22,6 +23,8 @@ def finding(term: ReportTerm) -> str:
     if any(axis.form == SHARES for axis in term.axes):
         return _medians(term)
     at = _compared(term)
+    if term.kind == Share.kind and len(term.axes) > 1:
+        at = max(_parts(term, at), key=lambda places: _gap(term, places), default=at[:0])
     if len(at) < 2:
         return ""
     cells, texts = _cells(term), [_number(term, int(place)) for place in at]
@@ -36,6 +39,18 @@ def finding(term: ReportTerm) -> str:
     if np.delete(lower, bottom).min() <= upper[bottom]:
         said.append(say("findings.last_unsure"))
     return " ".join(said)
+
+
+def _parts(term: ReportTerm, at: np.ndarray) -> list[np.ndarray]:
+    """Return the places `at` of each cell of the first attribute, whose shares are compared between groups."""
+    part = at // (len(term.cells) // len(term.levels[0]))
+    return [at[part == place] for place in np.unique(part)]
+
+
+def _gap(term: ReportTerm, places: np.ndarray) -> float:
+    """Return the distance between the intervals of the largest and the smallest estimate, negative if they overlap."""
+    top, bottom = places[np.argmax(term.estimate[places])], places[np.argmin(term.estimate[places])]
+    return float(term.lower[top] - term.upper[bottom])
 
 
 def _sentence(term: ReportTerm, key: str, slots: Mapping[str, str]) -> str:
@@ -78,7 +93,7 @@ def _named(axis: Axis, name: str, level: str) -> str:
 
 def _number(term: ReportTerm, place: int) -> str:
     """Return an estimate with its interval and unit."""
-    numbers = figures.answer(*(float(column[place]) for column in (term.estimate, term.lower, term.upper)))
+    numbers = figures.in_a_sentence(*(float(column[place]) for column in (term.estimate, term.lower, term.upper)))
     middle, low, high = (f"{text}{term.sign}" for text in numbers)
     unit = f" {term.answer_unit}" if term.answer_unit else ""
     return say("findings.number", estimate=middle, unit=unit, low=low, high=high)
@@ -86,8 +101,8 @@ def _number(term: ReportTerm, place: int) -> str:
 
 def _medians(term: ReportTerm) -> str:
     """Describe the median of each group, if there are few."""
-    *groups, shares = term.levels or ((),)
-    named = list(product(*groups))
+    *groups, _ = term.levels or ((),)
+    named, shares = list(product(*groups)), list(term.axes[-1].texts)
     if term.axes[-1].form != SHARES or "0.5" not in shares or len(named) > _MOST_GROUPS:
         return ""
     places = range(shares.index("0.5"), len(named) * len(shares), len(shares))

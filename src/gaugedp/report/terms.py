@@ -36,7 +36,7 @@ class ReportTerm:
     `names`; both are empty if there are too many for a chart. `runs` describes runs of cells. `areas` are the outlines
     of the cells of one attribute, if known, by their texts in `axes`. `unit` is that of the numbers in the cells of one
     attribute. `sign` follows a number in a sentence. If `from_zero`, the axis of a chart includes 0. `axes` describe
-    the cells of each attribute, and `counts` means that rows are counted in them. `marks` are the quality flags of the
+    the cells of each attribute, and `kind` is that of the statistic. `marks` are the quality flags of the
     cells, if any; suppressed numbers are NaN. `rows` is what is counted, and `answer_unit` the unit of the answers.
     """
 
@@ -51,7 +51,7 @@ class ReportTerm:
     names: tuple[str, ...] = ()
     levels: tuple[tuple[str, ...], ...] = ()
     axes: tuple[Axis, ...] = ()
-    counts: bool = False
+    kind: str = ""
     from_zero: bool = False
     processed: bool = False
     ends: float | None = None
@@ -62,6 +62,11 @@ class ReportTerm:
     marks: tuple[str, ...] = ()
     rows: str = "rows"
     answer_unit: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """True if the numbers are counts of rows."""
+        return self.kind == COUNT
 
     @property
     def shown(self) -> np.ndarray:
@@ -121,10 +126,10 @@ def _term(outline: Outline, captions: Captions, cells: Sequence[str], parts: tup
         captions.terms.get(outline.text, ""),
         _measure(outline, captions),
         next((_RUNS[axis.form] for axis in axes if axis.form in _RUNS), ""),
-        tuple(captions.name(axis.name) for axis in axes),
+        tuple(say("terms.quantile") if axis.form == SHARES else captions.name(axis.name) for axis in axes),
         tuple(tuple(_level(axis, captions, text) for text in axis.texts) for axis in axes),
         axes,
-        outline.measure == COUNT,
+        outline.measure,
         wording.from_zero,
         unit=captions.unit(axes[0].name) if len(axes) == 1 else "",
         areas=captions.areas(axes[0].name) if len(axes) == 1 and axes[0].form == CELLS else {},
@@ -135,7 +140,7 @@ def _term(outline: Outline, captions: Captions, cells: Sequence[str], parts: tup
 
 
 def _measure(outline: Outline, captions: Captions) -> str:
-    reference = outline.reference and captions.cell(outline.axes[0].name, outline.reference)
+    reference = outline.reference and _level(outline.axes[0], captions, outline.reference)
     name = "" if outline.column is None else captions.name(outline.column)
     wording = KINDS[outline.measure].wording
     has_shares = any(axis.form == SHARES for axis in outline.axes)
@@ -157,6 +162,8 @@ def _level(axis: Axis, captions: Captions, text: str) -> str:
         return say("terms.to" if low else "terms.up_to", low=low, high=high)
     if label != text:
         return label
+    if axis.form == SHARES:
+        return _number(text)
     if axis.values == "dates":
         return dated(text)
     if text == OTHER and axis.form == CELLS and axis.texts[len(axis.texts) - 1] == OTHER:
