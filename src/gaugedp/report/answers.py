@@ -102,13 +102,14 @@ def _card(term: ReportTerm, name: str, compact: bool, n_rows: int) -> Html:
     is_single = len(term.cells) == 1
     layout = None if is_single or not len(term.shown) else arrange(term, compact)
     wide = layout is not None and layout.form != "dots" and not compact
-    tables = [] if is_single else [wide_table(term), _numbers(term, n_rows, compact or is_wide(term))]
-    above = [
-        _single(term) if is_single else _said(term),
-        *([] if is_single else [_pictures(term, layout, name, compact)]),
-    ]
-    body = [tag("h3", term.title or term.meaning), *above, *tables]
-    return tag("article", *body, class_="card wide" if wide else "card", id=name)
+    body: list[Html] = [tag("h3", term.title or term.meaning)]
+    if is_single:
+        body.append(_single(term))
+    else:
+        tables = tag("div", wide_table(term), _numbers(term, n_rows, compact or is_wide(term)))
+        halves = "" if wide else "halves"  # next to each other if there is room
+        body += [_said(term), tag("div", _pictures(term, layout, name, compact), tables, class_=halves)]
+    return tag("article", *body, class_="card wide" if wide or (is_single and not compact) else "card", id=name)
 
 
 def _said(term: ReportTerm) -> Html:
@@ -126,18 +127,10 @@ def _pictures(term: ReportTerm, layout: Layout | None, name: str, compact: bool)
 
 
 def chart(term: ReportTerm, layout: Layout, name: str, compact: bool = False) -> Html:
-    """Return the chart with its key; a wide one scrolls."""
-    box = {"class_": "paper"}
-    if layout.form != "dots" and not compact:
-        box = {
-            "class_": "paper scroll",
-            "tabindex": "0",
-            "role": "region",
-            "aria_label": say("answers.chart", meaning=term.meaning),
-        }
+    """Return the chart with its key."""
     said = [tag("figcaption", layout.remark)] if layout.remark else []
     key = _key(layout) if layout.series_title else ""
-    return tag("figure", *said, key, tag("div", draw(term, layout, name, compact), **box))
+    return tag("figure", *said, key, tag("div", draw(term, layout, name, compact), class_="paper"))
 
 
 def _key(layout: Layout) -> Html:

@@ -58,7 +58,8 @@ def answer(estimate: float, low: float, high: float) -> tuple[str, str, str]:
 def in_a_sentence(estimate: float, low: float, high: float) -> tuple[str, ...]:
     """Format an estimate and its interval with fewer decimals, which a reader remembers."""
     few, usual = (_numbers.decimals([estimate], [low], [high], digits) for digits in (_IN_A_SENTENCE, 3))
-    places = max(few, min(usual, 0))
+    readable = 3 - math.floor(math.log10(abs(estimate) or 1.0))
+    places = max(min(few, readable), min(usual, 0))
     return plain(estimate, places), *map(typeset, _numbers.interval(low, high, places))
 
 

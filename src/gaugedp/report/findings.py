@@ -23,17 +23,18 @@ def finding(term: ReportTerm) -> str:
     if any(axis.form == SHARES for axis in term.axes):
         return _medians(term)
     at = _compared(term)
-    if term.kind == Share.kind and len(term.axes) > 1:
-        at = max(_parts(term, at), key=lambda places: _gap(term, places), default=at[:0])
     if len(at) < 2:
         return ""
     cells, texts = _cells(term), [_number(term, int(place)) for place in at]
     lower, upper, estimate = (column[at] for column in (term.lower, term.upper, term.estimate))
     top, bottom = int(np.argmax(estimate)), int(np.argmin(estimate))
     slots = {"top": cells[at[top]], "bottom": cells[at[bottom]], "high": texts[top], "low": texts[bottom]}
+    if term.kind == Share.kind and len(term.axes) > 1:
+        slots["name"], slots["part"] = term.names[0], term.levels[0][at[0] // (len(cells) // len(term.levels[0]))]
+    kind = "counts" if term.counts else "shares" if "part" in slots else "values"
     if lower[top] <= upper[bottom]:
-        return _sentence(term, "counts_range" if term.counts else "range", slots)
-    said = [_sentence(term, "most" if term.counts else "largest", slots)]
+        return _sentence(term, f"{kind}_range", slots)
+    said = [_sentence(term, kind, slots)]
     if np.delete(upper, top).max() >= lower[top]:
         said.append(say("findings.first_unsure"))
     if np.delete(lower, bottom).min() <= upper[bottom]:
@@ -62,6 +63,16 @@ def _sentence(term: ReportTerm, key: str, slots: Mapping[str, str]) -> str:
     return said[0].upper() + said[1:]
 
 
+def strength(term: ReportTerm) -> tuple[bool, bool, float]:
+    """Return a sort key of findings: sure differences first, means and shares before counts, by signal and noise."""
+    at = () if any(axis.form == SHARES for axis in term.axes) else _compared(term)
+    if len(at) < 2:
+        return False, False, 0.0
+    spread = float(np.median(term.upper[at] - term.lower[at]))
+    gap = _gap(term, np.asarray(at))
+    return gap > 0, not term.counts, gap / spread
+
+
 def _compared(term: ReportTerm) -> np.ndarray:
     """Return the places of the cells that a sentence may name."""
     last = [axis.form == CELLS and axis.texts[len(axis.texts) - 1] == OTHER for axis in term.axes]
@@ -73,7 +84,10 @@ def _compared(term: ReportTerm) -> np.ndarray:
         for cell in np.ndindex(*map(len, term.levels))
     ]
     is_named = np.array(named) if term.levels else np.ones(len(term.cells), dtype=bool)
-    return np.flatnonzero(is_named & ~np.isnan(term.estimate) & (term.upper > term.lower))
+    at = np.flatnonzero(is_named & ~np.isnan(term.estimate) & (term.upper > term.lower))
+    if term.kind == Share.kind and len(term.axes) > 1:
+        return max(_parts(term, at), key=lambda places: round(_gap(term, places)), default=at)
+    return at
 
 
 def _cells(term: ReportTerm) -> list[str]:
@@ -82,7 +96,8 @@ def _cells(term: ReportTerm) -> list[str]:
         return list(labels(term))
     axes = zip(term.axes, term.names, term.levels, strict=True)
     named = [[_named(axis, name, level) for level in levels] for axis, name, levels in axes]
-    return [", ".join(parts) for parts in product(*named)]
+    skipped = int(term.kind == Share.kind and len(named) > 1)  # a sentence is about one cell of the first attribute
+    return [", ".join(parts[skipped:]) for parts in product(*named)]
 
 
 def _named(axis: Axis, name: str, level: str) -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from gaugedp._internal.language import say, written_in
 from gaugedp.report import figures
 from gaugedp.report.answers import chart
-from gaugedp.report.findings import finding
+from gaugedp.report.findings import finding, strength
 from gaugedp.report.html import imprint, warnings
 from gaugedp.report.layout import arrange
 from gaugedp.report.maps import area_map
@@ -28,7 +28,7 @@ def press(release: "Release") -> str:
 
 
 def _page(release: "Release") -> str:
-    terms = read_terms(release)
+    terms = sorted(read_terms(release), key=strength, reverse=True)
     title = release.captions.title or say("press.statistics", table=release.facts["table"])
     head = heading(say("press.kicker"), title)
     said = [said for term in terms if (said := _said(term))]
@@ -59,7 +59,7 @@ def _picture(terms: list[ReportTerm]) -> Html:
         return Html("")
     term, layout = next((pair for pair in charts if pair[0].areas), charts[0])
     picture = area_map(term) if term.areas else chart(term, layout, "picture")
-    return titled(term.title or term.meaning, tag("div", picture, class_="card"))
+    return titled(term.title or term.meaning, tag("div", picture, class_="card picture"))
 
 
 def _noise(release: "Release", term: ReportTerm) -> Html:

@@ -1,5 +1,6 @@
 """Chart of a term: dots, lines, areas or dense columns."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from gaugedp._internal.language import say
 from gaugedp.report.figures import answers, plain
-from gaugedp.report.layout import DenseLayout, Dots, Histogram, Layout, LineLayout
+from gaugedp.report.layout import DenseLayout, Dots, Histogram, Layout, LineLayout, arrange
 from gaugedp.report.markup import Html, visible
 from gaugedp.report.palette import COLOURS, FAINT, INK, PALE
 from gaugedp.report.plots import (
@@ -39,8 +40,9 @@ def draw(term: ReportTerm, layout: Layout, name: str, compact: bool) -> Html:
     with settings(name):
         draw_form, sizes, kind = _DRAWN[layout.form]
         drawing = draw_form(term, layout, COMPACT if compact else sizes)
+        narrow = "" if compact or kind != "wide" else draw_form(term, arrange(term, compact=True), COMPACT)
     kind = "compact" if compact else kind
-    return inline(drawing, name, describe(term), f"chart {kind}")
+    return inline(drawing, name, describe(term), f"chart {kind}", narrow)
 
 
 def describe(term: ReportTerm) -> str:
@@ -67,7 +69,10 @@ def _dots(term: ReportTerm, layout: Dots, sizes: Sizes) -> str:
     figure, axes = new_figure(sizes, height, (margin, right, bottom, top))
     places = layout.row + (layout.of_series - (n_series - 1) / 2) * 0.72 / n_series
     for series in range(n_series):
-        _marks(axes, term, places, (layout.of_series == series, series), upright=False)
+        mask = layout.of_series == series
+        if term.counts:  # lengths are compared, so they are drawn
+            axes.barh(places[mask], term.estimate[mask], 0.66 / n_series, color=PALE[series], zorder=2)
+        _marks(axes, term, places, (mask, series), upright=False)
     axes.set_ylim(len(texts) - 0.5, -0.5)
     set_names(axes.set_yticks, range(len(texts)), texts, sizes)
     _value_axis(axes, term, sizes, upright=False)
@@ -88,11 +93,10 @@ def _dense(term: ReportTerm, layout: DenseLayout, sizes: Sizes) -> str:
 
 
 def _line(term: ReportTerm, layout: LineLayout, sizes: Sizes) -> str:
-    """Draw a line for each series, with error bars next to each other."""
+    """Draw a line for each series."""
     axes, margin = _upright_axes(term, sizes)
-    n_series = len(layout.series)
-    places = layout.at + (layout.of_series - (n_series - 1) / 2) * 0.6 / n_series
-    for series in range(n_series):
+    places = layout.at
+    for series in range(len(layout.series)):
         mask = layout.of_series == series
         on = mask & layout.joined
         axes.plot(places[on], term.estimate[on], color=COLOURS[series], linewidth=1.3, zorder=3, clip_on=False)
@@ -150,7 +154,7 @@ def _upright_axes(term: ReportTerm, sizes: Sizes, right: float = 14.0) -> tuple[
 
 
 def _finished(
-    axes: Any, term: ReportTerm, sizes: Sizes, margin: float, along: tuple[list[tuple[float, str]], str]
+    axes: Any, term: ReportTerm, sizes: Sizes, margin: float, along: tuple[Sequence[tuple[float, str]], str]
 ) -> str:
     """Add ticks, title and value axis, and return the drawing."""
     ticks, title = along
