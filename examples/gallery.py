@@ -60,10 +60,12 @@ def publish(name: str, folder: Path) -> None:
 
 
 def picture(page: Path, file: Path) -> None:
-    """Write the picture of a page for the press to a file of its own, with the colours of the page."""
+    """Write the picture of a page for the press to a file of its own: as on a narrow screen, by day."""
     text = page.read_text("utf-8")
     chart = re.findall(r"<svg viewBox=.*?</svg>", text, re.DOTALL)[0]
-    style = re.findall(r"<style>.*?</style>", text, re.DOTALL)[0]
+    chart = chart.replace('"0 0 760 240"', '"0 0 760 380"')  # a drawing for narrow screens is half as high as wide
+    style = re.sub(r"@media \(prefers-color-scheme:dark\)\{:root\{.*?\}\}", "", text, flags=re.DOTALL)
+    style = re.findall(r"<style>.*?</style>", style, re.DOTALL)[0]
     file.parent.mkdir(exist_ok=True)
     start, _, rest = chart.partition(">")
     file.write_text(f'{start} xmlns="http://www.w3.org/2000/svg">{style}{rest}', "utf-8")

@@ -483,10 +483,10 @@ def test_tables_of_two_attributes_stand_wide_and_every_answer_is_in_them() -> No
     assert wide_table(chart("where*area")[0]) == "", "nine columns are too many"
     assert wide_table(chart("area")[0]) == ""
     changed = dataclasses.replace(term, estimate=np.where(np.arange(18) == 7, 900.0, term.estimate))
-    assert finding(changed).startswith("Area 3, where s has the most rows, 900 (between ")
+    assert finding(changed).startswith("The number of rows is largest for area 3, where s, at 900 (between ")
     assert finding(changed).count("Another interval reaches") == 1
     near = dataclasses.replace(changed, lower=np.full(18, 5.0), upper=changed.estimate + 1000)
-    assert finding(near).startswith("The numbers of rows range from "), "all meet"
+    assert finding(near).startswith("The number of rows ranges from "), "all meet"
 
 
 @pytest.mark.many

@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 
-from gaugedp._internal.language import listed, say, template
+from gaugedp._internal.language import catalogue, current, listed, say, template
 from gaugedp.domain.attributes import OTHER
 from gaugedp.queries.outline import CELLS, SHARES, Axis
 from gaugedp.report import figures
@@ -102,8 +102,8 @@ def _cells(term: ReportTerm) -> list[str]:
 
 def _named(axis: Axis, name: str, level: str) -> str:
     """Return a level with its attribute; words, such as "men", and dates stand alone."""
-    is_word = level.replace(" ", "").isalpha() and len(level) > 1
-    return level if is_word or axis.values == "dates" else say("findings.cell", name=name, level=level)
+    is_vague = len(level) == 1 or level in catalogue(current())["lists.vague"] or any(map(str.isdigit, level))
+    return level if not is_vague or axis.values == "dates" else say("findings.cell", name=name, level=level)
 
 
 def _number(term: ReportTerm, place: int) -> str:
