@@ -67,8 +67,23 @@ def test_stored_facts_are_translated(path: Path) -> None:
     facts = gd.Release.from_json(path.read_text("utf-8")).facts
     noise = [part for offer in facts["candidates"] for part in offer["noise"].split("; ")]
     with written_in("de"):
-        for fact in (*facts["rules"], facts["protects"], *facts["reason"].split(". "), *noise):
+        for fact in (*facts["rules"], facts["protects"], *noise):
             assert translated(fact) != fact
+
+
+def test_a_fact_is_read_to_its_last_word() -> None:
+    wanted = {
+        "rate 0.5 to 0.75 a row": "Rate 0,5 bis 0,75 je Zeile",
+        "Rows whose new is missing or out of domain are left out of the whole query.": "Zeilen, in denen new fehlt",
+        "rounded Laplace on a tree of 3 levels, branching 2, std 1.5 to 2": "auf einem Baum mit 3 Ebenen",
+        "A sentence of a plugin.": "A sentence of a plugin.",
+    }
+    with written_in("de"):
+        for fact, said in wanted.items():
+            assert said in translated(fact)
+    answer = made("SEX; AGEP; SEX*AGEP", epsilon=0.5).in_language("de")
+    assert " (gegenüber " in render(answer)
+    assert "(against" not in render(answer)
 
 
 def test_titles_of_all_statistics_are_known() -> None:

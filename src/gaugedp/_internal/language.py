@@ -26,6 +26,7 @@ PLURALS: dict[str, Callable[[int], str]] = {  # the form of a noun after a numbe
 }
 LANGUAGES = tuple(PLURALS)
 _FACTS, _MEASURES = "facts.", "measures."
+_PHRASES = ("place", "why", "side", "strategy")  # slots of facts that are facts
 _NUMBER = re.compile(r"[-−]?\d[\d,]*(\.\d+)?(e[+-]\d+)?")
 _DATE = re.compile(r"(\d{4})(?:-(?:Q(?P<quarter>\d)|W(?P<week>\d\d)|(?P<month>\d\d)(?:-(?P<day>\d\d))?))?")
 _SLOT = re.compile(r"\{(\w*)\}")
@@ -116,17 +117,17 @@ def _finished(sentence: str) -> str:
     return _ELIDED.sub(r"\1’", sentence) if current() == "fr" else sentence
 
 
-def _translated(fact: str, language: str, deep: bool = True) -> str:
+def _translated(fact: str, language: str) -> str:
     for key, pattern in _patterns():
-        if (deep or not pattern.groups) and (match := pattern.fullmatch(fact)):
-            slots = {name: _slot(text) for name, text in match.groupdict().items()}
+        if match := pattern.fullmatch(fact):
+            slots = {name: _slot(name, text) for name, text in match.groupdict().items()}
             return _finished(str(catalogue(language)[key]).format(**slots))
     return fact
 
 
-def _slot(text: str) -> str:
-    """Return a name as it is, a number by locale, and a phrase of the catalogue translated."""
-    return localised(text) if _NUMBER.fullmatch(text) else _translated(text, current(), deep=False)
+def _slot(name: str, text: str) -> str:
+    """Return a number by locale, a phrase of the catalogue translated, and the name of a column as it is."""
+    return localised(text) if _NUMBER.fullmatch(text) else translated(text) if name in _PHRASES else text
 
 
 @cache

@@ -1,5 +1,6 @@
 """Report of a release: one page, without network access. Its only script is the explorer's."""
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -171,11 +172,11 @@ def _compared(release: "Release") -> Html:
         explained = ["in_ranks"]
     bound = (facts.get("lower_bound") or {}).get("words")
     heads = ("mechanism", "error", *widths, "guarantee", "exactness", "noise")
-    reason = ". ".join(map(translated, facts["reason"].split(". ")))
+    reason = ". ".join(map(_reason, facts["reason"].split(". ")))
     parts = (
         tag("h3", say("appendix.compared")),
         tag("p", say("appendix.chosen", name=mechanism["name"], reason=reason)),
-        tag("p", translated(bound) if bound else say("appendix.no_bound")),
+        tag("p", " ".join(map(translated, re.split(r"(?<=\.) ", bound))) if bound else say("appendix.no_bound")),
         table(
             say("appendix.candidates"),
             [say(f"appendix.{head}") for head in heads],
@@ -185,6 +186,14 @@ def _compared(release: "Release") -> Html:
         tag("p", " ".join(say(f"appendix.{key}") for key in explained), class_="small"),
     )
     return join(parts)
+
+
+def _reason(why: str) -> str:
+    """Return why a mechanism was chosen: of a part of the query, perhaps, and against others, perhaps."""
+    said, _, others = why.partition(" (against ")
+    term, colon, rest = said.partition(": ")
+    said = translated(said) if translated(said) != said else f"{term}{colon}{translated(rest)}"
+    return f"{said} ({say('appendix.against', others=others.removesuffix(')'))})" if others else said
 
 
 def _noise(described: str) -> str:
