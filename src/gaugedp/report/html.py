@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gaugedp._internal.language import dated, say, translated, written_in
+from gaugedp._internal.language import dated, localised, say, translated, written_in
 from gaugedp._internal.names import in_quotes
 from gaugedp.domain.captions import Captions
 from gaugedp.guarantees import Guarantee, from_dict
@@ -193,7 +193,8 @@ def _reason(why: str) -> str:
     said, _, others = why.partition(" (against ")
     term, colon, rest = said.partition(": ")
     said = translated(said) if translated(said) != said else f"{term}{colon}{translated(rest)}"
-    return f"{said} ({say('appendix.against', others=others.removesuffix(')'))})" if others else said
+    others = re.sub(r"\d[\d,.]*\d", lambda number: localised(number[0]), others.removesuffix(")"))
+    return f"{said} ({say('appendix.against', others=others)})" if others else said
 
 
 def _noise(described: str) -> str:
