@@ -33,7 +33,7 @@ BENCH  := $(VENV)-bench
 PYTEST := $(RUN) -m pytest -n 2 --dist loadgroup -rs
 
 # How age, schooling and income differ between women and men.
-DEMO_QUERY := SEX; AGEP; SEX*AGEP; SEX*EDU; mean(PINCP) by SEX
+DEMO_QUERY := AGEP*SEX; SEX*EDU; mean(PINCP) by SEX; AGEP; SEX
 
 WORLDS       ?= 10000
 COMPOSITIONS ?= 20000

@@ -1,4 +1,4 @@
-"""The gallery of the docs: ten publications from public data, each made by one command.
+"""The gallery of the docs: publications from public data, each made by one command.
 
     python -m examples.gallery [--only pay] [--out docs/gallery]
 
@@ -8,6 +8,7 @@ ledger. Noise is new each time, and so are the files. Writes the page of the gal
 """
 
 import argparse
+import re
 import shutil
 import tempfile
 import tomllib
@@ -29,6 +30,7 @@ GALLERY = {
     "reasons": "shares in each month",
     "race": "many small cells, some below the noise",
     "changes": "index numbers and changes in percent",
+    "wohnen": "words, numbers and titles in German",
 }
 
 
@@ -42,6 +44,8 @@ def main() -> None:
         publish(name, chosen.out / name)
     if not chosen.only:
         demo(chosen.out / "demo.html")
+    for name in GALLERY:
+        picture(chosen.out / name / "press.html", chosen.out / "pictures" / f"{name}.svg")
     (chosen.out / "index.md").write_text(page(), "utf-8")
 
 
@@ -53,6 +57,18 @@ def publish(name: str, folder: Path) -> None:
         words = ["--ledger", str(Path(desk, "a.ledger")), "--budget", "1", "--out", str(folder)]
         if run(["publish", str(SOURCES / f"{name}.toml"), *words]):
             raise SystemExit(f"{name} could not be published.")
+
+
+def picture(page: Path, file: Path) -> None:
+    """Write the picture of a page for the press to a file of its own: as on a narrow screen, by day."""
+    text = page.read_text("utf-8")
+    chart = re.findall(r"<svg viewBox=.*?</svg>", text, re.DOTALL)[0]
+    chart = chart.replace('"0 0 760 240"', '"0 0 760 380"')  # a drawing for narrow screens is half as high as wide
+    style = re.sub(r"@media \(prefers-color-scheme:dark\)\{:root\{.*?\}\}", "", text, flags=re.DOTALL)
+    style = re.findall(r"<style>.*?</style>", style, re.DOTALL)[0]
+    file.parent.mkdir(exist_ok=True)
+    start, _, rest = chart.partition(">")
+    file.write_text(f'{start} xmlns="http://www.w3.org/2000/svg">{style}{rest}', "utf-8")
 
 
 def demo(report: Path) -> None:
@@ -70,7 +86,7 @@ def page() -> str:
     """Return the page of the gallery."""
     head = (
         "# Gallery\n\n"
-        "Ten publications from public data, each written by one command: a report, a page for the press, one file per\n"
+        "Publications from public data, each written by one command: a report, a page for the press, one file per\n"
         "table, the release and a manifest. The data is public; it is protected to show what a reader gets. Each\n"
         "publication spent ε = 1.\n\n"
         '<div class="gallery" markdown="0">\n'
@@ -92,7 +108,8 @@ def card(name: str) -> str:
     tables = ", ".join(table["title"].lower() for table in facts["tables"])
     files = " · ".join(f'<a href="{name}/{file}">{word}</a>' for file, word in FILES.items())
     return (
-        f'<article><h2><a href="{name}/index.html">{facts["title"]}</a></h2>\n<p>Shows {GALLERY[name]}.</p>\n'
+        f'<article><a href="{name}/index.html"><img src="pictures/{name}.svg" alt="" loading="lazy"></a>\n'
+        f'<h2><a href="{name}/index.html">{facts["title"]}</a></h2>\n<p>Shows {GALLERY[name]}.</p>\n'
         f'<p class="fine">{tables[0].upper()}{tables[1:]}.</p>\n<p class="fine">{files}</p></article>'
     )
 

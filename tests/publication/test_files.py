@@ -242,3 +242,45 @@ def test_flags_do_not_change_what_is_charged_or_stored(desk: Path, out: Path) ->
         Flag.of({"when": "estimate < 1", "mark": ""})
     plain = Publication.load(written(desk, CROSSED, "epsilon = 2.0")).plan()
     assert plain.mechanism.guarantee == answer.guarantee
+
+
+GERMAN = FLAGGED.replace('text = "use with caution"', 'text = "mit Vorsicht"').replace(
+    'text = "too small"', 'text = "zu klein"'
+)
+
+
+def test_a_publication_is_written_in_its_language(desk: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed: the extra gaugedp[excel]")
+    written(desk, CROSSED, f'{GERMAN}language = "de"')
+    path = desk / "publication.toml"
+    path.write_text(path.read_text("utf-8").replace('"parquet"', '"xlsx"'), "utf-8")
+    assert published(desk) == 0
+    for name, words in (("index.html", "Ergebnisse"), ("press.html", "Für die Presse")):
+        page = (desk / "out" / name).read_text("utf-8")
+        assert words in page
+        assert "Veröffentlicht: 29. November 2026 · Nächste Veröffentlichung: 29. November 2027" in page
+    assert "By sex and age: nach AGE" in page
+    assert ": = zu klein (nicht veröffentlicht)" in (desk / "out" / "index.html").read_text("utf-8")
+    book = openpyxl.load_workbook(desk / "out" / "tables" / "01-by-sex-and-age.xlsx")
+    assert book.sheetnames == ["By sex and age", "Ergebnisse", "Hinweise"]
+    assert next(book.worksheets[0].iter_rows(min_row=3, values_only=True))[-1] == "Insgesamt"
+    english = desk / "english"
+    assert run(["publish", str(path), "--ledger", str(desk / "l"), "--out", str(english), "--language", "en"]) == 0
+    assert "For the press" in (english / "press.html").read_text("utf-8")
+    for name in ("tables/01-by-sex-and-age.csv", "tables/02-pay.sdmx.csv"):
+        assert (english / name).read_bytes() == (desk / "out" / name).read_bytes()
+
+
+@pytest.mark.parametrize("where", ["publication", "publish", "release"])
+def test_an_unknown_language_costs_nothing(desk: Path, where: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(desk, head='epsilon = 1.0\nlanguage = "xx"' if where == "publication" else "epsilon = 1.0")
+    paid = ["--ledger", str(desk / "l"), "--budget", "3", "--out", str(desk / "out.csv")]
+    asked = ["publish", str(path), *paid]
+    if where == "release":
+        table = [str(desk / "people.csv"), "--domain", str(desk / "domain.toml")]
+        asked = ["release", *table, "--query", "SEX", "--epsilon", "1", *paid]
+    assert run([*asked, *([] if where == "publication" else ["--language", "xx"])]) == 2
+    err = capsys.readouterr().err
+    assert "language is 'xx'. Choose one of en, de, fr, es, sl." in err
+    assert "Nothing was read" in err
+    assert not (desk / "l").exists()

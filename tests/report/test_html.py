@@ -483,10 +483,10 @@ def test_tables_of_two_attributes_stand_wide_and_every_answer_is_in_them() -> No
     assert wide_table(chart("where*area")[0]) == "", "nine columns are too many"
     assert wide_table(chart("area")[0]) == ""
     changed = dataclasses.replace(term, estimate=np.where(np.arange(18) == 7, 900.0, term.estimate))
-    assert finding(changed).startswith("Area 3, where s has the most rows, 900 (between ")
+    assert finding(changed).startswith("The number of rows is largest for area 3, where s, at 900 (between ")
     assert finding(changed).count("Another interval reaches") == 1
     near = dataclasses.replace(changed, lower=np.full(18, 5.0), upper=changed.estimate + 1000)
-    assert finding(near).startswith("The numbers of rows range from "), "all meet"
+    assert finding(near).startswith("The number of rows ranges from "), "all meet"
 
 
 @pytest.mark.many
@@ -564,3 +564,15 @@ def test_charts_have_the_colours_of_the_page_by_day_and_by_night(page: str) -> N
     drawings = "".join(re.findall(r"<svg.*?</svg>", page))
     assert "var(--c0)" in drawings
     assert not re.search("#[0-9a-f]{6}", drawings)
+
+
+def test_wide_charts_are_drawn_again_for_narrow_screens(page: str) -> None:
+    assert page.count('class="if-narrow"') == page.count('class="chart wide"') > 0
+    assert 'class="if-narrow"' not in "".join(re.findall(r'<svg[^>]*class="chart dots".*?</svg>', page))
+
+
+def test_months_have_names_and_years_are_named_once() -> None:
+    domain = gd.Domain.of(day=gd.dates("2017-11", "2018-02", by="month"))
+    shown = text(render(made("day", domain)))
+    assert {"November 2017", "February 2018", "Nov 2017", "Jan 2018"} <= set(re.findall(r"[A-Z]\w+ 201[78]", shown))
+    assert "Dec 2017" not in shown, "the year stands at its first tick"

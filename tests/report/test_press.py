@@ -51,3 +51,11 @@ def test_medians_are_said_of_a_few_groups() -> None:
     said = re.findall(r"([\d.]+) \(between [^()]*\) for SEX ([12])", finding(term))
     assert [cell for _, cell in said] == ["1", "2"]
     assert np.allclose([float(number) for number, _ in said], term.estimate[1::2], atol=0.51)
+
+
+def test_the_strongest_finding_comes_first_and_is_about_groups() -> None:
+    captions = gd.Captions(rows="stops", terms={"SEX": "Counts", "share(SEX) by EDU": "Shares"})
+    page = press(made("SEX; share(SEX) by EDU", DOMAIN.with_captions(captions), epsilon=1))
+    shown = text(page)
+    assert shown.index("Shares.") < shown.index("Counts.")
+    assert re.search(r"The percentage of stops with SEX “1” is largest for EDU \d+, at [\d.]+ % \(between", shown)

@@ -44,15 +44,14 @@ def scientific(value: float) -> str:
     return f"{float(mantissa):g}e{power}"
 
 
-def decimals(estimate: Column, lower: Column, upper: Column) -> int:
-    """Return the decimals that a query's intervals justify."""
+def decimals(estimate: Column, lower: Column, upper: Column, digits: int = 3) -> int:
+    """Return the decimals that a query's intervals justify: `digits` of the half width."""
     numbers = np.array([estimate, lower, upper], dtype=float)
     half = (numbers[2] - numbers[1]) / 2
     half = half[(half > 0) & np.isfinite(half)]
     # 1e-4: of a question's widest interval: narrower ones do not lengthen all its numbers
     finest = max(half.min(), 1e-4 * half.max()) if half.size else 10.0**-_READ
-    # 3: significant digits of the half width of an interval; the answer is shown to the same place
-    worth = min(9, 3 - 1 - math.floor(math.log10(finest)))  # decimals at most
+    worth = min(9, digits - 1 - math.floor(math.log10(finest)))  # decimals at most
     return next((some for some in range(worth) if (np.round(numbers, some) == numbers).all()), worth)
 
 

@@ -1,9 +1,12 @@
 """`gaugedp publish`: all tables of a publication, for one charge."""
 
+from dataclasses import replace
+
 import click
 
+from gaugedp._internal.language import checked
 from gaugedp.cli.output import checked_key, handed_over, show_account, stored_before
-from gaugedp.cli.shared import Payment, check_apart, payment_options, show_table
+from gaugedp.cli.shared import Payment, check_apart, language_option, payment_options, show_table
 from gaugedp.cli.stage import stage
 from gaugedp.errors import GaugedpError, InvalidRequest
 from gaugedp.guarantees.parse_guarantee import chargeable
@@ -27,6 +30,7 @@ from gaugedp.tables.table import Table
 @click.option("--out", metavar="FOLDER", help="Folder to write: a page, one file per table, a manifest.")
 @click.option("--supersedes", metavar="FOLDER", help="Published folder that this publication corrects.")
 @click.option("--reason", metavar="TEXT", help="What was wrong; printed in the erratum.")
+@language_option
 @click.option("--dry-run", is_flag=True, help="Show the cost and precision of each table; read no row.")
 @click.option("--check", "compare", is_flag=True, help="Only compare a published folder with its manifest.")
 def publish(
@@ -36,6 +40,7 @@ def publish(
     out: str | None,
     supersedes: str | None,
     reason: str | None,
+    language: str | None,
     dry_run: bool,
     compare: bool,
 ) -> None:
@@ -46,7 +51,8 @@ def publish(
     if compare:
         _check(publication)
         return
-    document = titled(Publication.load(publication))
+    document = Publication.load(publication)
+    document = titled(document if language is None else replace(document, language=checked(language)))
     correction = None if supersedes is None else Correction.of(supersedes, reason, document)
     document = document if correction is None else correction.announced(document)
     if document.key is None and not dry_run:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from gaugedp._internal.language import ENGLISH, checked
 from gaugedp._internal.numbers import answers
 from gaugedp._internal.validate import one_of
 from gaugedp.cli.output import checked_key, hand_over, show_payment, stored_before
@@ -16,6 +17,7 @@ from gaugedp.cli.shared import (
     check_files,
     guarantee_options,
     importance_option,
+    language_option,
     load,
     number,
     numbers,
@@ -71,6 +73,7 @@ _MOST_COLUMNS, _MOST_ATTRIBUTES = 6, 3
 )
 @click.option("--labels", default="both", metavar="WHICH", help="In --out: codes, labels of the domain, or both.")
 @click.option("--report", metavar="FILE", help="Write the report: one page that needs no network.")
+@language_option
 @click.option("--save", metavar="FILE", help="Write the release as JSON, which gaugedp can read.")
 @click.option("--json", "as_json", is_flag=True, help="Print the release as JSON.")
 def release(
@@ -85,6 +88,7 @@ def release(
     out: str | None,
     labels: str,
     report: str | None,
+    language: str | None,
     save: str | None,
     as_json: bool,
     importance: str | None,
@@ -100,6 +104,7 @@ def release(
     question, guarantee = weighted_query(domain, text, importance), numbers(**options)
     processing = check(steps, question)
     one_of(LABELS, labels=labels)
+    words_in = checked(language or ENGLISH)
     source = _in_parts(Table.scan(table, domain=domain, unit=unit), parts, folder, key)
     _check_files({"table": table, "domain file": domain_path, "ledger": payment.ledger}, out, report, save)
     stage.key, stage.can_resume = checked_key(key), folder is not None
@@ -114,6 +119,8 @@ def release(
     if processing:
         stage.show("process")
         answer = answer.processed(*processing, query=released)
+    if words_in != ENGLISH:
+        answer = answer.in_language(words_in)
     stage.show("write")
     _write(answer, released, (out, report, save, labels), as_json, stored)
 

@@ -32,6 +32,9 @@ _LINES = 25  # height of the screen: if it is given, rich uses the given width o
 _HIGH_EPSILON, _HIGH_DELTA = 20.0, 1e-3  # thresholds of a remark
 
 
+language_option = click.option("--language", metavar="CODE", help="Of pages and notes: en, de, fr, es or sl.")
+
+
 def guarantee_options(command: Command) -> Command:
     """Add --epsilon, --delta, --rho and --mu."""
     for name, text in (

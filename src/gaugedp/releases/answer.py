@@ -13,6 +13,7 @@ import numpy as np
 
 from gaugedp._internal.displays import drawing, drawn_by
 from gaugedp._internal.files import check_ending
+from gaugedp._internal.language import LANGUAGES, checked
 from gaugedp._internal.runs import (
     check_lengths,
     folded_sizes,
@@ -108,6 +109,13 @@ class Release(Tabular):
             done = {"steps": list(names), **how(names, query)}
             facts = facts.including(processing={**done, "intervals": RAW, "values": packed(values)})
         return replace(self, facts=facts)
+
+    def in_language(self, language: str) -> "Release":
+        """Return the release with pages and notes in a language: "en", "de", "fr", "es" or "sl".
+
+        The names and titles of the domain stay as they are, and so do the numbers in CSV and JSON files.
+        """
+        return replace(self, facts=Facts.of(self.facts).including(language=checked(language)))
 
     def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return confidence intervals (lower, upper) of the raw answers.
@@ -218,16 +226,22 @@ class Release(Tabular):
         shown = np.array([self.raw, *self.interval(0.95)])
         return list(remarks(query, shown, np.array(self.interval(0.95, simultaneous=True))))
 
-    def save_html(self, path: str | Path, query: Query | None = None) -> None:
-        """Write the report: one page that needs no network. With the `query`, it includes the `remarks`."""
+    def save_html(self, path: str | Path, query: Query | None = None, language: str | None = None) -> None:
+        """Write the report: one page that needs no network.
+
+        With the `query`, it includes the `remarks`. `language` is that of `in_language`.
+        """
         check_ending(path, ".html")
         said = [] if query is None else self.remarks(query)
-        Path(path).write_text(drawing("page")(self, remarks=said), encoding="utf-8")
+        Path(path).write_text(drawing("page")(self._in(language), remarks=said), encoding="utf-8")
 
-    def save_press_html(self, path: str | Path) -> None:
+    def save_press_html(self, path: str | Path, language: str | None = None) -> None:
         """Write a page for the press. It states findings in sentences, shows one picture, and explains the noise."""
         check_ending(path, ".html")
-        Path(path).write_text(drawing("press_page")(self), encoding="utf-8")
+        Path(path).write_text(drawing("press_page")(self._in(language)), encoding="utf-8")
+
+    def _in(self, language: str | None) -> "Release":
+        return self if language is None else self.in_language(language)
 
     def save_json(self, path: str | Path) -> None:
         """Write `to_json` to a file."""
@@ -256,7 +270,7 @@ class Release(Tabular):
         self._check_processing()
         if not (np.abs(self.values) < _LARGEST).all():
             raise ValueError
-        if self.exactness not in EXACTNESS or not isinstance(repr(self), str):
+        if self.language not in LANGUAGES or self.exactness not in EXACTNESS or not isinstance(repr(self), str):
             raise ValueError
 
     def _check_ends(self) -> None:

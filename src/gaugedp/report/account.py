@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from gaugedp._internal.language import say
 from gaugedp.guarantees.printed import rounded_left
 from gaugedp.report.markup import Html, join, tag
 from gaugedp.report.words import amount, guarantee_in
@@ -11,10 +12,10 @@ from gaugedp.report.words import amount, guarantee_in
 def account(facts: Mapping[str, Any]) -> Html:
     """Return the account after this release."""
     lines = [
-        ("This release", amount(facts["charged"])),
-        ("Spent in total", amount(facts["spent"])),
-        ("Left", amount(rounded_left(facts["remaining"], facts["budget"]))),
-        ("Budget", amount(facts["budget"])),
+        (say("account.this"), amount(facts["charged"])),
+        (say("account.spent"), amount(facts["spent"])),
+        (say("account.left"), amount(rounded_left(facts["remaining"], facts["budget"]))),
+        (say("account.budget"), amount(facts["budget"])),
     ]
     rows = [join([tag("dt", name), tag("dd", text)]) for name, text in lines]
     return join([_bar(facts), tag("dl", *rows, class_="account")])
@@ -24,15 +25,14 @@ def _bar(facts: Mapping[str, Any]) -> Html:
     shares = _shares(facts)
     if shares is None:
         return Html("")
-    return meter(shares, "This release", facts["budget"].startswith("ApproxDP"))
+    return meter(shares, say("account.this"), facts["budget"].startswith("ApproxDP"))
 
 
 def meter(shares: tuple[float, float], name: str, is_of_epsilon: bool) -> Html:
     """Return the bar of a budget and its description. `shares` are those spent before, and by what has the `name`."""
     before, now = shares
-    of = "Shares of ε. " if is_of_epsilon else ""
-    said = _percents([before, now, max(0.0, 1 - before - now)])
-    words = f"{of}Spent before: {said[0]}. {name}: {said[1]}. Left: {said[2]}."
+    said = dict(zip(("before", "now", "left"), _percents([before, now, max(0.0, 1 - before - now)]), strict=True))
+    words = " ".join([*[say("account.shares")] * is_of_epsilon, say("account.meter", name=name, **said)])
     pieces = [
         tag("span", class_=kind, style=f"width:{100 * share:.2f}%")
         for kind, share in (("before", before), ("now", now))
@@ -61,5 +61,5 @@ def _percents(shares: list[float]) -> list[str]:
     """Format shares as integer percentages that add up."""
     percents = [round(100 * share) for share in shares[:-1]]
     percents.append(max(0, 100 - sum(percents)))
-    none = ["nothing" if share < 1e-12 else "less than 1\u00a0%" for share in shares]
+    none = [say("account.nothing" if share < 1e-12 else "account.little") for share in shares]
     return [f"{percent}\u00a0%" if percent else word for percent, word in zip(percents, none, strict=True)]

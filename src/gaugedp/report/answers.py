@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from gaugedp._internal.language import say, translated
 from gaugedp.domain.domain import PrivacyUnit
 from gaugedp.releases.processing import remark, words
 from gaugedp.report import figures
@@ -27,31 +28,6 @@ _MOST_COLUMNS, _MOST_LINES = 6, 40
 _FIRST_ROWS = 50  # shown of a table that is too long
 _MOST_CARDS, _MOST_LARGE = 60, 12  # terms with a chart, and with a large chart
 _HEADS = ("estimate", "lower", "upper")
-_DOTS = "Dots are the released answers."
-_ALONE = (
-    "The error bars and intervals on this page are individual {level} confidence intervals: each contains its true "
-    "answer with probability at least {level} over the noise, so some of many do not. To compare many answers, use the "
-    "wider simultaneous intervals (lower_all, upper_all) of the CSV file, all of which contain their true answers."
-)
-_ENDS = (
-    "The error bars and intervals on this page are simultaneous {level} confidence intervals: all contain their true "
-    "quantiles with probability at least {level} over the noise. Their ends were released with the answers."
-)
-_SHORT = (
-    "An error bar that is not visible is smaller than its dot. Rows that the rules below leave out are not part of the "
-    "true answers."
-)
-_DIGITS = (
-    "Numbers are shown to the precision of their intervals, whose ends are rounded outwards. The released numbers "
-    "with all digits are in the CSV and JSON files."
-)
-_MARKS = "Marks of answers follow from the released numbers:"
-_NEGATIVE = "Counts below 0, and cells that do not add up to their totals, come from the noise and are not mistakes."
-_PROCESSED = (
-    "Dots and estimates are processed: {steps}. Processing reads no data and costs nothing. The error bars and "
-    "intervals are those of the raw answers, before processing: a dot may lie outside its interval. The raw answers "
-    "are in the CSV and JSON files."
-)
 
 
 def is_wide(term: ReportTerm) -> bool:
@@ -66,12 +42,15 @@ def wide_table(term: ReportTerm) -> Html:
     if not is_wide(term):
         return Html("")
     *along, across = term.levels
-    heads = [f"{' · '.join(term.names[:-1])}, by {term.names[-1]}", *across]
-    cells = [join([middle, tag("small", f"{low} to {high}")]) if low else middle for middle, low, high in _shown(term)]
+    heads = [say("answers.across", rows=" · ".join(term.names[:-1]), columns=term.names[-1]), *across]
+    cells = [
+        join([middle, tag("small", say("answers.range", low=low, high=high))]) if low else middle
+        for middle, low, high in _shown(term)
+    ]
     n = len(across)
     lines = [" · ".join(levels) for levels in product(*along)]
     rows = [[line, *cells[place * n : (place + 1) * n]] for place, line in enumerate(lines)]
-    caption = f"Estimates with {term.level} intervals{term.bars}"
+    caption = say("answers.estimates", level=term.level, bars=term.bars)
     return table(caption, heads, rows, class_="numbers crossed", about=term.meaning)
 
 
@@ -82,10 +61,13 @@ def answers(release: "Release", remarks: Sequence[str] = ()) -> Html:
     cards = list(_cards(terms, compact))
     n_hidden = len(terms) - len(cards)
     names = "; ".join(term.text for term in terms[len(cards) :][:40])
-    left_out = f"{n_hidden:,} more terms are in the CSV and JSON files: {names}{'; …' if n_hidden > 40 else ''}."
-    note = tag("div", *(tag("p", text) for text in (*remarks, *_explained(release, terms))), class_="note")
+    names += "; …" * (n_hidden > 40)  # names at most
+    left_out = say("answers.more", n_hidden, count=plain(n_hidden), names=names) if n_hidden else ""
+    note = tag(
+        "div", *(tag("p", text) for text in (*map(translated, remarks), *_explained(release, terms))), class_="note"
+    )
     return titled(
-        "Answers",
+        say("answers.title"),
         tag("div", cards[0], note, *cards[1:], class_="cards compact" if compact else "cards"),
         tag("p", left_out) if n_hidden else "",
         class_="answers",
@@ -93,15 +75,18 @@ def answers(release: "Release", remarks: Sequence[str] = ()) -> Html:
 
 
 def _explained(release: "Release", terms: list[ReportTerm]) -> list[str]:
-    bars = dict.fromkeys((_ENDS if term.simultaneous else _ALONE).format(level=term.level) for term in terms)
-    legends = [f"{_MARKS} {'; '.join(flag.legend for flag in release.flags)}."] if release.flags else []
-    meaning = " ".join([*bars, _SHORT, *PrivacyUnit.of(release.facts["unit"]).rules, *legends])
+    kinds = dict.fromkeys(("answers.ends" if term.simultaneous else "answers.alone", term.level) for term in terms)
+    bars = [say(kind, level=level) for kind, level in kinds]
+    legends = "; ".join(flag.legend for flag in release.flags)
+    marks = [say("answers.marks", legends=legends)] if legends else []
+    unit_rules = map(translated, PrivacyUnit.of(release.facts["unit"]).rules)
+    meaning, digits = " ".join([*bars, say("answers.short"), *unit_rules, *marks]), say("answers.digits")
     if not release.processing:
         adds_up = any(estimate.is_plain for estimate in release.estimates)
-        return [f"{_DOTS} {meaning}", _DIGITS, *[_NEGATIVE] * adds_up]
+        return [f"{say('answers.dots')} {meaning}", digits, *[say("answers.negative")] * adds_up]
     done = release.facts["processing"]
-    processed, undone = _PROCESSED.format(steps=words(done)), remark(done)
-    return [processed, *([undone] if undone else []), meaning, _DIGITS]
+    steps = say("answers.then").join(map(translated, words(done).split("; then ")))
+    return [*filter(None, [say("answers.processed", steps=steps), translated(remark(done))]), meaning, digits]
 
 
 def _cards(terms: list[ReportTerm], compact: bool) -> Iterator[Html]:
@@ -117,13 +102,14 @@ def _card(term: ReportTerm, name: str, compact: bool, n_rows: int) -> Html:
     is_single = len(term.cells) == 1
     layout = None if is_single or not len(term.shown) else arrange(term, compact)
     wide = layout is not None and layout.form != "dots" and not compact
-    tables = [] if is_single else [wide_table(term), _numbers(term, n_rows, compact or is_wide(term))]
-    above = [
-        _single(term) if is_single else _said(term),
-        *([] if is_single else [_pictures(term, layout, name, compact)]),
-    ]
-    body = [tag("h3", term.title or term.meaning), *above, *tables]
-    return tag("article", *body, class_="card wide" if wide else "card", id=name)
+    body: list[Html] = [tag("h3", term.title or term.meaning)]
+    if is_single:
+        body.append(_single(term))
+    else:
+        tables = tag("div", wide_table(term), _numbers(term, n_rows, compact or is_wide(term)))
+        halves = "" if wide else "halves"  # next to each other if there is room
+        body += [_said(term), tag("div", _pictures(term, layout, name, compact), tables, class_=halves)]
+    return tag("article", *body, class_="card wide" if wide or (is_single and not compact) else "card", id=name)
 
 
 def _said(term: ReportTerm) -> Html:
@@ -136,18 +122,15 @@ def _pictures(term: ReportTerm, layout: Layout | None, name: str, compact: bool)
     if not len(term.shown):
         return Html("")
     if layout is None:
-        return tag("p", f"{len(term.cells):,} cells are too many for a chart. The CSV file has them all.")
+        return tag("p", say("answers.many", count=plain(len(term.cells))))
     return join([area_map(term) if term.areas else "", chart(term, layout, name, compact)])
 
 
 def chart(term: ReportTerm, layout: Layout, name: str, compact: bool = False) -> Html:
-    """Return the chart with its key; a wide one scrolls."""
-    box = {"class_": "paper"}
-    if layout.form != "dots" and not compact:
-        box = {"class_": "paper scroll", "tabindex": "0", "role": "region", "aria_label": f"Chart: {term.meaning}"}
-    said = [tag("figcaption", f"{layout.remark}.")] if layout.remark else []
+    """Return the chart with its key."""
+    said = [tag("figcaption", layout.remark)] if layout.remark else []
     key = _key(layout) if layout.series_title else ""
-    return tag("figure", *said, key, tag("div", draw(term, layout, name, compact), **box))
+    return tag("figure", *said, key, tag("div", draw(term, layout, name, compact), class_="paper"))
 
 
 def _key(layout: Layout) -> Html:
@@ -156,7 +139,7 @@ def _key(layout: Layout) -> Html:
         tag("span", tag("b", mark, style=f"color:var(--c{place})", aria_hidden="true"), f" {label}")
         for place, (mark, label) in enumerate(zip(MARKS, layout.series, strict=False))
     ]
-    return tag("p", f"{layout.series_title}: ", *items, class_="key")
+    return tag("p", say("page.colon", name=layout.series_title), *items, class_="key")
 
 
 def _single(term: ReportTerm) -> Html:
@@ -164,20 +147,21 @@ def _single(term: ReportTerm) -> Html:
     middle, lower, upper = next(_shown(term))
     what = f"{term.meaning}. " if term.title else ""
     if not lower:
-        return tag("p", tag("strong", middle), f" {what}Not shown.", class_="single")
-    said = f" {what}{term.level} interval{term.bars}: {lower} to {upper}"
-    return tag("p", tag("strong", middle), said, class_="single")
+        return tag("p", tag("strong", middle), f" {what}{say('answers.hidden')}", class_="single")
+    said = say("answers.interval", level=term.level, bars=term.bars, lower=lower, upper=upper)
+    return tag("p", tag("strong", middle), f" {what}{said}", class_="single")
 
 
 def _numbers(term: ReportTerm, n_rows: int, folded: bool) -> Html:
     total = len(term.cells)
-    of_all = f"the first {n_rows:,} of {plain(total)} rows" if n_rows < total else f"{plain(total)} rows"
+    of_all = say("answers.first", total, first=plain(n_rows), count=plain(total))
+    summary = of_all if n_rows < total else say("answers.table", total, count=plain(total))
     rows = ((cell, *numbers) for cell, numbers in zip(labels(term), islice(_shown(term), n_rows), strict=False))
-    heads = (" · ".join(term.names) or "cell", *_HEADS)
-    written = table(f"Estimates with {term.level} intervals{term.bars}", heads, rows, about=term.meaning)
+    heads = (" · ".join(term.names) or say("answers.cell"), *(say(f"answers.{head}") for head in _HEADS))
+    written = table(say("answers.estimates", level=term.level, bars=term.bars), heads, rows, about=term.meaning)
     if total <= 12 and not (folded and total > 1):  # longer tables are folded
         return written
-    return tag("details", tag("summary", f"Table: {of_all}"), written)
+    return tag("details", tag("summary", summary), written)
 
 
 def _shown(term: ReportTerm) -> Iterator[tuple[str, str, str]]:

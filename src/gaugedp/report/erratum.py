@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from gaugedp._internal.language import say, translated, written_in
 from gaugedp.report.html import imprint
 from gaugedp.report.markup import heading, table, tag, titled
 from gaugedp.report.page import document
@@ -10,21 +11,19 @@ from gaugedp.report.page import document
 if TYPE_CHECKING:
     from gaugedp.releases.answer import Release
 
-_CHARGES = (
-    "The earlier publication was charged {charged_before}, and this one {charged_now}. Both charges stand: what was "
-    "published once cannot be taken back."
-)
-
 
 def erratum(release: "Release", facts: Mapping[str, Any]) -> str:
     """Return the page of `Correction.facts`."""
-    head = heading("Correction", f"This publication replaces “{facts['title']}”")
-    rows = ([line["table"], line["change"]] for line in facts["tables"])
-    body = tag(
-        "main",
-        titled("Reason", tag("p", facts["reason"])),
-        titled("What changed", table("Tables", ("table", "change"), rows)),
-        titled("Privacy", tag("p", _CHARGES.format(**facts))),
-        *(tag("p", text, class_="small") for text in imprint(release.captions)),
-    )
-    return document(f"Correction of {facts['title']}", [head, body], "Made from a release; no row was read for it.")
+    with written_in(release.language):
+        head = heading(say("erratum.kicker"), say("erratum.heading", title=facts["title"]))
+        rows = ([line["table"], translated(line["change"])] for line in facts["tables"])
+        heads = (say("erratum.table"), say("erratum.change"))
+        charges = say("erratum.charges", before=facts["charged_before"], now=facts["charged_now"])
+        body = tag(
+            "main",
+            titled(say("erratum.reason"), tag("p", facts["reason"])),
+            titled(say("erratum.changed"), table(say("erratum.tables"), heads, rows)),
+            titled(say("erratum.privacy"), tag("p", charges)),
+            *(tag("p", text, class_="small") for text in imprint(release.captions)),
+        )
+        return document(say("erratum.title", title=facts["title"]), [head, body], say("page.from_release"))

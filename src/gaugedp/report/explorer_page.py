@@ -6,6 +6,7 @@ import json
 import shlex
 from typing import TYPE_CHECKING
 
+from gaugedp._internal.language import say
 from gaugedp._internal.numbers import exact
 from gaugedp.report.explorer_words import protected, sentences, small, with_delta
 from gaugedp.report.figures import plain, short
@@ -13,7 +14,6 @@ from gaugedp.report.layout import MARKS
 from gaugedp.report.markup import Html, heading, join, table, tag, titled
 from gaugedp.report.page import document, resource
 from gaugedp.report.palette import COLOURS
-from gaugedp.report.words import BESIDE_RANKS
 
 if TYPE_CHECKING:
     from gaugedp.report.explored import Explored, Point
@@ -106,7 +106,7 @@ _READINGS = (("error", "value"), ("taken", ""), ("bound", "small"), ("how", "sma
 def _chart(explored: "Explored") -> Html:
     bounded = any(max(point.lower_bounds) > 0 for point in explored.points)
     meaning = _MEANING_IN_ROWS if explored.in_rows else _MEANING
-    meaning += f"{BESIDE_RANKS.strip()} " if len(explored.query.parts) > 1 else ""
+    meaning += say("appendix.beside_ranks") + " " if len(explored.query.parts) > 1 else ""
     rows = [(_named(i, name), "", kind) for i, (name, kind) in enumerate(explored.mechanisms.items())]
     heads = ("mechanism", "error", "exactness")
     return tag(

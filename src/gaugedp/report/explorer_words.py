@@ -79,7 +79,7 @@ def percent_down(share: float) -> str:
 def _statements(unit: Mapping[str, Any], said: Mapping[str, str], start: Start) -> Iterator[Html]:
     yield join(
         [
-            f"Whatever the data: if {words.difference(unit)}, the probability of any set of outputs grows by at most a "
+            f"Whatever the data: {words.if_changed(unit)}, the probability of any set of outputs grows by at most a "
             "factor of e",
             tag("sup", "ε"),
             " ≈ ",

@@ -5,16 +5,18 @@ import re
 from collections.abc import Iterator
 
 from gaugedp._internal import numbers as _numbers
+from gaugedp._internal.language import localised, say
 from gaugedp.guarantees import Guarantee
 
+_IN_A_SENTENCE = 2  # digits of the half-width of an interval
 _POWER = re.compile(r"(−?[\d.,]+)e([+-])0*(\d+)")
 _RAISED = str.maketrans("-+0123456789", "⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def typeset(text: str) -> str:
-    """Typeset a number: true minus sign, m × 10ᵏ."""
+    """Typeset a number by locale: true minus sign, m × 10ᵏ."""
     signed = f"−{text[1:]}" if text.startswith("-") else text
-    return _POWER.sub(_raised, signed)
+    return localised(_POWER.sub(_raised, signed))
 
 
 def _raised(match: re.Match[str]) -> str:
@@ -53,6 +55,14 @@ def answer(estimate: float, low: float, high: float) -> tuple[str, str, str]:
     return next(answers([estimate], [low], [high]))
 
 
+def in_a_sentence(estimate: float, low: float, high: float) -> tuple[str, ...]:
+    """Format an estimate and its interval with fewer decimals, which a reader remembers."""
+    few, usual = (_numbers.decimals([estimate], [low], [high], digits) for digits in (_IN_A_SENTENCE, 3))
+    readable = 3 - math.floor(math.log10(abs(estimate) or 1.0))
+    places = max(min(few, readable), min(usual, 0))
+    return plain(estimate, places), *map(typeset, _numbers.interval(low, high, places))
+
+
 def answers(
     estimate: _numbers.Column, lower: _numbers.Column, upper: _numbers.Column
 ) -> Iterator[tuple[str, str, str]]:
@@ -63,21 +73,21 @@ def answers(
 
 def percent(share: float) -> str:
     """Format a share as a percentage, such as 95 %."""
-    return f"{100 * share:g}\u00a0%"
+    return f"{localised(f'{100 * share:g}')}\u00a0%"
 
 
 def percent_up(share: float) -> str:
     """Format a percentage, rounded up to a tenth."""
-    return f"{min(100.0, math.ceil(share * 1000 - 1e-9) / 10):g}\u00a0%"
+    return percent(min(1.0, math.ceil(share * 1000 - 1e-9) / 1000))
 
 
 def factor_up(epsilon: float) -> str:
     """Format e^epsilon, rounded up. The part above 1 has at least two digits."""
     if epsilon > 690:
-        return "an astronomical number"
+        return say("privacy.astronomical")
     if 0 < epsilon < 0.7:
         decimals = 1 - math.floor(math.log10(math.expm1(epsilon)))
-        return f"{1 + math.ceil(math.expm1(epsilon) * 10.0**decimals - 1e-9) / 10.0**decimals:.{decimals}f}"
+        return plain(1 + math.ceil(math.expm1(epsilon) * 10.0**decimals - 1e-9) / 10.0**decimals, decimals)
     return _three_digits_up(math.exp(epsilon))
 
 

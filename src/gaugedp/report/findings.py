@@ -1,19 +1,18 @@
 """Sentences about the answers of a term."""
 
+from collections.abc import Mapping
 from itertools import product
 
 import numpy as np
 
+from gaugedp._internal.language import catalogue, current, listed, say, template
 from gaugedp.domain.attributes import OTHER
-from gaugedp.queries.outline import CELLS, SHARES
+from gaugedp.queries.outline import CELLS, SHARES, Axis
 from gaugedp.report import figures
 from gaugedp.report.terms import ReportTerm, labels
+from gaugedp.statistics.share import Share
 
 _MOST_GROUPS = 6  # of whose medians a sentence tells
-_DOUBTS = (
-    " Another interval reaches above the lower end of the largest, so the first place is not certain.",
-    " Another interval reaches below the upper end of the smallest, so the last place is not certain.",
-)
 
 
 def finding(term: ReportTerm) -> str:
@@ -29,22 +28,49 @@ def finding(term: ReportTerm) -> str:
     cells, texts = _cells(term), [_number(term, int(place)) for place in at]
     lower, upper, estimate = (column[at] for column in (term.lower, term.upper, term.estimate))
     top, bottom = int(np.argmax(estimate)), int(np.argmin(estimate))
-    names = cells[at[top]], cells[at[bottom]]
+    slots = {"top": cells[at[top]], "bottom": cells[at[bottom]], "high": texts[top], "low": texts[bottom]}
+    if term.kind == Share.kind and len(term.axes) > 1:
+        slots["name"], slots["part"] = term.names[0], term.levels[0][at[0] // (len(cells) // len(term.levels[0]))]
+    kind = "counts" if term.counts else "shares" if "part" in slots else "values"
     if lower[top] <= upper[bottom]:
-        return (
-            f"{_subject(term)} from {texts[bottom]} for {names[1]} to {texts[top]} for {names[0]}. The intervals of "
-            "these two overlap, so the noise may explain all differences."
-        )
-    said = (
-        f"{_of(term)} is largest for {names[0]}, at {texts[top]}, and smallest for {names[1]}, at {texts[bottom]}."
-        if not term.counts
-        else f"{_capital(names[0])} has the most {term.rows}, {texts[top]}, and {names[1]} the fewest, {texts[bottom]}."
-    )
+        return _sentence(term, f"{kind}_range", slots)
+    said = [_sentence(term, kind, slots)]
     if np.delete(upper, top).max() >= lower[top]:
-        said += _DOUBTS[0]
+        said.append(say("findings.first_unsure"))
     if np.delete(lower, bottom).min() <= upper[bottom]:
-        said += _DOUBTS[1]
-    return said
+        said.append(say("findings.last_unsure"))
+    return " ".join(said)
+
+
+def _parts(term: ReportTerm, at: np.ndarray) -> list[np.ndarray]:
+    """Return the places `at` of each cell of the first attribute, whose shares are compared between groups."""
+    part = at // (len(term.cells) // len(term.levels[0]))
+    return [at[part == place] for place in np.unique(part)]
+
+
+def _gap(term: ReportTerm, places: np.ndarray) -> float:
+    """Return the distance between the intervals of the largest and the smallest estimate, negative if they overlap."""
+    top, bottom = places[np.argmax(term.estimate[places])], places[np.argmin(term.estimate[places])]
+    return float(term.lower[top] - term.upper[bottom])
+
+
+def _sentence(term: ReportTerm, key: str, slots: Mapping[str, str]) -> str:
+    """Return a sentence about the measure of a term; within the sentence, it begins with a small letter."""
+    measure = term.measure.removesuffix(f" ({term.answer_unit})")
+    if not template(f"findings.{key}").startswith("{measure}"):
+        measure = measure[0].lower() + measure[1:]
+    said = say(f"findings.{key}", measure=measure, rows=term.rows, **slots)
+    return said[0].upper() + said[1:]
+
+
+def strength(term: ReportTerm) -> tuple[bool, bool, float]:
+    """Return a sort key of findings: sure differences first, means and shares before counts, by signal and noise."""
+    at = () if any(axis.form == SHARES for axis in term.axes) else _compared(term)
+    if len(at) < 2:
+        return False, False, 0.0
+    spread = float(np.median(term.upper[at] - term.lower[at]))
+    gap = _gap(term, np.asarray(at))
+    return gap > 0, not term.counts, gap / spread
 
 
 def _compared(term: ReportTerm) -> np.ndarray:
@@ -58,59 +84,50 @@ def _compared(term: ReportTerm) -> np.ndarray:
         for cell in np.ndindex(*map(len, term.levels))
     ]
     is_named = np.array(named) if term.levels else np.ones(len(term.cells), dtype=bool)
-    return np.flatnonzero(is_named & ~np.isnan(term.estimate) & (term.upper > term.lower))
+    at = np.flatnonzero(is_named & ~np.isnan(term.estimate) & (term.upper > term.lower))
+    if term.kind == Share.kind and len(term.axes) > 1:
+        return max(_parts(term, at), key=lambda places: round(_gap(term, places)), default=at)
+    return at
 
 
 def _cells(term: ReportTerm) -> list[str]:
     """Return the cells with the names of their attributes."""
     if not term.levels:
         return list(labels(term))
-    named = [[_named(name, level) for level in levels] for name, levels in zip(term.names, term.levels, strict=True)]
-    return [", ".join(parts) for parts in product(*named)]
+    axes = zip(term.axes, term.names, term.levels, strict=True)
+    named = [[_named(axis, name, level) for level in levels] for axis, name, levels in axes]
+    skipped = int(term.kind == Share.kind and len(named) > 1)  # a sentence is about one cell of the first attribute
+    return [", ".join(parts[skipped:]) for parts in product(*named)]
 
 
-def _named(name: str, level: str) -> str:
-    """Return a level with its attribute; words, such as "men", stand alone."""
-    return level if level.replace(" ", "").isalpha() and len(level) > 1 else f"{name} {level}"
+def _named(axis: Axis, name: str, level: str) -> str:
+    """Return a level with its attribute; words, such as "men", and dates stand alone."""
+    is_vague = len(level) == 1 or level in catalogue(current())["lists.vague"] or any(map(str.isdigit, level))
+    return level if not is_vague or axis.values == "dates" else say("findings.cell", name=name, level=level)
 
 
 def _number(term: ReportTerm, place: int) -> str:
     """Return an estimate with its interval and unit."""
-    numbers = figures.answer(*(float(column[place]) for column in (term.estimate, term.lower, term.upper)))
+    numbers = figures.in_a_sentence(*(float(column[place]) for column in (term.estimate, term.lower, term.upper)))
     middle, low, high = (f"{text}{term.sign}" for text in numbers)
     unit = f" {term.answer_unit}" if term.answer_unit else ""
-    return f"{middle}{unit} (between {low} and {high})"
-
-
-def _of(term: ReportTerm) -> str:
-    """Return the measure as the subject of a sentence."""
-    measure = term.measure.removesuffix(f" ({term.answer_unit})")
-    return f"The {measure[0].lower()}{measure[1:]}"
-
-
-def _subject(term: ReportTerm) -> str:
-    return f"The numbers of {term.rows} range" if term.counts else f"{_of(term)} ranges"
-
-
-def _capital(text: str) -> str:
-    return text[0].upper() + text[1:]
+    return say("findings.number", estimate=middle, unit=unit, low=low, high=high)
 
 
 def _medians(term: ReportTerm) -> str:
     """Describe the median of each group, if there are few."""
-    *groups, shares = term.levels or ((),)
-    named = list(product(*groups))
+    *groups, _ = term.levels or ((),)
+    named, shares = list(product(*groups)), list(term.axes[-1].texts)
     if term.axes[-1].form != SHARES or "0.5" not in shares or len(named) > _MOST_GROUPS:
         return ""
     places = range(shares.index("0.5"), len(named) * len(shares), len(shares))
     said = [
-        f"{_number(term, place)}{' for ' * bool(group)}{', '.join(map(_named, term.names, group))}"
+        _of_group(_number(term, place), ", ".join(map(_named, term.axes, term.names, group)))
         for group, place in zip(named, places, strict=True)
         if not np.isnan(term.estimate[place])
     ]
-    return f"The median is {_listed(said)}." if said else ""
+    return say("findings.median", list=listed(said)) if said else ""
 
 
-def _listed(texts: list[str]) -> str:
-    """Join texts by commas and "and"."""
-    return " and ".join(filter(None, [", ".join(texts[:-1]), texts[-1]]))
+def _of_group(number: str, group: str) -> str:
+    return say("findings.of_group", number=number, group=group) if group else number

@@ -1,9 +1,11 @@
 """Report of a release: one page, without network access. Its only script is the explorer's."""
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from gaugedp._internal.language import dated, localised, say, translated, written_in
 from gaugedp._internal.names import in_quotes
 from gaugedp.domain.captions import Captions
 from gaugedp.guarantees import Guarantee, from_dict
@@ -20,25 +22,20 @@ from gaugedp.report.plots import check_installed
 if TYPE_CHECKING:
     from gaugedp.releases.answer import Release
 
-_APPENDIX = "Appendix: mechanisms and mathematics"
 _LONG = 120  # longest query that is used as a title
-_AGAIN = (
-    "The same key returns this release from its ledger, at no cost. Without it, or with another, the same query "
-    "draws new noise and costs budget again."
-)
+_WIDTHS = ("interval", "simultaneous")
 _FLAGS = {"consistent": "--consistent", "non_negative": "--non-negative", "rounded": "--round"}
-_DATES = {"date": "Released", "next_release": "Next release", "contact": "Contact", "licence": "Licence"}
-_IN_ROWS = (
-    "Errors and intervals are in ranks: the number of rows that may lie between an answer, or an end of its interval, "
-    "and the true quantile, in the worst case. The expected l2 norm of all errors is at most the stated error. The "
-    "intervals above were released with the answers."
-)
-_CANDIDATES = ("mechanism", "expected error", "95\u00a0% interval", "simultaneous", "guarantee", "exactness", "noise")
+_DATES = ("date", "next_release", "contact", "licence")
 
 
 def render(release: "Release", explorer: Html | None = None, remarks: Sequence[str] = ()) -> str:
     """Return the page, deterministically. It includes an `explorer_page.section` and `Release.remarks`, if given."""
     check_installed()
+    with written_in(release.language):
+        return _page(release, explorer, remarks)
+
+
+def _page(release: "Release", explorer: Html | None, remarks: Sequence[str]) -> str:
     facts = release.facts
     body = [
         _head(release),
@@ -49,10 +46,10 @@ def render(release: "Release", explorer: Html | None = None, remarks: Sequence[s
             _protected(release),
             explorer or "",
             titled(
-                _APPENDIX,
-                tag("h3", "The query"),
+                say("appendix.title"),
+                tag("h3", say("appendix.query")),
                 _code(facts["query"]),
-                _compared(facts),
+                _compared(release),
                 _steps(facts["steps"]),
                 _again(release),
                 class_="appendix",
@@ -61,26 +58,25 @@ def render(release: "Release", explorer: Html | None = None, remarks: Sequence[s
     ]
     title = release.captions.title or f"{_question(facts)} – {facts['table']}"
     extras = () if explorer is None else (explorer_page.policy(), explorer_page.looks())
-    return document(title, body, "Made from a release; no row was read for it.", *extras)
+    return document(title, body, say("page.from_release"), *extras)
 
 
 def _head(release: "Release") -> Html:
     facts, captions = release.facts, release.captions
-    source = f"Source: {captions.source}" if captions.source else ""
+    source = say("head.source", source=captions.source) if captions.source else ""
     about = [*filter(None, (source, captions.footnote)), *imprint(captions)]
-    count = plain(len(release.labels))
-    words_below = f"These statistics include random noise to protect privacy. {count} answer{'s' * (count != '1')}."
+    count = len(release.labels)
     return heading(
         of_table(facts["table"]),
         captions.title or _question(facts),
-        tag("p", words_below, class_="lead"),
+        tag("p", say("head.lead", count, count=plain(count)), class_="lead"),
         *(tag("p", text, class_="small") for text in about),
     )
 
 
 def imprint(captions: Captions) -> list[str]:
     """Return a line with date, next release, contact and licence, if there are any."""
-    said = [f"{words}: {text}" for name, words in _DATES.items() if (text := getattr(captions, name))]
+    said = [say(f"head.{name}", text=dated(text)) for name in _DATES if (text := getattr(captions, name))]
     return [" · ".join(said)] if said else []
 
 
@@ -89,34 +85,31 @@ def _question(facts: Mapping[str, Any]) -> str:
     terms = text.split("; ")
     if len(text) <= _LONG:
         return text
-    return f"{text[:_LONG].rpartition(';')[0] or text[:_LONG]}; … ({len(terms)} terms)"
+    return say("head.shortened", text=text[:_LONG].rpartition(";")[0] or text[:_LONG], count=len(terms))
 
 
 def warnings(facts: Mapping[str, Any]) -> Html:
     """Return warnings about a seeded release or an in-memory ledger."""
-    said = []
-    if facts.get("research_seed") is not None:
-        said.append(
-            tag("strong", "This release protects nobody.")
-            + escape(f" It was made with a research seed ({facts['research_seed']}): its noise is reproducible.")
-        )
+    said, seed = [], facts.get("research_seed")
+    if seed is not None:
+        said.append(("warning.seeded", "warning.seed"))
     if facts.get("account", {}).get("durable") is False:
-        said.append(
-            tag("strong", "In-memory ledger: for tests and trials.")
-            + escape(" The record of what was spent is lost when the program ends; nothing limits the next release.")
-        )
-    return join(tag("p", Html(text), class_="warning", role="note") for text in said)
+        said.append(("warning.memory", "warning.lost"))
+    return join(
+        tag("p", tag("strong", say(title)), f" {say(text, seed=seed)}", class_="warning", role="note")
+        for title, text in said
+    )
 
 
 def _protected(release: "Release") -> Html:
     facts = release.facts
     return titled(
-        "How privacy is protected",
+        say("privacy.title"),
         _three_facts(release),
-        tag("h3", "Who is protected"),
-        tag("p", f"{words.neighbours(facts['unit'])} In short: {facts['protects']}."),
-        tag("h3", "Rules for rows"),
-        listing(facts["rules"]) if facts["rules"] else tag("p", "None: every row counts."),
+        tag("h3", say("privacy.who")),
+        tag("p", words.in_short(facts)),
+        tag("h3", say("privacy.rules")),
+        listing(map(translated, facts["rules"])) if facts["rules"] else tag("p", say("privacy.no_rules")),
     )
 
 
@@ -125,21 +118,23 @@ def _three_facts(release: "Release") -> Html:
     guarantee = release.guarantee
     request = from_dict(facts["asked"])
     exactly = words.in_detail(guarantee)
-    sharper = f"Requested: {words.symbol(request)}; the mechanism's own guarantee implies it."
+    sharper = say("privacy.requested", request=words.symbol(request))
     return tag(
         "div",
         fact(
-            "Guaranteed",
+            say("privacy.guaranteed"),
             _symbol(guarantee, request),
             tag("p", words.guaranteed(guarantee, unit)),
             tag("p", words.best_guess(guarantee, unit)),
             tag("p", sharper, class_="small") if request != guarantee else "",
-            tag("details", tag("summary", "In detail"), tag("p", exactly, class_="small")) if exactly else "",
+            tag("details", tag("summary", say("privacy.in_detail")), tag("p", exactly, class_="small"))
+            if exactly
+            else "",
         ),
         spent(facts),
         fact(
-            "How exact",
-            release.exactness,
+            say("privacy.how_exact"),
+            say(f"exactness.{release.exactness}"),
             tag("p", words.exactness(release.exactness)),
             tag("p", words.verified(facts), class_="small"),
         ),
@@ -150,52 +145,72 @@ def _three_facts(release: "Release") -> Html:
 def _symbol(guarantee: Guarantee, request: Guarantee) -> str:
     """Return the guarantee as a formula, the requested one if necessary."""
     formula = words.symbol(guarantee)
-    return formula if formula != rounded_up(guarantee) else f"{words.symbol(request)} (in detail: {formula})"
+    if formula != rounded_up(guarantee):
+        return formula
+    return say("privacy.formula", request=words.symbol(request), formula=formula)
 
 
 def spent(facts: Mapping[str, Any]) -> Html:
     """Return the box with the cost of a release."""
     if "account" not in facts:
-        return fact("Spent", "unknown", tag("p", "The release has no account."))
+        return fact(say("privacy.spent"), say("privacy.unknown"), tag("p", say("privacy.no_account")))
     balance = facts["account"]
-    return fact("Spent", words.amount(balance["charged"]), account(balance))
+    return fact(say("privacy.spent"), words.amount(balance["charged"]), account(balance))
 
 
-def _compared(facts: Mapping[str, Any]) -> Html:
-    offers = facts["candidates"]
+def _compared(release: "Release") -> Html:
+    facts, offers = release.facts, release.facts["candidates"]
     mechanism = facts["mechanism"]
     if not offers:
-        text = f"The caller chose {mechanism['name']}: {mechanism['noise']}. Nothing was compared."
-        return join([tag("h3", "Mechanisms compared"), tag("p", text)])
+        text = say("appendix.own", name=mechanism["name"], noise=_noise(mechanism["noise"]))
+        return join([tag("h3", say("appendix.compared")), tag("p", text)])
     largest = max(offer["error"] for offer in offers)
-    explained = (
-        "All satisfy the guarantee, and were compared before any row was read. The expected error is the "
-        "l2 norm of the noise of all released numbers; one row of a sum counts like one row of a count. "
-        "Intervals are for the answer with the most noise, and ± is half their length."
-    )
-    if mechanism.get("has_ranks"):
-        explained += words.BESIDE_RANKS
+    # The interval of the answer with the most noise is that of a sum behind a mean, which nobody sees.
+    widths = _WIDTHS if all(estimate.is_plain or estimate.ends for estimate in release.estimates) else ()
+    explained = ["offers", *["widths"] * bool(widths), *["beside_ranks"] * bool(mechanism.get("has_ranks"))]
     if mechanism.get("in_rows"):
-        explained = _IN_ROWS
-    bound = (facts.get("lower_bound") or {}).get("words", "No lower bound is known for this query and guarantee.")
+        explained = ["in_ranks"]
+    bound = (facts.get("lower_bound") or {}).get("words")
+    heads = ("mechanism", "error", *widths, "guarantee", "exactness", "noise")
+    reason = ". ".join(map(_reason, facts["reason"].split(". ")))
     parts = (
-        tag("h3", "Mechanisms compared"),
-        tag("p", f"Chosen: {mechanism['name']}. Reason: {facts['reason']}."),
-        tag("p", bound),
-        table("Candidates", _CANDIDATES, (_offer(offer, largest) for offer in offers), class_="offers"),
-        tag("p", explained, class_="small"),
+        tag("h3", say("appendix.compared")),
+        tag("p", say("appendix.chosen", name=mechanism["name"], reason=reason)),
+        tag("p", " ".join(map(translated, re.split(r"(?<=\.) ", bound))) if bound else say("appendix.no_bound")),
+        table(
+            say("appendix.candidates"),
+            [say(f"appendix.{head}") for head in heads],
+            (_offer(offer, largest, widths) for offer in offers),
+            class_="offers",
+        ),
+        tag("p", " ".join(say(f"appendix.{key}") for key in explained), class_="small"),
     )
     return join(parts)
 
 
-def _offer(offer: Mapping[str, Any], largest: float) -> list[str]:
+def _reason(why: str) -> str:
+    """Return why a mechanism was chosen: of a part of the query, perhaps, and against others, perhaps."""
+    said, _, others = why.partition(" (against ")
+    term, colon, rest = said.partition(": ")
+    said = translated(said) if translated(said) != said else f"{term}{colon}{translated(rest)}"
+    others = re.sub(r"\d[\d,.]*\d", lambda number: localised(number[0]), others.removesuffix(")"))
+    return f"{said} ({say('appendix.against', others=others)})" if others else said
+
+
+def _noise(described: str) -> str:
+    """Return the description of noise, part by part."""
+    return "; ".join(map(translated, described.split("; ")))
+
+
+def _offer(offer: Mapping[str, Any], largest: float, widths: Sequence[str]) -> list[str]:
     share = 100 * offer["error"] / largest if largest > 0 else 0.0
     bar = tag("span", class_="bar chosen" if offer["chosen"] else "bar", style=f"width:{share:.1f}%")
-    name = join([offer["mechanism"], *[tag("span", "chosen", class_="badge")] * bool(offer["chosen"])], " ")
-    widths = [f"± {short(offer[key])}" for key in ("interval_95", "simultaneous_95")]
+    badge = [tag("span", say("appendix.badge"), class_="badge")] * bool(offer["chosen"])
+    name = join([offer["mechanism"], *badge], " ")
+    shown = [f"± {short(offer[f'{key}_95'])}" for key in widths]
     error = join([short(offer["error"]), tag("span", bar, class_="track", aria_hidden="true")])
     guarantee = words.amount(offer["guarantee"])
-    return [name, error, *widths, guarantee, offer["exactness"], offer["noise"]]
+    return [name, error, *shown, guarantee, say(f"exactness.{offer['exactness']}"), _noise(offer["noise"])]
 
 
 def _steps(runs: list[list[Any]]) -> Html:
@@ -203,27 +218,26 @@ def _steps(runs: list[list[Any]]) -> Html:
     counts: dict[str, int] = {}
     for count, step in runs:
         counts[str(step)] = counts.get(str(step), 0) + int(count)
-    lines = [f"{plain(count)} number{'s' * (count != 1)} in steps of {step}" for step, count in counts.items()]
-    lines = lines[:12] + [f"and {len(lines) - 12:,} more kinds of step"] * (len(lines) > 12)
-    said = "Released values are multiples of public step sizes, which were fixed before any row was read."
-    return join([tag("h3", "Steps"), tag("p", said), listing(lines)])
+    lines = [say("appendix.step", count, count=plain(count), step=step) for step, count in counts.items()]
+    lines = lines[:12] + [say("appendix.more_steps", count=plain(len(lines) - 12))] * (len(lines) > 12)
+    return join([tag("h3", say("appendix.steps")), tag("p", say("appendix.about_steps")), listing(lines)])
 
 
 def _again(release: "Release") -> Html:
     facts, balance = release.facts, release.facts.get("account", {})
-    items: list[tuple[str, str]] = [("Digest of the query", tag("code", facts["digest"]))]
+    items: list[tuple[str, str]] = [(say("appendix.digest"), tag("code", facts["digest"]))]
     checks: list[str] = []
     if balance:
-        items.append(("Ledger entry", str(balance["entry"])))
-        items.append((f"Tip after entry {balance['entry']}", tag("code", balance["tip"])))
-        checks = [tag("h4", "Check the ledger"), _code(f"gaugedp ledger verify LEDGER --tip {balance['tip']}")]
+        items.append((say("appendix.entry"), str(balance["entry"])))
+        items.append((say("appendix.tip", entry=balance["entry"]), tag("code", balance["tip"])))
+        checks = [tag("h4", say("appendix.verify")), _code(f"gaugedp ledger verify LEDGER --tip {balance['tip']}")]
     lines = [join([tag("dt", name), tag("dd", value)]) for name, value in items]
     parts = (
-        tag("h3", "How to reproduce this"),
-        tag("p", _AGAIN),
+        tag("h3", say("appendix.reproduce")),
+        tag("p", say("appendix.again")),
         *_commands(release),
         *checks,
-        tag("h4", "Identifiers"),
+        tag("h4", say("appendix.identifiers")),
         tag("dl", *lines, class_="names"),
     )
     return join(parts)
@@ -236,8 +250,8 @@ def _commands(release: "Release") -> list[Html]:
     """
     if release.captions.terms:
         line = "gaugedp publish PUBLICATION.toml --ledger LEDGER --out FOLDER"
-        return [tag("h4", "On the command line"), _code(line)]
-    return [_command(release.facts), tag("h4", "In Python"), _code(_python(release.facts))]
+        return [tag("h4", say("appendix.command")), _code(line)]
+    return [_command(release.facts), tag("h4", say("appendix.python")), _code(_python(release.facts))]
 
 
 def _command(facts: Mapping[str, Any]) -> Html:
@@ -250,7 +264,7 @@ def _command(facts: Mapping[str, Any]) -> Html:
     key = f" --key {shlex.quote(_key(facts))}" if _key(facts) else ""
     domain = shlex.quote(_domain_file(facts))
     line = f"gaugedp release TABLE --domain {domain} --query {question} {numbers} --ledger LEDGER{steps}{key}"
-    return join([tag("h4", "On the command line"), _code(line)])
+    return join([tag("h4", say("appendix.command")), _code(line)])
 
 
 def _domain_file(facts: Mapping[str, Any]) -> str:

@@ -49,7 +49,7 @@ def _protected(released: "KeyRelease") -> Html:
     facts = released.facts
     return titled(
         "Who is protected, and how",
-        tag("p", f"{words.neighbours(facts['unit'])} In short: {facts['protects']}."),
+        tag("p", words.in_short(facts)),
         tag("p", f"{facts['mechanism']['name']}: {facts['mechanism']['noise']}."),
         listing(facts["rules"]),
     )

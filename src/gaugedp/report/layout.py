@@ -1,11 +1,13 @@
 """Layouts of charts: the place of each answer."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import ClassVar
 
 import numpy as np
 
+from gaugedp._internal.language import dated, say
 from gaugedp.domain.attributes import OTHER
 from gaugedp.queries.outline import CELLS
 from gaugedp.report.terms import MOST_DRAWN, ReportTerm, labels
@@ -35,7 +37,7 @@ class DenseLayout:
     """Adjacent answers with a few `ticks` (position, label) and borders."""
 
     form: ClassVar[str] = "wide"
-    ticks: list[tuple[float, str]]
+    ticks: Sequence[tuple[float, str]]
     title: str
     borders: list[float]
     series: tuple[str, ...] = ("",)
@@ -52,7 +54,7 @@ class LineLayout:
     """
 
     form: ClassVar[str] = "line"
-    ticks: list[tuple[float, str]]
+    ticks: Sequence[tuple[float, str]]
     title: str
     at: np.ndarray
     series: tuple[str, ...]
@@ -103,10 +105,11 @@ def arrange(term: ReportTerm, compact: bool) -> Layout | None:
 def _series_axis(term: ReportTerm) -> int | None:
     """Return the attribute shown by colours and marks, if any.
 
-    It is the first or the last one, with at most six levels.
+    It is the first or the last one, with fewer levels, at most six.
     """
     ends = (0, len(term.names) - 1) if len(term.names) > 1 else ()
-    return next((axis for axis in ends if 1 < len(term.levels[axis]) <= len(MARKS)), None)
+    few = [axis for axis in ends if 1 < len(term.levels[axis]) <= len(MARKS)]
+    return min(few, key=lambda axis: len(term.levels[axis]), default=None)
 
 
 def _line(term: ReportTerm, compact: bool) -> LineLayout | None:
@@ -119,7 +122,7 @@ def _line(term: ReportTerm, compact: bool) -> LineLayout | None:
     if others and len(term.levels[others[0]]) > len(MARKS):
         return None
     places = np.indices([len(levels) for levels in term.levels]).reshape(len(term.levels), -1)
-    ticks = _thinned([(float(place), label) for place, label in enumerate(term.levels[time])], _MOST_TICKS[compact])
+    ticks = list(_dated(_thinned(list(enumerate(_short_dates(term, time))), _MOST_TICKS[compact])))
     joined = np.array(term.axes[time].texts)[places[time]] != OTHER
     if not others:
         return LineLayout(
@@ -129,6 +132,21 @@ def _line(term: ReportTerm, compact: bool) -> LineLayout | None:
     return LineLayout(
         ticks, term.names[time], places[time], term.levels[other], term.names[other], places[other], joined
     )
+
+
+def _short_dates(term: ReportTerm, time: int) -> list[str]:
+    """Return short names of the cells of dates; labels of the domain stay."""
+    pairs = zip(term.axes[time].texts, term.levels[time], strict=True)
+    return [dated(text, short=True) if level == dated(text) else level for text, level in pairs]
+
+
+def _dated(ticks: Sequence[tuple[float, str]]) -> Iterator[tuple[float, str]]:
+    """Yield the ticks, years only where they change."""
+    before = ""
+    for place, text in ticks:
+        name, _, year = text.rpartition(" ")
+        yield place, name if name and year == before else text
+        before = year
 
 
 def _histogram(term: ReportTerm) -> Histogram | None:
@@ -141,13 +159,9 @@ def _histogram(term: ReportTerm) -> Histogram | None:
     is_long = widths[-1] > _TAIL * widths[-2]
     shown = np.append(borders[:-1], borders[-2] + widths[-2]) if is_long else borders
     unit = float(widths.min())
-    beside = (
-        f"The cell {term.levels[0][-1]} has no place on the line; the table shows it"
-        if len(term.cells) > n_cells
-        else ""
-    )
+    beside = say("charts.beside", cell=term.levels[0][-1]) if len(term.cells) > n_cells else ""
     cut = float(borders[-1]) if is_long else None
-    title = term.names[0] + (f" ({term.unit})" if term.unit else "")
+    title = say("terms.with_unit", measure=term.names[0], unit=term.unit) if term.unit else term.names[0]
     return Histogram(shown[:-1], shown[1:], unit / widths, title, unit, cut, remark=beside)
 
 
@@ -176,7 +190,7 @@ def _dense(term: ReportTerm, compact: bool) -> DenseLayout:
         middles = [((index + 0.5) * size - 0.5, group) for index, group in enumerate(groups)]
         outer, inner = (" · ".join(names) for names in (term.names[:depth], term.names[depth:]))
         borders = [index * size - 0.5 for index in range(1, len(groups))]
-        return DenseLayout(_thinned(middles, limit), f"{outer}, and within it {inner}", borders)
+        return DenseLayout(_thinned(middles, limit), say("charts.within", outer=outer, inner=inner), borders)
     places = [(float(index), label) for index, label in enumerate(labels(term))]
     return DenseLayout(_thinned(places, limit), " · ".join(term.names), [])
 
@@ -187,7 +201,7 @@ def _group_depth(term: ReportTerm) -> int:
     return int((sizes <= 60).sum())  # groups at most
 
 
-def _thinned(ticks: list[tuple[float, str]], limit: int) -> list[tuple[float, str]]:
+def _thinned(ticks: Sequence[tuple[float, str]], limit: int) -> Sequence[tuple[float, str]]:
     longest = max(len(label) for _, label in ticks)
     fitting = max(2, min(limit, 110 * limit // 16 // max(longest, 3)))
     return ticks[:: -(-len(ticks) // fitting)]

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 
+from gaugedp._internal.language import say
 from gaugedp.report import figures
 from gaugedp.report.markup import Html, join, tag
 from gaugedp.report.term_charts import describe
@@ -31,10 +32,10 @@ def area_map(term: ReportTerm) -> Html:
         *(_circles(term.estimate[indices], middles) if is_amount else ()),
         *_names(term, indices, middles, is_amount),
     ]
-    said = f"Map. {describe(term)} All numbers are in the table."
+    said = say("charts.map", description=describe(term))
     drawing = tag("svg", tag("title", said), *areas, *marks, **_frame(width, height, said))
-    words = "Circles have areas in proportion to the numbers" if is_amount else f"{_steps(term, shades, indices)}"
-    return tag("figure", tag("figcaption", f"Map. {words}."), tag("div", drawing, class_="map"))
+    words = say("charts.circles") if is_amount else _steps(term, shades, indices)
+    return tag("figure", tag("figcaption", words), tag("div", drawing, class_="map"))
 
 
 def _frame(width: float, height: float, said: str) -> dict[str, str]:
@@ -58,7 +59,7 @@ def _steps(term: ReportTerm, shades: np.ndarray, indices: list[int]) -> str:
     """Describe the range of the shades."""
     values = term.estimate[indices]
     low, high = (figures.short(float(end)) for end in (values.min(), values.max()))
-    return f"Darker areas have larger values, in {len(np.unique(shades))} of {_SHADES} equal steps from {low} to {high}"
+    return say("charts.shades", used=len(np.unique(shades)), shades=_SHADES, low=low, high=high)
 
 
 def _circles(values: np.ndarray, middles: np.ndarray) -> list[Html]:
@@ -87,4 +88,4 @@ def _names(term: ReportTerm, indices: list[int], middles: np.ndarray, is_below: 
 
 def _description(term: ReportTerm, at: int) -> str:
     middle, low, high = figures.answer(term.estimate[at], term.lower[at], term.upper[at])
-    return f"{term.levels[0][at]}: {middle}, between {low} and {high}"
+    return say("charts.area", area=term.levels[0][at], estimate=middle, low=low, high=high)

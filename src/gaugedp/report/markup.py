@@ -4,7 +4,9 @@ import html
 import unicodedata
 from collections.abc import Iterable
 
-_KEPT = "\u200c\u200d\u00a0"  # joiners are part of some scripts; a no-break space
+from gaugedp._internal.language import say, template
+
+_KEPT = "\u200c\u200d\u00a0\u202f"  # joiners are part of some scripts; no-break spaces
 
 
 class Html(str):
@@ -59,7 +61,7 @@ def table(
 
     Screen readers read `about` before the caption; it is not shown, because the heading shows it.
     """
-    unseen = [tag("span", f"{about}: ", class_="unseen")] if about else []
+    unseen = [tag("span", say("page.colon", name=about), class_="unseen")] if about else []
     head = tag("thead", tag("tr", *(tag("th", text, scope="col") for text in heads)))
     lines = [_row(cells) for cells in rows]
     body = tag("table", tag("caption", *unseen, caption), head, tag("tbody", *lines), class_=class_)
@@ -69,7 +71,7 @@ def table(
         class_="scroll",
         tabindex="0",
         role="region",
-        aria_label=f"{about}: {caption}" if about else str(caption),
+        aria_label=say("page.colon", name=about) + caption if about else str(caption),
     )
 
 
@@ -88,9 +90,14 @@ def heading(kicker: str, title: str, *below: str) -> Html:
     return tag("header", tag("p", kicker, class_="kicker"), tag("h1", title), *below)
 
 
+def phrase(key: str, *numbers: int, **slots: str) -> Html:
+    """Return a sentence of the catalogue with HTML in its slots."""
+    return Html(escape(template(key, *numbers)).format(**{name: join([text]) for name, text in slots.items()}))
+
+
 def of_table(name: str) -> Html:
     """Return the name of the table of a page."""
-    return join(["Table ", tag("b", name)])
+    return phrase("page.table", name=tag("b", name))
 
 
 def fact(title: str, value: str, *body: str) -> Html:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 
+from gaugedp._internal.language import current, say
 from gaugedp._internal.version import __version__
 from gaugedp.report.markup import Html, tag
 from gaugedp.report.palette import DAY_RULES, NIGHT_RULES
@@ -20,9 +21,9 @@ def document(title: str, parts: Iterable[str], source: str, policy: str = "", st
 
     The footer names the library's version and the source of the page.
     """
-    footer = tag("footer", tag("p", f"Written by gaugedp {__version__}. {source}"))
+    footer = tag("footer", tag("p", say("page.footer", version=__version__, source=source)))
     head = tag("head", _CHARSET, policy, _METAS, tag("title", title), _style(), style)
-    return f"<!DOCTYPE html>\n{tag('html', head, tag('body', *parts, footer), lang='en')}\n"
+    return f"<!DOCTYPE html>\n{tag('html', head, tag('body', *parts, footer), lang=current())}\n"
 
 
 @cache

@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from gaugedp._internal.language import say, written_in
 from gaugedp.report import figures
 from gaugedp.report.answers import chart
-from gaugedp.report.findings import finding
+from gaugedp.report.findings import finding, strength
 from gaugedp.report.html import imprint, warnings
 from gaugedp.report.layout import arrange
 from gaugedp.report.maps import area_map
@@ -17,26 +18,24 @@ if TYPE_CHECKING:
     from gaugedp.releases.answer import Release
 
 _MOST_FINDINGS = 6  # findings
-_NOISE = (
-    "Every statistic includes random noise, so that it reveals almost nothing about any one person. {intervals} "
-    "They do not include the sampling error of a survey."
-)
-_SIMULTANEOUS = "The intervals are simultaneous: all contain the statistics without noise with probability {level}."
-_INDIVIDUAL = "The intervals are individual: each contains its statistic without noise with probability {level}."
-_PROCESSED = "The intervals are those before the statistics were made consistent."
 
 
 def press(release: "Release") -> str:
     """Return the page, deterministically."""
     check_installed()
-    terms = read_terms(release)
-    title = release.captions.title or f"Statistics from {release.facts['table']}"
-    head = heading("For the press", title)
+    with written_in(release.language):
+        return _page(release)
+
+
+def _page(release: "Release") -> str:
+    terms = sorted(read_terms(release), key=strength, reverse=True)
+    title = release.captions.title or say("press.statistics", table=release.facts["table"])
+    head = heading(say("press.kicker"), title)
     said = [said for term in terms if (said := _said(term))]
-    more = [escape("More tables are in the full report.")] if len(said) > _MOST_FINDINGS else []
-    sentences = titled("Main findings", listing([*said[:_MOST_FINDINGS], *more])) if said else Html("")
+    more = [escape(say("press.more"))] if len(said) > _MOST_FINDINGS else []
+    sentences = titled(say("press.findings"), listing([*said[:_MOST_FINDINGS], *more])) if said else Html("")
     body = [head, warnings(release.facts), tag("main", sentences, _picture(terms), _noise(release, terms[0]))]
-    return document(title, body, "Made from a release; no row was read for it.")
+    return document(title, body, say("page.from_release"))
 
 
 def _said(term: ReportTerm) -> Html:
@@ -44,9 +43,10 @@ def _said(term: ReportTerm) -> Html:
     if len(term.cells) == 1 and not len(term.shown):
         return Html("")
     if len(term.cells) == 1:
-        middle, low, high = figures.answer(term.estimate[0], term.lower[0], term.upper[0])
+        numbers = figures.in_a_sentence(term.estimate[0], term.lower[0], term.upper[0])
+        middle, low, high = (f"{text}{sign}" for text, sign in zip(numbers, (term.sign, "", term.sign), strict=True))
         unit = f" {term.answer_unit}" if term.answer_unit else ""
-        said = f"The answer is {middle}{term.sign}{unit} (between {low} and {high}{term.sign})."
+        said = say("press.answer", estimate=middle, unit=unit, low=low, high=high)
     else:
         said = finding(term)
     return join([tag("strong", f"{term.title or term.meaning}."), f" {said}"]) if said else Html("")
@@ -59,18 +59,18 @@ def _picture(terms: list[ReportTerm]) -> Html:
         return Html("")
     term, layout = next((pair for pair in charts if pair[0].areas), charts[0])
     picture = area_map(term) if term.areas else chart(term, layout, "picture")
-    return titled(term.title or term.meaning, tag("div", picture, class_="card"))
+    return titled(term.title or term.meaning, tag("div", picture, class_="card picture"))
 
 
 def _noise(release: "Release", term: ReportTerm) -> Html:
     captions = release.captions
-    source = f"Source: {captions.source.removesuffix('.')}." if captions.source else ""
-    intervals = (_SIMULTANEOUS if term.simultaneous else _INDIVIDUAL).format(level=term.level)
+    source = say("press.source", source=captions.source.removesuffix(".")) if captions.source else ""
+    intervals = say("press.simultaneous" if term.simultaneous else "press.individual", level=term.level)
     said = (
-        _NOISE.format(intervals=intervals),
-        _PROCESSED if release.processing else "",
+        say("press.noise", intervals=intervals),
+        say("press.processed") if release.processing else "",
         captions.footnote,
         source,
         *imprint(captions),
     )
-    return titled("About these statistics", *(tag("p", text) for text in said if text))
+    return titled(say("press.about"), *(tag("p", text) for text in said if text))

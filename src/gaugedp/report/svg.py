@@ -13,19 +13,40 @@ _COLOUR = re.compile(r"#[0-9a-f]{6}")
 _GEOMETRY = ("d", "x", "y", "transform", "viewBox")
 
 
-def inline(drawing: str, name: str, title: str, class_: str) -> Html:
-    """Return the drawing for embedding in a page."""
-    root = ElementTree.fromstring(drawing)
-    _bare(root)
-    linked = {name for element in root.iter() for name in _links(element)}
-    for element in root.iter():
-        attributes = [(key, value) for key, value in element.attrib.items() if key != "id" or value in linked]
-        element.attrib = {key: _rewritten(key, value, name) for key, value in attributes}
+def inline(drawing: str, name: str, title: str, class_: str, narrow: str = "") -> Html:
+    """Return the drawing for embedding in a page, with another one for narrow screens, if given."""
+    root = _read(drawing, name)
+    if narrow:
+        _put_together(root, _read(narrow, f"{name}-narrow"))
     root.attrib = {"viewBox": root.get("viewBox", ""), "class": class_, "role": "img", "aria-label": title}
+    root.attrib |= {"preserveAspectRatio": "xMinYMin"} if narrow else {}
     words = ElementTree.Element("title")
     words.text = title
     root.insert(0, words)
     return Html(ElementTree.tostring(root, encoding="unicode"))
+
+
+def _read(drawing: str, name: str) -> ElementTree.Element:
+    """Return a drawing with unique ids, and without what a page does not need."""
+    root = ElementTree.fromstring(drawing)
+    _bare(root)
+    linked = {link for element in root.iter() for link in _links(element)}
+    for element in root.iter():
+        attributes = [(key, value) for key, value in element.attrib.items() if key != "id" or value in linked]
+        element.attrib = {key: _rewritten(key, value, name) for key, value in attributes}
+    return root
+
+
+def _put_together(root: ElementTree.Element, narrow: ElementTree.Element) -> None:
+    """Put both drawings into the first; the style sheet of the page shows one of them."""
+    width, other = (float(drawing.get("viewBox", "").split()[2]) for drawing in (root, narrow))
+    groups = []
+    for drawing, facts in ((root, {"class": "if-wide"}), (narrow, {"class": "if-narrow"})):
+        group = ElementTree.Element("g", facts)
+        group.extend(list(drawing))
+        groups.append(group)
+    groups[1].set("transform", f"scale({width / other:.4f})")
+    root[:] = groups
 
 
 def _bare(root: ElementTree.Element) -> None:

@@ -1,12 +1,14 @@
 """Chart of a term: dots, lines, areas or dense columns."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from gaugedp._internal.language import say
 from gaugedp.report.figures import answers, plain
-from gaugedp.report.layout import DenseLayout, Dots, Histogram, Layout, LineLayout
+from gaugedp.report.layout import DenseLayout, Dots, Histogram, Layout, LineLayout, arrange
 from gaugedp.report.markup import Html, visible
 from gaugedp.report.palette import COLOURS, FAINT, INK, PALE
 from gaugedp.report.plots import (
@@ -29,7 +31,7 @@ from gaugedp.report.plots import (
 from gaugedp.report.svg import inline
 from gaugedp.report.terms import ReportTerm, labels
 
-_SCALES = ((1e10, 1e9, " (billions)"), (1e7, 1e6, " (millions)"), (0.0, 1.0, ""))
+_SCALES = ((1e10, 1e9, "terms.billions"), (1e7, 1e6, "terms.millions"), (0.0, 1.0, ""))
 
 
 def draw(term: ReportTerm, layout: Layout, name: str, compact: bool) -> Html:
@@ -38,8 +40,9 @@ def draw(term: ReportTerm, layout: Layout, name: str, compact: bool) -> Html:
     with settings(name):
         draw_form, sizes, kind = _DRAWN[layout.form]
         drawing = draw_form(term, layout, COMPACT if compact else sizes)
+        narrow = "" if compact or kind != "wide" else draw_form(term, arrange(term, compact=True), COMPACT)
     kind = "compact" if compact else kind
-    return inline(drawing, name, describe(term), f"chart {kind}")
+    return inline(drawing, name, describe(term), f"chart {kind}", narrow)
 
 
 def describe(term: ReportTerm) -> str:
@@ -47,14 +50,12 @@ def describe(term: ReportTerm) -> str:
     shown = term.shown
     texts = [estimate for estimate, _, _ in answers(term.estimate[shown], term.lower[shown], term.upper[shown])]
     if len(term.cells) == 1:
-        return visible(f"{term.meaning}: {texts[0]}, with the {term.level} error bar{term.bars}.")
+        return visible(say("charts.one", meaning=term.meaning, estimate=texts[0], level=term.level, bars=term.bars))
     low, high = int(np.argmin(term.estimate[shown])), int(np.argmax(term.estimate[shown]))
     cells = list(labels(term))
-    ends = " and ".join(
-        f"the {word} estimate is {texts[at]} at {cells[shown[at]]}"
-        for word, at in (("smallest", low), ("largest", high))
-    )
-    return visible(f"{term.meaning}: {len(term.cells):,} estimates with {term.level} error bars{term.bars}; {ends}.")
+    ends = {"low": texts[low], "lowest": cells[shown[low]], "high": texts[high], "highest": cells[shown[high]]}
+    facts = {"meaning": term.meaning, "count": plain(len(cells)), "level": term.level, "bars": term.bars}
+    return visible(say("charts.many", **facts, **ends))
 
 
 def _dots(term: ReportTerm, layout: Dots, sizes: Sizes) -> str:
@@ -68,7 +69,10 @@ def _dots(term: ReportTerm, layout: Dots, sizes: Sizes) -> str:
     figure, axes = new_figure(sizes, height, (margin, right, bottom, top))
     places = layout.row + (layout.of_series - (n_series - 1) / 2) * 0.72 / n_series
     for series in range(n_series):
-        _marks(axes, term, places, (layout.of_series == series, series), upright=False)
+        mask = layout.of_series == series
+        if term.counts:  # lengths are compared, so they are drawn
+            axes.barh(places[mask], term.estimate[mask], 0.66 / n_series, color=PALE[series], zorder=2)
+        _marks(axes, term, places, (mask, series), upright=False)
     axes.set_ylim(len(texts) - 0.5, -0.5)
     set_names(axes.set_yticks, range(len(texts)), texts, sizes)
     _value_axis(axes, term, sizes, upright=False)
@@ -89,11 +93,10 @@ def _dense(term: ReportTerm, layout: DenseLayout, sizes: Sizes) -> str:
 
 
 def _line(term: ReportTerm, layout: LineLayout, sizes: Sizes) -> str:
-    """Draw a line for each series, with error bars next to each other."""
+    """Draw a line for each series."""
     axes, margin = _upright_axes(term, sizes)
-    n_series = len(layout.series)
-    places = layout.at + (layout.of_series - (n_series - 1) / 2) * 0.6 / n_series
-    for series in range(n_series):
+    places = layout.at
+    for series in range(len(layout.series)):
         mask = layout.of_series == series
         on = mask & layout.joined
         axes.plot(places[on], term.estimate[on], color=COLOURS[series], linewidth=1.3, zorder=3, clip_on=False)
@@ -104,8 +107,10 @@ def _line(term: ReportTerm, layout: LineLayout, sizes: Sizes) -> str:
 
 def _histogram(term: ReportTerm, layout: Histogram, sizes: Sizes) -> str:
     """Draw counts as areas, with error bars in the middle."""
-    unit = f" per {plain(layout.unit)}" if np.ptp(layout.per_count) else ""
-    heights = replace(_scaled(term, layout.per_count), measure=term.measure + unit)
+    measure = term.measure
+    if np.ptp(layout.per_count):
+        measure = say("terms.per", measure=measure, width=plain(layout.unit))
+    heights = replace(_scaled(term, layout.per_count), measure=measure)
     ends = [(float(border), plain(float(border))) for border in np.append(layout.left, layout.right[-1])]
     if layout.cut is not None:
         ends[-1] = (ends[-1][0], f"… {plain(layout.cut)}")
@@ -149,7 +154,7 @@ def _upright_axes(term: ReportTerm, sizes: Sizes, right: float = 14.0) -> tuple[
 
 
 def _finished(
-    axes: Any, term: ReportTerm, sizes: Sizes, margin: float, along: tuple[list[tuple[float, str]], str]
+    axes: Any, term: ReportTerm, sizes: Sizes, margin: float, along: tuple[Sequence[tuple[float, str]], str]
 ) -> str:
     """Add ticks, title and value axis, and return the drawing."""
     ticks, title = along
@@ -217,7 +222,8 @@ def _value_axis(axes: Any, term: ReportTerm, sizes: Sizes, *, upright: bool) -> 
     axes.set_axisbelow(True)
     if limits[0] <= 0 <= limits[1]:
         (axes.axhline if upright else axes.axvline)(0, color=INK, linewidth=0.9, zorder=2, clip_on=False)
-    title = shortened(term.measure, 40) + unit
+    title = shortened(term.measure, 40)
+    title = say(unit, measure=title) if unit else title
     box = axes.get_position()
     figure: Any = axes.figure
     height = figure.get_figheight() * 72

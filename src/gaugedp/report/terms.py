@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gaugedp._internal.language import dated, listed, measured, say
+from gaugedp.domain.attributes import OTHER
 from gaugedp.domain.captions import Captions
 from gaugedp.queries.outline import CELLS, COUNT, PREFIX, RANGES, SHARES, Axis, Outline
 from gaugedp.report.figures import percent, typeset
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 LEVEL = 0.95  # of the displayed intervals
 MOST_DRAWN = 2000  # cells of one chart
 _RANGE = re.compile(r"\[([^,]+),([^,]+)([)\]])")
-_RUNS = {PREFIX: "up to and including each cell", RANGES: "in each range of adjacent cells"}
+_RUNS = {PREFIX: "prefix", RANGES: "ranges"}  # forms of axes, and sentences about them
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +36,7 @@ class ReportTerm:
     `names`; both are empty if there are too many for a chart. `runs` describes runs of cells. `areas` are the outlines
     of the cells of one attribute, if known, by their texts in `axes`. `unit` is that of the numbers in the cells of one
     attribute. `sign` follows a number in a sentence. If `from_zero`, the axis of a chart includes 0. `axes` describe
-    the cells of each attribute, and `counts` means that rows are counted in them. `marks` are the quality flags of the
+    the cells of each attribute, and `kind` is that of the statistic. `marks` are the quality flags of the
     cells, if any; suppressed numbers are NaN. `rows` is what is counted, and `answer_unit` the unit of the answers.
     """
 
@@ -49,7 +51,7 @@ class ReportTerm:
     names: tuple[str, ...] = ()
     levels: tuple[tuple[str, ...], ...] = ()
     axes: tuple[Axis, ...] = ()
-    counts: bool = False
+    kind: str = ""
     from_zero: bool = False
     processed: bool = False
     ends: float | None = None
@@ -60,6 +62,11 @@ class ReportTerm:
     marks: tuple[str, ...] = ()
     rows: str = "rows"
     answer_unit: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """True if the numbers are counts of rows."""
+        return self.kind == COUNT
 
     @property
     def shown(self) -> np.ndarray:
@@ -74,17 +81,16 @@ class ReportTerm:
     @property
     def bars(self) -> str:
         """Description of the intervals, to follow "intervals"."""
-        raw = " of the raw answers" if self.processed else ""
-        return raw + " (simultaneous)" * (self.simultaneous and len(self.cells) > 1)
+        is_simultaneous = self.simultaneous and len(self.cells) > 1
+        parts = (("answers.raw", self.processed), ("answers.simultaneous", is_simultaneous))
+        return "".join(say(key) for key, applies in parts if applies)
 
     @property
     def meaning(self) -> str:
         """Description of the numbers."""
         if not self.names:
-            return self.measure + (" overall" if len(self.cells) == 1 else "")
-        if self.runs:
-            return f"{self.measure} {self.runs} of {_and(self.names)}"
-        return f"{self.measure} by {_and(self.names)}"
+            return say("terms.overall", measure=self.measure) if len(self.cells) == 1 else self.measure
+        return say(f"terms.{self.runs or 'by'}", measure=self.measure, names=listed(self.names))
 
 
 def read_terms(release: "Release") -> list[ReportTerm]:
@@ -120,49 +126,57 @@ def _term(outline: Outline, captions: Captions, cells: Sequence[str], parts: tup
         captions.terms.get(outline.text, ""),
         _measure(outline, captions),
         next((_RUNS[axis.form] for axis in axes if axis.form in _RUNS), ""),
-        tuple(captions.name(axis.name) for axis in axes),
+        tuple(say("terms.quantile") if axis.form == SHARES else captions.name(axis.name) for axis in axes),
         tuple(tuple(_level(axis, captions, text) for text in axis.texts) for axis in axes),
         axes,
-        outline.measure == COUNT,
+        outline.measure,
         wording.from_zero,
         unit=captions.unit(axes[0].name) if len(axes) == 1 else "",
         areas=captions.areas(axes[0].name) if len(axes) == 1 and axes[0].form == CELLS else {},
         sign=wording.sign and f"\u00a0{wording.sign}",
-        rows=captions.rows or "rows",
+        rows=captions.rows or say("terms.rows"),
         answer_unit=captions.unit(outline.column) if outline.column is not None and wording.in_units else "",
     )
 
 
 def _measure(outline: Outline, captions: Captions) -> str:
-    reference = outline.reference and captions.cell(outline.axes[0].name, outline.reference)
+    reference = outline.reference and _level(outline.axes[0], captions, outline.reference)
     name = "" if outline.column is None else captions.name(outline.column)
     wording = KINDS[outline.measure].wording
     has_shares = any(axis.form == SHARES for axis in outline.axes)
     title = wording.title if has_shares else wording.title_alone or wording.title
-    said = title.format(*filter(None, (name, reference)), "", rows=captions.rows or "rows", text=outline.text)
+    rows = captions.rows or say("terms.rows")
+    said = measured(title, *filter(None, (name, reference)), "", rows=rows, text=outline.text)
     unit = captions.unit(outline.column) if outline.column is not None and wording.in_units else ""
-    return f"{said} ({unit})" if unit else said[0].upper() + said[1:]
+    return say("terms.with_unit", measure=said, unit=unit) if unit else said[0].upper() + said[1:]
 
 
 def _level(axis: Axis, captions: Captions, text: str) -> str:
     """Return a cell's label, with ranges and runs in words.
 
-    Examples are "0 to under 10", "to [0,10)" and "a to b".
+    Examples are "0 to under 10", "to [0,10)", "a to b" and "January 2017".
     """
     label = captions.cell(axis.name, text)
     if axis.form in _RUNS:
-        return label.replace("..", " to ").strip()
-    ends = _RANGE.fullmatch(text) if label == text and axis.values == "numbers" else None
-    return label if ends is None else f"{_number(ends[1])} to {'under ' * (ends[3] == ')')}{_number(ends[2])}"
+        low, _, high = label.rpartition("..")
+        return say("terms.to" if low else "terms.up_to", low=low, high=high)
+    if label != text:
+        return label
+    if axis.form == SHARES:
+        return _number(text)
+    if axis.values == "dates":
+        return dated(text)
+    if text == OTHER and axis.form == CELLS and axis.texts[len(axis.texts) - 1] == OTHER:
+        return say("terms.other")
+    ends = _RANGE.fullmatch(text) if axis.values == "numbers" else None
+    if ends is None:
+        return text
+    return say("terms.under" if ends[3] == ")" else "terms.to", low=_number(ends[1]), high=_number(ends[2]))
 
 
 def _number(text: str) -> str:
     """Format a number, with the digits that it has."""
     return typeset(f"{int(text):,}" if text.lstrip("-").isdigit() else text)
-
-
-def _and(names: tuple[str, ...]) -> str:
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def labels(term: ReportTerm) -> Iterator[str]:

@@ -66,7 +66,7 @@ class ChangeBetween(RatioBetween, kind="change between releases"):
     """Percentage changes since the earlier release."""
 
     of_counts = Change
-    wording = Wording("Change since the earlier release, in %", sign="%", from_zero=True)
+    wording = Wording("Percentage change since the earlier release", sign="%", from_zero=True)
 
 
 class DifferenceBetween(RatioBetween, kind="difference between releases"):

@@ -128,7 +128,7 @@ class IndexNumber(CountRatio, kind="index"):
 
     word = "index"
     factor = 100.0
-    wording = Wording("Index of {rows}, {} = 100", "comparisons")
+    wording = Wording("Index of {rows} ({} = 100)", "comparisons")
 
 
 class Change(CountRatio, kind="change"):
@@ -137,7 +137,7 @@ class Change(CountRatio, kind="change"):
     word = "change"
     to_part_before = True
     factor, shift = 100.0, -1.0
-    wording = Wording("Change from the cell before, in %", "comparisons", sign="%", from_zero=True)
+    wording = Wording("Percentage change from the cell before", "comparisons", sign="%", from_zero=True)
 
 
 class MeanRatio(WithEnds, kind="ratio of means"):
@@ -159,14 +159,14 @@ class MeanIndex(MeanRatio, kind="index of means"):
     """Index numbers of means, with the first cell at 100."""
 
     of_counts = IndexNumber
-    wording = Wording("Index of the mean of {}, {} = 100", from_zero=True)
+    wording = Wording("Index of the mean of {} ({} = 100)", from_zero=True)
 
 
 class MeanChange(MeanRatio, kind="change of means"):
     """Percentage changes of means from the cell before."""
 
     of_counts = Change
-    wording = Wording("Change of the mean of {} from the cell before, in %", sign="%", from_zero=True)
+    wording = Wording("Percentage change of the mean of {} from the cell before", sign="%", from_zero=True)
 
 
 class MeanDifference(MeanRatio, kind="difference of means"):

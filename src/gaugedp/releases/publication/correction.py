@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from gaugedp._internal.language import say, written_in
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import from_dict
 from gaugedp.guarantees.printed import rounded_up
@@ -52,7 +53,9 @@ class Correction:
     def announced(self, publication: Publication) -> Publication:
         """Return the publication with a footnote that names what it replaces."""
         captions = publication.domain.captions
-        notice = f"Correction: replaces {self.earlier['title']!r} (key {self.earlier['ledger']['key']}). {self.reason}"
+        slots = {"title": repr(self.earlier["title"]), "earlier": self.earlier["ledger"]["key"], "reason": self.reason}
+        with written_in(publication.language):
+            notice = say("erratum.notice", **slots)
         noted = replace(captions, footnote=" ".join(filter(None, [captions.footnote, notice])))
         return replace(publication, domain=publication.domain.with_captions(noted))
 

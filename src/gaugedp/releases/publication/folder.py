@@ -16,6 +16,7 @@ import numpy as np
 
 from gaugedp._internal.displays import drawing
 from gaugedp._internal.files import part_prefix, write_csv
+from gaugedp._internal.language import listed, say, written_in
 from gaugedp.domain.captions import Captions
 from gaugedp.errors import GaugedpError, InvalidRequest
 from gaugedp.queries.outline import Outline
@@ -144,6 +145,11 @@ def _slug(title: str) -> str:
 
 def titled(publication: Publication) -> Publication:
     """Return the publication with table titles as captions."""
+    with written_in(publication.language):
+        return _titled(publication)
+
+
+def _titled(publication: Publication) -> Publication:
     pairs = zip(publication.tables, publication.queries, strict=True)
     captions = publication.domain.captions
     titles = {
@@ -157,8 +163,10 @@ def titled(publication: Publication) -> Publication:
 
 def _title(title: str, term: Outline, place: int, captions: Captions) -> str:
     """Return a term's title; after the first, attributes are added."""
-    by = f"by {' and '.join(map(captions.name, term.names))}" if term.names else "in all"
-    return title if place == 0 else f"{title}: {by}"
+    if place == 0:
+        return title
+    names = listed(list(map(captions.name, term.names)))
+    return say("notes.by" if term.names else "notes.in_all", title=title, names=names)
 
 
 Source = tuple[Release, set[str]]  # a release, and the terms of one table

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from gaugedp._internal.language import ENGLISH, checked
 from gaugedp._internal.names import parts
 from gaugedp._internal.numbers import readable
 from gaugedp._internal.validate import decimal, is_finite
@@ -32,7 +33,7 @@ from gaugedp.releases.tidy.tabular import LABELS
 _STEPS = ("consistent", "non_negative", "round")
 _KEYS = (
     *TEXTS, *_STEPS, "data", "domain", "key", "epsilon", "delta", "rho", "mu", "formats", "tables", "importance",
-    "labels", "flags",
+    "labels", "flags", "language",
 )  # fmt: skip
 _OF_A_TABLE = ("title", "query", "weight", "within", "footnote", "importance")
 FORMATS = ("csv", "parquet", "xlsx")
@@ -59,7 +60,7 @@ class Publication:
     95 % intervals of its answers are at most ± `within`. Tables with weights divide the rest.
 
     `processing` names the steps of `Release.processed`. `labels` says what cells have in files: "codes", "labels" or
-    "both". `flags` mark answers with much noise. None of the three costs anything.
+    "both". `flags` mark answers with much noise. `language` is that of pages and notes. None of them costs anything.
     """
 
     title: str
@@ -73,6 +74,7 @@ class Publication:
     labels: str = "both"
     flags: tuple[Flag, ...] = ()
     importance: Mapping[str, float] = field(default_factory=dict)
+    language: str = ENGLISH
 
     @classmethod
     def load(cls, path: str | Path) -> "Publication":
@@ -100,6 +102,7 @@ class Publication:
             _labels(facts.get("labels", "both")),
             _flags(facts.get("flags", [])),
             _importance("the publication", facts.get("importance", {})),
+            checked(facts.get("language", ENGLISH)),
         )
 
     @cached_property
@@ -150,6 +153,7 @@ class Publication:
         """Return the release of `question` after processing, with flags. It reads no data and costs nothing."""
         facts = [flag.to_dict() for flag in self.flags]
         flagged = replace(release, facts=Facts.of(release.facts).including(flags=facts)) if facts else release
+        flagged = flagged if self.language == ENGLISH else flagged.in_language(self.language)
         return flagged.processed(*self.processing, query=question) if self.processing else flagged
 
     def _least(self, question: Query, table: PublishedTable, unit: PrivacyUnit) -> Fraction:

@@ -6,13 +6,13 @@ from itertools import product
 
 import numpy as np
 
+from gaugedp._internal.language import say
 from gaugedp._internal.names import parts, plain
 from gaugedp._internal.runs import whole_where_all_are
 from gaugedp.domain.captions import Captions
 from gaugedp.errors import InvalidRequest
 from gaugedp.queries.outline import CELLS, COUNT, SUM, Outline
 
-TOTAL = "total"
 Columns = dict[str, np.ndarray]
 
 
@@ -36,11 +36,11 @@ class Crosstabs:
         """Return the table of a term, with its attributes in this order."""
         along, across = names_in_order[:-1], names_in_order[-1]
         words = {axis.name: [self.captions.cell(axis.name, text) for text in axis.texts] for axis in term.axes}
-        body, total = self._ordered(term, names_in_order), self._margin(term, ())
+        body, total, total_head = self._ordered(term, names_in_order), self._margin(term, ()), say("notes.total")
         if not along:
             ends = [] if total is None else [float(total)]
             lines: dict[str, Sequence[str] | np.ndarray] = {
-                across: [*words[across], *[TOTAL] * len(ends)],
+                across: [*words[across], *[total_head] * len(ends)],
                 value: np.array([*body, *ends]),
             }
         else:
@@ -48,10 +48,10 @@ class Crosstabs:
             cells = product(*(words[name] for name in along))
             heads = {name: list(texts) for name, texts in zip(along, zip(*cells, strict=True), strict=True)}
             wide = dict(zip(words[across], body.reshape(-1, body.shape[-1]).T, strict=True))
-            wide |= {} if right is None else {TOTAL: right.ravel()}
+            wide |= {} if right is None else {total_head: right.ravel()}
             if below is not None:
                 last = [*below, *([] if right is None else [np.nan if total is None else float(total)])]
-                heads = {name: [*texts, TOTAL] for name, texts in heads.items()}
+                heads = {name: [*texts, total_head] for name, texts in heads.items()}
                 wide = {name: np.append(column, end) for (name, column), end in zip(wide.items(), last, strict=True)}
             lines = {**heads, **wide}
         return {

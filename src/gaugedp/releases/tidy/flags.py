@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gaugedp._internal.language import say, translated
 from gaugedp.domain.toml import only_keys
 from gaugedp.errors import InvalidRequest
 
@@ -60,7 +61,8 @@ class Flag:
     @property
     def legend(self) -> str:
         """The mark with its meaning."""
-        return f"{self.mark} = {self.text or self.when}{' (not shown)' if self.suppress else ''}"
+        key = "flags.hidden" if self.suppress else "flags.shown"
+        return say(key, mark=self.mark, text=self.text or translated(self.when))
 
 
 def marked(flags: Sequence[Flag], numbers: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from gaugedp._internal.language import dated, say, translated, written_in
 from gaugedp.domain.captions import Captions
 from gaugedp.guarantees import from_dict
 from gaugedp.guarantees.printed import rounded_up
@@ -18,11 +19,16 @@ from gaugedp.statistics import KINDS
 MOST_ACROSS, MOST_SHEETS = 24, 40  # columns of a table; tables of a workbook
 Columns = Mapping[str, Sequence[Any]]
 _PLACE = 2.0**40  # added to places: a sum of two places is at least twice that, so it is no place
-_NOTES = {"query": "Query", "table": "Table", "protects": "Protected", "digest": "Digest of the query"}
+_TEXTS = ("source", "date", "footnote", "contact", "licence", "next_release")
+_NOTES = {"query": "query", "table": "table", "protects": "protected", "digest": "digest"}  # keys of facts and words
 
 
 class Answers(Protocol):
     """Answers that a workbook prints; see `Tabular`."""
+
+    @property
+    def language(self) -> str:
+        """Language of the words around the answers."""
 
     @property
     def facts(self) -> Mapping[str, Any]:
@@ -55,33 +61,35 @@ def sheets(answers: Answers, columns: Columns, wanted: Collection[str] | None = 
     estimates = answers.crosstabs()
     indices = Crosstabs(answers.terms, places, answers.captions, may_add=True)
     marks, _ = answers.marks()
-    return [*(_sheet(answers, term, (estimates, indices), marks) for term in printed), Sheet("answers", columns)]
+    return [
+        *(_sheet(answers, term, (estimates, indices), marks) for term in printed),
+        Sheet(say("notes.answers"), columns),
+    ]
 
 
 def save_book(path: str | Path, answers: Answers, columns: Columns, wanted: Collection[str] | None = None) -> None:
     """Write a workbook of the `wanted` terms, or of all; `columns` are the answers one below another."""
-    write_book(path, sheets(answers, columns, wanted), list(notes(answers)))
+    with written_in(answers.language):
+        write_book(path, sheets(answers, columns, wanted), list(notes(answers)))
 
 
 def notes(answers: Answers) -> Iterator[tuple[str, str]]:
     """Yield the lines of notes: what a table must state about itself."""
     facts, captions = answers.facts, answers.captions
-    yield "Title", captions.title or str(facts.get("query", ""))
-    texts = {"Source": captions.source, "Date": captions.date, "Footnote": captions.footnote}
-    texts |= {"Contact": captions.contact, "Licence": captions.licence, "Next release": captions.next_release}
-    yield from ((words, text) for words, text in texts.items() if text)
+    yield say("notes.title"), captions.title or str(facts.get("query", ""))
+    yield from ((say(f"notes.{key}"), dated(text)) for key in _TEXTS if (text := getattr(captions, key)))
     if "asked" in facts:
-        yield "Privacy guarantee", f"Differential privacy, {rounded_up(from_dict(facts['asked']))}"
-    mechanism = facts.get("mechanism", {})
-    if mechanism:
-        yield "Method", f"{mechanism['name']}: {mechanism['noise']} ({mechanism['exactness']})"
-    yield "Intervals", "95 % confidence intervals for the noise; they do not include the sampling error of a survey."
-    for flag in answers.flags:
-        yield "Mark", flag.legend
-    yield from ((words, str(facts[key])) for key, words in _NOTES.items() if facts.get(key))
-    yield from (("Rule", str(rule)) for rule in facts.get("rules", ()))
+        yield say("notes.guarantee"), say("notes.privacy", guarantee=rounded_up(from_dict(facts["asked"])))
+    if mechanism := facts.get("mechanism"):
+        noise = "; ".join(map(translated, mechanism["noise"].split("; ")))
+        exactness = say(f"exactness.{mechanism['exactness']}")
+        yield say("notes.method"), say("notes.mechanism", name=mechanism["name"], noise=noise, exactness=exactness)
+    yield say("notes.intervals"), say("notes.about_intervals")
+    yield from ((say("notes.mark"), flag.legend) for flag in answers.flags)
+    yield from ((say(f"notes.{word}"), translated(str(facts[key]))) for key, word in _NOTES.items() if facts.get(key))
+    yield from ((say("notes.rule"), translated(str(rule))) for rule in facts.get("rules", ()))
     if "account" in facts:
-        yield "Ledger entry", str(facts["account"].get("entry", ""))
+        yield say("notes.entry"), str(facts["account"].get("entry", ""))
 
 
 def _is_printed(term: Outline, terms: list[Outline]) -> bool:

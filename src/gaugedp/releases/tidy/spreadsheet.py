@@ -13,6 +13,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import numpy as np
 
+from gaugedp._internal.language import say
 from gaugedp.errors import InvalidRequest, MissingExtra
 
 _PROPERTIES, _TIMES = "docProps/core.xml", re.compile(rb"<dcterms:(created|modified)\b.*?</dcterms:\1>")
@@ -52,7 +53,7 @@ def write_book(path: str | Path, sheets: Sequence[Sheet], notes: Sequence[tuple[
     for sheet in sheets:
         names.append(_unused(sheet.name, names))
         _fill(book.create_sheet(names[-1]), sheet)
-    last = book.create_sheet(_unused("notes", names))
+    last = book.create_sheet(_unused(say("notes.sheet"), names))
     last.column_dimensions["A"].width, last.column_dimensions["B"].width = 24, 100
     for words, text in notes:
         last.append([_cell(last, words, bold=True), _cell(last, text)])

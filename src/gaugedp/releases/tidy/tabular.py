@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gaugedp._internal.files import check_ending, write_csv
+from gaugedp._internal.language import ENGLISH
 from gaugedp._internal.runs import whole_where_all_are
 from gaugedp._internal.validate import one_of
 from gaugedp.domain.captions import Captions
@@ -44,6 +45,11 @@ class Tabular(ABC):
     def flags(self) -> tuple[Flag, ...]:
         """Rules that mark answers; see `Flag`."""
         return tuple(map(Flag.of, self.facts.get("flags", ())))
+
+    @property
+    def language(self) -> str:
+        """Language of pages and notes; see `LANGUAGES`."""
+        return str(self.facts.get("language", ENGLISH))
 
     @abstractmethod
     def number_columns(self, level: float = 0.95) -> dict[str, np.ndarray]:

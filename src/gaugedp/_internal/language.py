@@ -1,0 +1,143 @@
+"""Sentences, numbers and dates in the language of a page.
+
+The words of pages and notes are in one catalogue per language, `languages/CODE.toml`: a key is a whole sentence with
+named slots, or a table of its plural forms. Facts of a release are stored in English; `translated` reads them by the
+sentences of the English catalogue.
+"""
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from gaugedp.errors import InvalidRequest
+
+ENGLISH = "en"
+PLURALS: dict[str, Callable[[int], str]] = {  # the form of a noun after a number, as CLDR has it
+    ENGLISH: lambda n: "one" if n == 1 else "other",
+    "de": lambda n: "one" if n == 1 else "other",
+    "fr": lambda n: "one" if n < 2 else "other",
+    "es": lambda n: "one" if n == 1 else "other",
+    "sl": lambda n: {1: "one", 2: "two", 3: "few", 4: "few"}.get(n % 100, "other"),
+}
+LANGUAGES = tuple(PLURALS)
+_FACTS, _MEASURES = "facts.", "measures."
+_PHRASES = ("place", "why", "side", "strategy")  # slots of facts that are facts
+_NUMBER = re.compile(r"[-−]?\d[\d,]*(\.\d+)?(e[+-]\d+)?")
+_DATE = re.compile(r"(\d{4})(?:-(?:Q(?P<quarter>\d)|W(?P<week>\d\d)|(?P<month>\d\d)(?:-(?P<day>\d\d))?))?")
+_SLOT = re.compile(r"\{(\w*)\}")
+_ELIDED = re.compile(r"\b([dD])e (?=[aeiouyhàâéèêëîïôûAEIOUYHÀÂÉÈÊ])")  # French: d'infractions
+_language: ContextVar[str] = ContextVar("language", default=ENGLISH)
+Entry = str | dict[str, str] | list[str]  # a sentence, its plural forms, or the names of months
+
+
+def checked(language: Any) -> str:
+    """Return the code of a language; one without a catalogue is refused."""
+    if language not in LANGUAGES:
+        raise InvalidRequest(f"language is {language!r}.", f"Choose one of {', '.join(LANGUAGES)}.")
+    return str(language)
+
+
+def current() -> str:
+    """Return the code of the language in which is written."""
+    return _language.get()
+
+
+@contextmanager
+def written_in(language: str) -> Iterator[None]:
+    """Write sentences, numbers and dates in a language."""
+    token = _language.set(checked(language))
+    try:
+        yield
+    finally:
+        _language.reset(token)
+
+
+def say(key: str, *numbers: int, **slots: Any) -> str:
+    """Return a sentence of the catalogue; a number chooses the plural form."""
+    return _finished(template(key, *numbers).format(**slots))
+
+
+def template(key: str, *numbers: int) -> str:
+    """Return a sentence with its slots open."""
+    entry = catalogue(current())[key]
+    if isinstance(entry, dict):
+        return entry.get(PLURALS[current()](*numbers), entry["other"])
+    return str(entry)
+
+
+def measured(title: str, *names: str, **slots: str) -> str:
+    """Return the title of a statistic, which is known in English. A new one stays English."""
+    known = {text: key for key, text in catalogue(ENGLISH).items() if key.startswith(_MEASURES)}
+    return _finished((template(known[title]) if title in known else title).format(*names, **slots))
+
+
+def listed(texts: Sequence[str]) -> str:
+    """Join texts by commas and "and"."""
+    return say("lists.and").join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
+
+
+def localised(number: str) -> str:
+    """Return a number that is written in English."""
+    return number.translate({ord(","): say("numbers.thousands"), ord("."): say("numbers.decimal")})
+
+
+def dated(text: str, short: bool = False) -> str:
+    """Return a cell of dates in words: months and quarters have names. Other texts stay."""
+    match = _DATE.fullmatch(text)
+    kind = match and match.lastgroup
+    if match is None or kind is None:
+        return text
+    names = catalogue(current())["dates.months_short" if short else "dates.months"]
+    slots = {**match.groupdict(), "year": match[1], "iso": text}
+    if match["month"]:
+        if not 0 < int(match["month"]) <= len(names):
+            return text
+        slots["month"] = list(names)[int(match["month"]) - 1]
+    return say(f"dates.{kind}", **slots, of_month=int(match["day"] or 0))
+
+
+def translated(fact: str) -> str:
+    """Return a fact of a release, which is stored in English, in the language of the page."""
+    return fact if current() == ENGLISH else _translated(fact, current())
+
+
+@cache
+def catalogue(language: str) -> dict[str, Entry]:
+    """Return the entries of a language, by section and key."""
+    text = files("gaugedp._internal").joinpath("languages", f"{language}.toml").read_text("utf-8")
+    return {f"{section}.{key}": entry for section, part in tomllib.loads(text).items() for key, entry in part.items()}
+
+
+def _finished(sentence: str) -> str:
+    return _ELIDED.sub(r"\1’", sentence) if current() == "fr" else sentence
+
+
+def _translated(fact: str, language: str) -> str:
+    for key, pattern in _patterns():
+        if match := pattern.fullmatch(fact):
+            slots = {name: _slot(name, text) for name, text in match.groupdict().items()}
+            return _finished(str(catalogue(language)[key]).format(**slots))
+    return fact
+
+
+def _slot(name: str, text: str) -> str:
+    """Return a number by locale, a phrase of the catalogue translated, and the name of a column as it is."""
+    return localised(text) if _NUMBER.fullmatch(text) else translated(text) if name in _PHRASES else text
+
+
+@cache
+def _patterns() -> list[tuple[str, re.Pattern[str]]]:
+    """Return the English facts as patterns, the longest first: it leaves the least to its slots."""
+    facts = [(key, str(text)) for key, text in catalogue(ENGLISH).items() if key.startswith(_FACTS)]
+    in_order = sorted(facts, key=lambda fact: -len(_SLOT.sub("", fact[1])))
+    return [(key, re.compile(_pattern(text), re.DOTALL)) for key, text in in_order]
+
+
+def _pattern(text: str) -> str:
+    fixed = _SLOT.split(text)  # text, slot, text, slot, …, text
+    return "".join(re.escape(part) if place % 2 == 0 else f"(?P<{part}>.+?)" for place, part in enumerate(fixed))
