@@ -162,7 +162,8 @@ def _compared(release: "Release") -> Html:
     facts, offers = release.facts, release.facts["candidates"]
     mechanism = facts["mechanism"]
     if not offers:
-        text = say("appendix.own", name=mechanism["name"], noise=_noise(mechanism["noise"]))
+        key = "appendix.of_release" if "derived" in facts else "appendix.own"
+        text = say(key, name=mechanism["name"], noise=_noise(mechanism["noise"]))
         return join([tag("h3", say("appendix.compared")), tag("p", text)])
     largest = max(offer["error"] for offer in offers)
     # The interval of the answer with the most noise is that of a sum behind a mean, which nobody sees.
@@ -234,7 +235,7 @@ def _again(release: "Release") -> Html:
     lines = [join([tag("dt", name), tag("dd", value)]) for name, value in items]
     parts = (
         tag("h3", say("appendix.reproduce")),
-        tag("p", say("appendix.again")),
+        tag("p", say("appendix.computed" if "derived" in facts else "appendix.again")),
         *_commands(release),
         *checks,
         tag("h4", say("appendix.identifiers")),
@@ -246,8 +247,12 @@ def _again(release: "Release") -> Html:
 def _commands(release: "Release") -> list[Html]:
     """Return the commands that repeat the request.
 
-    Those of a publication name its file, which divides the guarantee.
+    Those of a publication name its file, which divides the guarantee; statistics of a release are computed again.
     """
+    if "derived" in release.facts:
+        against = " --against EARLIER" * bool(release.facts["derived"].get("earlier"))
+        line = f"gaugedp derive RELEASE{against} --query {shlex.quote(release.facts['query'])}"
+        return [tag("h4", say("appendix.command")), _code(line)]
     if release.captions.terms:
         line = "gaugedp publish PUBLICATION.toml --ledger LEDGER --out FOLDER"
         return [tag("h4", say("appendix.command")), _code(line)]

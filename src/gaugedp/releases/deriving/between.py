@@ -101,6 +101,7 @@ def compare_releases(
     guarantee = compose((release.guarantee, 1) for release in (later, earlier))
     facts = {name: fact for name, fact in answer.facts.items() if name != "account"}
     facts |= {"flags": rules, "rules": [*facts["rules"], *_said(later, earlier)], "asked": asked.to_dict()}
+    facts["derived"] = {**facts["derived"], "earlier": earlier.facts["digest"]}
     return Release(answer.numbers, answer.labels, answer.estimates, guarantee, facts)
 
 
