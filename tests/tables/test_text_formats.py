@@ -1,7 +1,6 @@
 """A table written in any form of [file] has the totals of the canonical CSV; what is written otherwise is missing."""
 
 import csv
-import gzip
 import math
 from dataclasses import replace
 from datetime import date, timedelta
@@ -96,7 +95,7 @@ def write(path: Path, rows: list[dict[str, object]], form: TextFormat, seed: int
         return number(value, form, rng) if isinstance(value, float) else str(value)
 
     lines = [
-        list(DOMAIN.attributes) + ["PAY"],
+        [*DOMAIN.attributes, "PAY"],
         *([text(row[name]) for name in (*DOMAIN.attributes, "PAY")] for row in rows),
     ]
     options = {"quotechar": form.quote} if form.quote else {"quoting": csv.QUOTE_NONE, "quotechar": None}
@@ -158,7 +157,8 @@ def table_of(folder: Path, texts: list[str], form: TextFormat, **facts: Attribut
 
 
 NUMBERS = {
-    "1.250,5": 1250.5, "1250,5": 1250.5, ",5": 0.5, "-3,": -3, " 7 ": 7, "+1e3": 1000, "1.000.000": 1e6, "inf": math.inf,
+    "1.250,5": 1250.5, "1250,5": 1250.5, ",5": 0.5, "-3,": -3, " 7 ": 7, "+1e3": 1000, "1.000.000": 1e6,
+    "inf": math.inf,
     "1.25": None, "12.50": None, "1.2500": None, "1..250": None, ".250": None, "1,250.5": None, "1,2,3": None,
     "1.250.5": None, "1250.500": None, "€5": None, "1 250": None, "": None, "1'250": None, "0x1": None,
 }  # fmt: skip

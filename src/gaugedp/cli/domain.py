@@ -89,8 +89,8 @@ def domain(table: str, out: str | None, header_confirmed: bool, learn: str | Non
     """Make a domain file to fill in for TABLE.
 
     TABLE is a .csv, .tsv or .parquet file, of which only the column names are read. Separator and encoding are proposed
-    from them. Names that may be the values of a row, such as numbers, are refused without --header-confirmed. With --learn, bounds of a numeric column are estimated
-    with noise, charged, and written into the file.
+    from them. Names that may be the values of a row, such as numbers, are refused without --header-confirmed. With
+    --learn, bounds of a numeric column are estimated with noise, charged, and written into the file.
     """
     check_files({"table": table}, out=(out, ".toml"))
     domain_file = options["domain_path"]

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from gaugedp._internal.validate import one_of
@@ -84,9 +85,8 @@ def _is_date(form: object) -> bool:
         return False
     tokens = _TOKEN.findall(form)
     kinds = sorted(token[0] for token in tokens if token[0] in "ymd")
-    pairs = zip(tokens, tokens[1:], strict=False)
     return (
         "".join(tokens) == form
         and kinds in (["d", "m", "y"], ["m", "y"])
-        and not any(token in ("m", "d") and after[0] in "ymd" for token, after in pairs)
+        and not any(token in ("m", "d") and after[0] in "ymd" for token, after in pairwise(tokens))
     )

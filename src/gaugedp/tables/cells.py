@@ -5,8 +5,9 @@ the cell of such a value. A code that could overflow for some other value is onl
 Comparisons put NaN above every number.
 
 Numbers are 64-bit floats unless the column holds integers. Text is a number if, without surrounding spaces, it has the
-form of a decimal number (or of the domain's text format), or is "inf". A bin edge is the float nearest to the decimal edge; because rounding is
-monotone, a value written with at most 15 digits is on the same side of the edge as its decimal.
+form of a decimal number (or of the domain's text format), or is "inf". A bin edge is the float nearest to the decimal
+edge; because rounding is monotone, a value written with at most 15 digits is on the same side of the edge as its
+decimal.
 """
 
 from collections.abc import Sequence

@@ -29,7 +29,7 @@ _WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods")
 
 @dataclass(frozen=True)
 class File:
-    """Existing file: absolute path, and "Parquet", "CSV" or "TSV". Parquet files may be in the partitions of a folder."""
+    """Existing file: absolute path, and "Parquet", "CSV" or "TSV". A folder may have Parquet files in partitions."""
 
     path: Path
     format: str
