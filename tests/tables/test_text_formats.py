@@ -242,16 +242,16 @@ def test_another_form_is_another_request() -> None:
 
 
 def test_partitions_are_columns_of_text(tmp_path: Path) -> None:
-    rows = pa.table({"AGE": list(range(90)), "YEAR": ["2019", "2020", "x"] * 30})
+    rows = pa.table({"AGE": list(range(90)), "YEAR": ["2019", "2020", "02020"] * 30})
     pq.write_to_dataset(rows, tmp_path / "people", partition_cols=["YEAR"])
     (tmp_path / "people" / "_temporary").mkdir()
     (tmp_path / "people" / "_temporary" / "part.parquet").write_bytes(b"torn")
-    domain = gd.Domain.of(AGE=gd.integers(0, 89), YEAR=["2019", "2020", "x"])
+    domain = gd.Domain.of(AGE=gd.integers(0, 89), YEAR=["2019", "2020", "02020"])
     table = gd.Table.scan(tmp_path / "people", domain=domain)
     assert table.totals([Aggregate(("YEAR",))], b"")[0].tolist() == [30, 30, 30]
     assert table.totals([Aggregate(("AGE",))], b"")[0].tolist() == [1] * 90
     assert table.in_buckets(2, folder=tmp_path / "sums").can_resume
-    pq.write_table(pa.table({"AGE": [1.5]}), tmp_path / "people" / "YEAR=x" / "other.parquet")
+    pq.write_table(pa.table({"AGE": [1.5]}), tmp_path / "people" / "YEAR=2019" / "other.parquet")
     with pytest.raises(UnreadableTable, match="different columns or types"):
         gd.Table.scan(tmp_path / "people", domain=domain)
 
