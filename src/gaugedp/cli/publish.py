@@ -15,7 +15,6 @@ from gaugedp.ledger import Ledger
 from gaugedp.queries.outline import QUANTILE
 from gaugedp.releases.plan_widths import worth
 from gaugedp.releases.planning import Plan
-from gaugedp.releases.processing import check
 from gaugedp.releases.publication.correction import Correction
 from gaugedp.releases.publication.folder import check_folder, check_place, titled, write_folder
 from gaugedp.releases.publication.proposal import Proposal
@@ -62,7 +61,7 @@ def publish(
     stage.key = checked_key(document.key)
     stage.show("plan")
     planned = document.plan()
-    check(document.processing, planned.query)
+    document.check_steps(planned.query)
     _show(document, planned)
     if dry_run:
         click.echo("Nothing was read and nothing was spent.")

@@ -97,9 +97,8 @@ class File:
 
     def header(self) -> list[str]:
         """Return the names in the first line, reading nothing else."""
-        start = self._start()
-        check_is_text(start or b"", str(self.path))
-        line = _first_line(start)
+        self._check_is_text()
+        line = _first_line(self._start())
         if line is None:
             raise UnreadableTable(
                 f"The header of {str(self.path)!r} cannot be read.", "Write it in UTF-8, on one line."
@@ -122,6 +121,7 @@ class File:
 
     def likely(self) -> TextFormat:
         """Return the format that the first line suggests; nothing else is read."""
+        self._check_is_text()
         file, line = self, _first_line(self._start())
         if line is None:
             file = replace(self, text_format=TextFormat(encoding="windows-1252"))
@@ -135,6 +135,10 @@ class File:
         bare = re.sub(f"{quote}(?:[^{quote}]|{quote * 2})*{quote}", "", line) if quote else line
         counts = {mark: bare.count(mark) for mark in (self.delimiter, ";", "\t", "|", ",")}
         return max(counts, key=lambda mark: counts[mark])
+
+    def _check_is_text(self) -> None:
+        """Refuse another format, by the first bytes as they are stored."""
+        check_is_text(replace(self, text_format=PLAIN)._start() or b"", str(self.path))
 
     def _start(self) -> bytes | None:
         """Return the bytes with the header, or None."""
