@@ -13,14 +13,15 @@ from gaugedp.releases.publication.folder import check_folder
 pytest.importorskip("matplotlib", reason="matplotlib is not installed: the extra gaugedp[report]")
 
 
-def test_three_commands_from_the_file_to_the_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_three_commands_from_the_file_to_the_folder(tmp_path: Path) -> None:
     commands = awkward_file.publish(tmp_path)
     assert [command[0] for command in commands] == ["domain", "check", "publish"]
-    said = capsys.readouterr().out
-    for wrong in ("out of domain", "not a number", "not rows"):
-        assert wrong not in said
-    form = gd.Domain.load(tmp_path / "besuche.toml").text_format
-    assert form == TextFormat(";", ",", ".", "windows-1252", "dd.mm.yyyy")
+    domain = gd.Domain.load(tmp_path / "besuche.toml")
+    found = gd.check(gd.Table.scan(tmp_path / "besuche.csv", domain=domain))
+    assert {finding.problem for finding in found.findings} == {"above 3000"}
+    assert found.lines is not None
+    assert not found.lines.lost
+    assert domain.text_format == TextFormat(";", ",", ".", "windows-1252", "dd.mm.yyyy")
     assert check_folder(tmp_path / "published") == []
     answer = gd.Release.from_json((tmp_path / "published" / "release.json").read_text("utf-8"))
     assert json.loads((tmp_path / "published" / "manifest.json").read_text("utf-8"))["title"].startswith("Visits")
