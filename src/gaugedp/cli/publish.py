@@ -4,7 +4,6 @@ import shlex
 
 import click
 
-from gaugedp._internal.numbers import readable
 from gaugedp.cli.output import checked_key, handed_over, save, show_account, stored_before
 from gaugedp.cli.shared import Payment, check_apart, check_files, payment_options, show_table
 from gaugedp.cli.stage import stage
@@ -12,12 +11,10 @@ from gaugedp.errors import UNTOUCHED, GaugedpError, InvalidRequest
 from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.ledger import Ledger
-from gaugedp.queries.outline import QUANTILE
-from gaugedp.releases.plan_widths import worth
 from gaugedp.releases.planning import Plan
 from gaugedp.releases.publication.correction import Correction
 from gaugedp.releases.publication.folder import check_folder, check_place, titled, write_folder
-from gaugedp.releases.publication.proposal import Proposal
+from gaugedp.releases.publication.proposal import Proposal, widths
 from gaugedp.releases.publication.publication import Publication
 from gaugedp.releases.releasing import release
 from gaugedp.tables.table import Table
@@ -114,10 +111,7 @@ def _approve(path: str, name: str) -> None:
     proposal = Proposal.load(path).approve(name)
     facts = proposal.facts
     rows = [
-        {
-            "table": table["title"],
-            "95 % intervals": ", ".join(f"{term} ±{readable(width)}" for term, width in table["half_widths"].items()),
-        }
+        {"table": table["title"], "95 % intervals": ", ".join(map(" ".join, table["95 % intervals"].items()))}
         for table in facts["tables"]
     ]
     show_table(rows, f"{facts['title']}, key {facts['key']}: {facts['guarantee']}, proposed by {facts['author']}")
@@ -153,10 +147,7 @@ def _publish(
 
 def _show(publication: Publication, planned: Plan) -> None:
     """Print the budget share and interval width of each table."""
-    outlines = [outline for question in publication.queries for outline in question.outlines]
-    units = {outline.text: " ranks" for outline in outlines if outline.measure == QUANTILE}
-    terms = {str(term["query"]): worth(term)[0] for term in planned.terms()}
-    terms = {text: width + units.get(text, "") for text, width in terms.items()}
+    terms = widths(publication, planned)
     parts = zip(publication.tables, publication.queries, publication.shares(planned.unit), strict=True)
     rows = [
         {

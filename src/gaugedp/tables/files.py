@@ -133,7 +133,8 @@ class File:
         """Return the separator, or a mark that occurs more often outside of quotes."""
         quote = self.text_format.quote
         bare = re.sub(f"{quote}(?:[^{quote}]|{quote * 2})*{quote}", "", line) if quote else line
-        counts = {mark: bare.count(mark) for mark in (self.delimiter, ";", "\t", "|", ",")}
+        others = ";\t|," if self.text_format.separator else {"TSV": ";"}.get(self.format, ";\t|")
+        counts = {mark: bare.count(mark) for mark in (self.delimiter, *others)}
         return max(counts, key=lambda mark: counts[mark])
 
     def _check_is_text(self) -> None:

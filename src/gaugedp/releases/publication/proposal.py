@@ -15,6 +15,8 @@ from gaugedp.ledger import Ledger
 from gaugedp.ledger.approval import Approval
 from gaugedp.ledger.chain import canonical
 from gaugedp.ledger.signature import Signature, same_name
+from gaugedp.queries.outline import QUANTILE
+from gaugedp.releases.plan_widths import worth
 from gaugedp.releases.planning import Plan
 from gaugedp.releases.publication.publication import Publication
 from gaugedp.releases.releasing import request_of
@@ -48,7 +50,7 @@ class Proposal:
         name_of_table, key = publication.domain.name, publication.key or ""
         request = request_of(plan, None)
         charge = ledger.charge_digest(guarantees, table=name_of_table, unit=plan.unit, request=request, key=key)
-        terms = {str(term["query"]): term["interval_95"][0] for term in plan.terms()}
+        terms = widths(publication, plan)
         return cls(
             {
                 "format": FORMAT,
@@ -59,7 +61,7 @@ class Proposal:
                 "balance": ledger.balance,
                 "table option": options["table"],
                 "tables": [
-                    {"title": table.title, "query": table.text, "half_widths": _widths(question, terms)}
+                    {"title": table.title, "95 % intervals": {text: terms[text] for text, _ in question.labels.terms}}
                     for table, question in zip(publication.tables, publication.queries, strict=True)
                 ],
                 "footnote": publication.domain.captions.footnote,
@@ -107,8 +109,12 @@ class Proposal:
         return Approval(self.approved_by, self.facts["charge or ledger"])
 
 
-def _widths(question: Any, terms: Mapping[str, float]) -> dict[str, float]:
-    return {text: terms[text] for text, _ in question.labels.terms}
+def widths(publication: Publication, plan: Plan) -> dict[str, str]:
+    """Return the half-width of the 95 % intervals of each term, with its unit."""
+    outlines = [outline for question in publication.queries for outline in question.outlines]
+    units = {outline.text: " ranks" for outline in outlines if outline.measure == QUANTILE}
+    terms = {str(term["query"]): worth(term)[0] for term in plan.terms()}
+    return {text: width + units.get(text, "") for text, width in terms.items()}
 
 
 def _digests(publication: Path) -> dict[str, str]:
