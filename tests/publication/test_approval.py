@@ -1,5 +1,6 @@
 """Approval by a second person: it fits one charge of one ledger, and nothing else is charged there."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pandas as pd
@@ -145,6 +146,24 @@ def test_the_ledger_itself_holds_an_approval_to_its_charge() -> None:
     with pytest.raises(LedgerRefused, match="the approval is for another charge"):
         both.reserve(one, key="k2", **FACTS)
     assert both.reserve(one, key="k", **FACTS).released == b"answer"
+    assert ledger.spent.epsilon(0) == 1
+
+
+def test_of_two_who_publish_at_once_one_is_charged(tmp_path: Path) -> None:
+    ledger = gd.Ledger.open(tmp_path / "l", gd.PureDP(3), approval=True)
+    digest = ledger.charge_digest([gd.PureDP(1)], key="k", **FACTS)
+
+    def reserve(_: int) -> str:
+        mine = gd.Ledger.open(tmp_path / "l").signed(by="Anna", approval=Approval("Boris", digest))
+        try:
+            return type(mine.reserve([gd.PureDP(1)], key="k", **FACTS)).__name__
+        except LedgerRefused as refusal:
+            return refusal.what
+
+    with ThreadPoolExecutor(8) as pool:
+        outcomes = list(pool.map(reserve, range(8)))
+    assert outcomes.count("Reservation") == 1
+    assert all("has no answer yet" in outcome for outcome in outcomes if outcome != "Reservation")
     assert ledger.spent.epsilon(0) == 1
 
 
