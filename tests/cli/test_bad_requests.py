@@ -419,10 +419,10 @@ def test_a_ledger_in_memory_is_no_account_of_a_command(desk: Desk) -> None:
 
 def test_a_table_with_semicolons(desk: Desk) -> None:
     (desk.folder / "excel.csv").write_text(f"SEX;AGE;PAY\n1;{NOTE};2,5\n")
-    check_refused(desk, "Semicolons separate the values of", "Save it with commas", table="excel.csv")
+    check_refused(desk, "Semicolons separate the values of", 'separator = ";" under [file]', table="excel.csv")
     for header in ("SEX;AGE;Pay, EUR;PAY", '"SEX";"AGE";"PAY"', '"SEX";"AGE, years";"PAY"'):
         (desk.folder / "excel.csv").write_text(f"{header}\n1;{NOTE};2,5\n")
-        check_refused(desk, "Semicolons separate the values of", "Save it with commas", table="excel.csv")
+        check_refused(desk, "Semicolons separate the values of", 'separator = ";" under [file]', table="excel.csv")
 
 
 def test_an_average_is_a_mean(desk: Desk) -> None:

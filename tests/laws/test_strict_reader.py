@@ -14,12 +14,14 @@ import gzip
 import io
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import gaugedp as gd
+from gaugedp.domain.text_format import PLAIN, TextFormat
 from gaugedp.tables.aggregate import Aggregate
 from gaugedp.tables.custodian import Custody
 from gaugedp.tables.files import File
@@ -51,6 +53,7 @@ FAULTS = {
     "not UTF-8": b"caf\xe9",
 }
 ENDS = [[b"\n"], [b"\r\n"], [b"\r\n", b"\n"], [b"\n", b"\r\n", b"\r"]]  # that of the header first
+SWAPPED = bytes.maketrans(b"\"'", b"'\"")
 HEADERS = ["A", "B b", "C", "D"]
 
 
@@ -108,9 +111,10 @@ def fault_of(fields: list[str], n_fields: int) -> str:
     return "" if re.sub(r"Ã©", "", needed).isascii() else NOT_UTF8
 
 
-def checked(path: Path, column: str) -> tuple[Custody, int]:
+def checked(path: Path, column: str, form: TextFormat = PLAIN) -> tuple[Custody, int]:
     """Return what check says of a file, and how many rows a release counts."""
-    table = gd.Table.scan(path, domain=gd.Domain.of(**{column: gd.categories(["1"], "other")}))
+    domain = replace(gd.Domain.of(**{column: gd.categories(["1"], "other")}), text_format=form)
+    table = gd.Table.scan(path, domain=domain)
     return gd.check(table), int(table.totals([Aggregate(())], b"")[0].sum())
 
 
@@ -128,15 +132,19 @@ def test_lines_and_rows_are_those_of_a_strict_reader(cases: range, tmp_path: Pat
     for case in cases:
         rng = generator(LAW, case)
         for number in range(1 + MORE):
-            ending, delimiter = [(".csv", ","), (".tsv", "\t"), (".csv.gz", ",")][rng.integers(3)]
+            ending, delimiter = [(".csv", ","), (".tsv", "\t"), (".csv.gz", ","), (".csv", ";"), (".csv", "|")][
+                rng.integers(5)
+            ]
+            form = TextFormat(separator="" if delimiter in ",\t" else delimiter, quote="'" if case % 3 == 0 else '"')
             data = content(rng, delimiter.encode())
             path = tmp_path / f"rows{ending}"
-            path.write_bytes(gzip.compress(data, 1) if ending.endswith(".gz") else data)
-            name = f"case {case}, file {number}: {data[:500]!r}"
-            count = count_lines(File.find(path))
+            stored = data if form.quote == '"' else data.translate(SWAPPED)
+            path.write_bytes(gzip.compress(stored, 1) if ending.endswith(".gz") else stored)
+            name = f"case {case}, file {number}, {form}: {data[:500]!r}"
+            count = count_lines(File.find(path, form))
             judge(data, delimiter, count, name)
             if number == 0:
-                custody, released = checked(path, HEADERS[0])
+                custody, released = checked(path, HEADERS[0], form)
                 assert custody.lines == count, name
                 assert custody.n_rows == released == count.n_rows, name
 

@@ -284,3 +284,59 @@ def test_an_unknown_language_costs_nothing(desk: Path, where: str, capsys: pytes
     assert "language is 'xx'. Choose one of en, de, fr, es, sl." in err
     assert "Nothing was read" in err
     assert not (desk / "l").exists()
+
+
+OWN_STEPS = """
+[[tables]]
+title = "By sex and age"
+query = "SEX*AGE; count"
+round = 10
+
+[[tables]]
+title = "By age"
+query = "AGE"
+consistent = false
+non_negative = false
+round = false
+
+[[tables]]
+title = "By sex"
+query = "SEX"
+"""
+
+
+def test_tables_have_steps_of_their_own(desk: Path) -> None:
+    written(desk, OWN_STEPS, "epsilon = 2.0\nconsistent = true\nnon_negative = true\nround = 5")
+    assert published(desk) == 0
+    cells, by_age, by_sex = (
+        [float(line["estimate"]) for line in rows(desk / "out" / "tables" / f"{name}.csv")]
+        for name in ("01-by-sex-and-age", "02-by-age", "03-by-sex")
+    )
+    assert all(number % 10 == 0 for number in cells)
+    assert sum(cells[:-1]) == cells[-1]
+    assert all(number % 5 == 0 for number in by_sex)
+    answer = gd.Release.from_json((desk / "out" / "release.json").read_text("utf-8"))
+    raw = dict(zip(answer.labels, answer.raw, strict=True))
+    assert by_age == [raw[label] for label in answer.labels if label[0] == "AGE"], "as released"
+    page = (desk / "out" / "index.html").read_text("utf-8")
+    for text in ("in table 1: ", "multiples of 10", "in table 3: ", "multiples of 5"):
+        assert text in page
+    assert "in table 2" not in page
+
+
+def test_steps_for_all_tables_are_those_of_each(desk: Path) -> None:
+    whole = Publication.load(written(desk, CROSSED, "epsilon = 1.0\nround = 5"))
+    each = Publication.load(written(desk, CROSSED.replace("query =", "round = 5\nquery ="), "epsilon = 1.0"))
+    assert [table.processing for table in whole.tables] == [table.processing for table in each.tables]
+    assert whole.plan().query.digest() == each.plan().query.digest(), "steps cost nothing"
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [("round = -1", "round of table 1 is -1"), ("consistent = 1", "consistent of table 1 is 1"), ("rond = 5", "rond")],
+)
+def test_wrong_steps_of_a_table_are_refused(desk: Path, line: str, says: str, capsys) -> None:
+    written(desk, f"[[tables]]\nquery = 'SEX'\n{line}", "epsilon = 1.0")
+    assert published(desk) == 2
+    assert says in capsys.readouterr().err
+    assert not (desk / "l").exists()

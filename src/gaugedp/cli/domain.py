@@ -24,11 +24,13 @@ from gaugedp.cli.shared import (
 )
 from gaugedp.cli.stage import stage
 from gaugedp.domain.domain import Domain, PrivacyUnit
+from gaugedp.domain.text_format import PLAIN, TextFormat
 from gaugedp.domain.toml import read_toml
 from gaugedp.entropy import system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.parse_guarantee import guarantee_asked
 from gaugedp.releases.executing import execute
+from gaugedp.tables.files import File
 from gaugedp.tables.headers import doubts
 from gaugedp.tables.sources import file_columns
 from gaugedp.tables.table import Table
@@ -38,7 +40,7 @@ _HEAD = """\
 # remove the #. Leave out the columns that no query uses.
 name = {name}
 # title = "…"  # title of what is published; also source and footnote
-
+{form}
 [unit]
 neighbours = "add_remove"  # one row is one person, who is in the table or not
 # column = "…"             # if a person has several rows: the column that identifies the person,
@@ -53,6 +55,14 @@ neighbours = "add_remove"  # one row is one person, who is in the table or not
 # {{ values = ["…", "…"], outside = "other" }} counts such rows in a cell of their own.
 # Dates are {{ date = "month", from = "2024-01", to = "2024-12" }}; also day, week, quarter, year.
 # Labels for readers: {{ values = ["1", "2"], label = "sex", labels = {{ "1" = "men", "2" = "women" }} }}.
+"""
+_FORM = """
+{}[file]  # {}
+{}separator = {}    # between fields
+{}encoding = {}
+# decimal = ","        # in numbers such as 1.250,5
+# thousands = "."
+# date_format = "dd.mm.yyyy"
 """
 _NUMBERS = "\n[columns]  # numbers to sum or average, and those of models: bounds, and the step of their values\n"
 _MISSING = """\
@@ -78,24 +88,25 @@ _SECTION = re.compile(r"^[ \t]*\[columns\][^\n]*\n", re.MULTILINE)
 def domain(table: str, out: str | None, header_confirmed: bool, learn: str | None, **options: str | None) -> None:
     """Make a domain file to fill in for TABLE.
 
-    TABLE is a .csv, .tsv or .parquet file, of which only the column names are read. Names that may be the values of a
-    row, such as numbers, are refused without --header-confirmed. With --learn, bounds of a numeric column are estimated
-    with noise, charged, and written into the file.
+    TABLE is a .csv, .tsv or .parquet file, of which only the column names are read. Separator and encoding are proposed
+    from them. Names that may be the values of a row, such as numbers, are refused without --header-confirmed. With
+    --learn, bounds of a numeric column are estimated with noise, charged, and written into the file.
     """
     check_files({"table": table}, out=(out, ".toml"))
     domain_file = options["domain_path"]
     if learn is not None and out is not None and is_kept(out):
         domain_file = out
-    names = file_columns(table)
+    form = TextFormat.of(read_toml(domain_file).get("file", {})) if domain_file else _likely(table)
+    names = file_columns(table, form)
     if not header_confirmed and domain_file is None:
         _check_names(table, names)
     if learn is not None:
-        text = written_in(domain_file) if domain_file else skeleton(Path(table), names)
+        text = written_in(domain_file) if domain_file else skeleton(Path(table), names, form)
         learn_bounds((table, out, learn), text, domain_file, options)
         return
     if any(options.values()):
         raise InvalidRequest("Without --learn, only column names are read.", "Name a column: --learn COLUMN.")
-    text = skeleton(Path(table), names)
+    text = skeleton(Path(table), names, form)
     if out is None:
         click.echo(text, nl=False)
         return
@@ -117,13 +128,27 @@ def _check_names(table: str, names: list[str]) -> None:
         )
 
 
-def skeleton(table: Path, names: list[str]) -> str:
+def _likely(table: str) -> TextFormat:
+    file = File.find(table)
+    return PLAIN if file.format == "Parquet" else file.likely()
+
+
+def skeleton(table: Path, names: list[str], form: TextFormat) -> str:
     """Return the file's text, with each column twice as a comment."""
-    head = _HEAD.format(file=table.name, name=in_quotes(table.name.split(".")[0] or "table"))
+    written = _described(form) if table.suffix.lower() != ".parquet" and not table.is_dir() else ""
+    head = _HEAD.format(file=table.name, name=in_quotes(table.name.split(".")[0] or "table"), form=written)
     attributes = [f'# {key_of(name)} = ["…", "…"]{_remark(name)}\n' for name in names]
     bounds = '{ low = 0, high = …, step = 1, missing = "drop" }'
     columns = [f"# {key_of(name)} = {bounds}{_remark(name)}\n" for name in names]
     return "".join([head, *attributes, _NUMBERS, _MISSING, *columns])
+
+
+def _described(form: TextFormat) -> str:
+    """Return the section [file], as a comment if the first line suggests nothing."""
+    separator, encoding = in_quotes(form.separator or ";"), in_quotes(form.encoding)
+    whole, marked, converted = ("" if is_on else "# " for is_on in (form != PLAIN, form.separator, form != PLAIN))
+    why = "only if the table is written otherwise" if form == PLAIN else "suggested by the first line; complete it"
+    return _FORM.format(whole, why, marked, separator, converted, encoding)
 
 
 def _remark(name: str) -> str:
@@ -154,7 +179,8 @@ def learn_bounds(
     guarantee = guarantee_asked(*numbers(epsilon=options["epsilon"], delta=options["delta"]).values())
     stage.key = checked_key(options["key"])
     planned = TableBounds(column, step, unit, guarantee)
-    source = Table.scan(table, domain=planned.domain, unit=unit, name=name)
+    form = TextFormat.of(tomllib.loads(text).get("file", {}))
+    source = Table.scan(table, domain=replace(planned.domain, text_format=form), unit=unit, name=name)
     stage.begin("plan")
     planned.prepare(source, system_rng())  # refuses before a ledger is created
     payment.check([planned.guarantee, planned.guarantee_of_parts], planned.guarantee)

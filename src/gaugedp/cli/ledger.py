@@ -35,10 +35,12 @@ def ledger() -> None:
     help='"3,1e-5" (epsilon, delta), "2", "best=2,1e-6", "rho=0.5" or "mu=1".',
 )
 @click.option("--domain", "domain_path", metavar="FILE", help="Bind the ledger to this table and privacy unit now.")
-def open_ledger(path: str, text: str, domain_path: str | None) -> None:
+@click.option("--approval", is_flag=True, help="Refuse each charge that no second person approved.")
+def open_ledger(path: str, text: str, domain_path: str | None, approval: bool) -> None:
     """Create a ledger at PATH, or check its budget."""
     domain, unit = load(domain_path) if domain_path else (None, None)
-    account = Ledger.open(path, budget(text), table=domain.name if domain else None, unit=unit)
+    name = domain.name if domain else None
+    account = Ledger.open(path, budget(text), table=name, unit=unit, approval=approval)
     remaining = rounded_left(account.balance["remaining"], account.budget)
     click.echo(f"{without_password(path)}: budget {rounded_up(account.budget)}, {remaining} left.")
 
@@ -67,7 +69,7 @@ def show(path: str, delta_text: str | None, as_json: bool) -> None:
         for line, entry in zip(_lines(entries), entries, strict=True)
         if line.pop("kind") == "reserve" and entry.guarantee is not None
     ]
-    for name in ("by", "purpose"):  # an empty column is not shown
+    for name in ("by", "approved by", "purpose"):  # an empty column is not shown
         if not any(line[name] for line in lines):
             lines = [{title: value for title, value in line.items() if title != name} for line in lines]
     show_table(lines, "Releases" if lines else "Releases: none")
@@ -165,6 +167,7 @@ def _line(entry: Entry, state: str) -> dict[str, Any]:
         "query": entry.question,
         "key": entry.key or "",
         "by": entry.by or "",
+        "approved by": entry.approved_by or "",
         "purpose": entry.purpose or "",
         "time": entry.time,
     }

@@ -1,23 +1,22 @@
 """`gaugedp publish`: all tables of a publication, for one charge."""
 
+import shlex
 from dataclasses import replace
 
 import click
 
 from gaugedp._internal.language import checked
-from gaugedp.cli.output import checked_key, handed_over, show_account, stored_before
-from gaugedp.cli.shared import Payment, check_apart, language_option, payment_options, show_table
+from gaugedp.cli.output import checked_key, handed_over, save, show_account, stored_before
+from gaugedp.cli.shared import Payment, check_apart, check_files, language_option, payment_options, show_table
 from gaugedp.cli.stage import stage
-from gaugedp.errors import GaugedpError, InvalidRequest
+from gaugedp.errors import UNTOUCHED, GaugedpError, InvalidRequest
 from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.ledger import Ledger
-from gaugedp.queries.outline import QUANTILE
-from gaugedp.releases.plan_widths import worth
 from gaugedp.releases.planning import Plan
-from gaugedp.releases.processing import check
 from gaugedp.releases.publication.correction import Correction
 from gaugedp.releases.publication.folder import check_folder, check_place, titled, write_folder
+from gaugedp.releases.publication.proposal import Proposal, widths
 from gaugedp.releases.publication.publication import Publication
 from gaugedp.releases.releasing import release
 from gaugedp.tables.table import Table
@@ -31,6 +30,9 @@ from gaugedp.tables.table import Table
 @click.option("--supersedes", metavar="FOLDER", help="Published folder that this publication corrects.")
 @click.option("--reason", metavar="TEXT", help="What was wrong; printed in the erratum.")
 @language_option
+@click.option("--propose", metavar="FILE", help="Write the plan and its charge for approval; read and charge nothing.")
+@click.option("--approve", metavar="NAME", help="Approve the proposal PUBLICATION as a second person.")
+@click.option("--approval", metavar="FILE", help="Approved proposal of this publication.")
 @click.option("--dry-run", is_flag=True, help="Show the cost and precision of each table; read no row.")
 @click.option("--check", "compare", is_flag=True, help="Only compare a published folder with its manifest.")
 def publish(
@@ -43,13 +45,14 @@ def publish(
     language: str | None,
     dry_run: bool,
     compare: bool,
+    **approvals: str | None,
 ) -> None:
     """Publish all tables of PUBLICATION for one charge.
 
     PUBLICATION is a .toml file: gaugedp publish p.toml --ledger L --out FOLDER.
     """
-    if compare:
-        _check(publication)
+    if compare or approvals["approve"] is not None:
+        _check(publication) if compare else _approve(publication, str(approvals["approve"]))
         return
     document = Publication.load(publication)
     document = titled(document if language is None else replace(document, language=checked(language)))
@@ -60,12 +63,16 @@ def publish(
     stage.key = checked_key(document.key)
     stage.show("plan")
     planned = document.plan()
-    check(document.processing, planned.query)
+    document.check_steps(planned.query)
     _show(document, planned)
     if dry_run:
         click.echo("Nothing was read and nothing was spent.")
         return
-    ledger_path, out = _required("--ledger", payment.ledger), _required("--out", out)
+    ledger_path = _required("--ledger", payment.ledger)
+    if approvals["propose"] is not None:
+        _propose(publication, document, planned, payment, (table, approvals["propose"]))
+        return
+    out = _required("--out", out)
     source = Table.scan(
         _required("--table", table or (None if document.data is None else str(document.data))),
         domain=document.domain,
@@ -73,10 +80,48 @@ def publish(
     check_apart({"publication": publication, "ledger": ledger_path}, {"out": out})
     check_place(document, planned.query.digest(), out)
     payment.check(chargeable(planned.mechanism.guarantee, planned.requested), planned.requested)
+    approved = None if approvals["approval"] is None else Proposal.load(approvals["approval"])
     account = payment.open(source.name, planned.unit)
     if correction is not None:
         correction.check(account)
+    if approved is not None:
+        options = {"by": payment.by or approved.facts["author"], "table": table}
+        approval = approved.approval(Proposal.of(publication, document, planned, account, options))
+        account = account.signed(by=options["by"], purpose=payment.purpose, approval=approval)
+    _check_approved(account, approved)
     _publish(document, planned, source, account, (out, correction))
+
+
+def _check_approved(account: Ledger, approved: Proposal | None) -> None:
+    """Refuse a folder that nobody approved, if the ledger requires it; also one that costs nothing."""
+    if approved is None and account.requires_approval:
+        raise InvalidRequest("The ledger requires an approval.", "Add --approval FILE.")
+
+
+def _propose(
+    path: str, publication: Publication, planned: Plan, payment: Payment, files: tuple[str | None, str]
+) -> None:
+    """Write the proposal of a publication for a ledger that exists."""
+    table, out = files
+    check_files({"publication": path, "ledger": payment.ledger}, propose=(out, ".json"))
+    options = {"by": payment.by, "table": table}
+    proposal = Proposal.of(path, publication, planned, Ledger.open(payment.ledger), options)
+    save(out, proposal.save)
+    click.echo(f"Wrote {out}: a second person approves it with gaugedp publish {shlex.quote(out)} --approve NAME")
+    click.echo(UNTOUCHED)
+
+
+def _approve(path: str, name: str) -> None:
+    """Show a proposal, and write the name of who approves it into its file."""
+    proposal = Proposal.load(path).approve(name)
+    facts = proposal.facts
+    rows = [
+        {"table": table["title"], "95 % intervals": ", ".join(map(" ".join, table["95 % intervals"].items()))}
+        for table in facts["tables"]
+    ]
+    show_table(rows, f"{facts['title']}, key {facts['key']}: {facts['guarantee']}, proposed by {facts['author']}")
+    save(path, proposal.save)
+    click.echo(f"Approved by {proposal.approved_by}. {UNTOUCHED}")
 
 
 def _publish(
@@ -107,10 +152,7 @@ def _publish(
 
 def _show(publication: Publication, planned: Plan) -> None:
     """Print the budget share and interval width of each table."""
-    outlines = [outline for question in publication.queries for outline in question.outlines]
-    units = {outline.text: " ranks" for outline in outlines if outline.measure == QUANTILE}
-    terms = {str(term["query"]): worth(term)[0] for term in planned.terms()}
-    terms = {text: width + units.get(text, "") for text, width in terms.items()}
+    terms = widths(publication, planned)
     parts = zip(publication.tables, publication.queries, publication.shares(planned.unit), strict=True)
     rows = [
         {

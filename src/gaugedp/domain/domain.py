@@ -14,6 +14,7 @@ from gaugedp.domain.captions import TEXTS, Captions
 from gaugedp.domain.hierarchies import Tree, check_trees, starts_in
 from gaugedp.domain.person_aggregates import PerPerson
 from gaugedp.domain.structural_zeros import Impossible
+from gaugedp.domain.text_format import PLAIN, TextFormat
 from gaugedp.domain.toml import (
     add_facts,
     named,
@@ -116,6 +117,7 @@ class Domain:
     `unit` is the privacy unit of the domain file, or None, and `file` its name. `captions` are shown instead of names
     and codes; domains that differ only in captions are equal. If a row is a person, aggregated from the `rows` that are
     described there, `made` states how. `impossible` lists structural zeros, which only synthetic rows use.
+    `text_format` states how text files, and numbers and dates in text, are written.
     """
 
     attributes: Mapping[str, Attribute]
@@ -127,6 +129,7 @@ class Domain:
     rows: "Domain | None" = None
     made: Mapping[str, PerPerson] = field(default_factory=dict)
     impossible: tuple[Impossible, ...] = field(default=(), compare=False)
+    text_format: TextFormat = PLAIN
 
     _repr_html_ = drawn_by("domain")
 
@@ -164,7 +167,9 @@ class Domain:
     def load(cls, path: str | Path) -> "Domain":
         """Return the domain described by a TOML file. See docs/how-to/domain-file.md."""
         facts = read_toml(path)
-        only_keys("the domain file", facts, ("name", "unit", "attributes", "columns", "person", "impossible", *TEXTS))
+        only_keys(
+            "the domain file", facts, ("name", "unit", "attributes", "columns", "person", "impossible", "file", *TEXTS)
+        )
         name = facts.get("name", Path(path).stem)
         if not isinstance(name, str):
             raise InvalidRequest(f"The name in {path} is {name!r}.", "Write the name as text.")
@@ -176,6 +181,7 @@ class Domain:
             PrivacyUnit.of(facts["unit"]) if "unit" in facts else None,
             Path(path).name,
             read_captions(facts, attributes, Path(path).parent),
+            text_format=TextFormat.of(facts.get("file", {})),
         )
         impossible = read_impossible(facts)
         if "person" not in facts:
@@ -232,13 +238,14 @@ class Domain:
         return [self.made[name].rule(name, person, columns) for name in dict.fromkeys(names) if name in self.made]
 
     def recipe(self, names: Sequence[str]) -> list[str]:
-        """Return everything that decides a person's values, if aggregated."""
+        """Return what else decides values: their form in text, and how a person's rows are aggregated."""
         rows = self.rows or self
         per_person = [self.made[name] for name in names if name in self.made]
         sources = [
             (name, rows.attributes.get(name), rows.columns.get(name)) for rule in per_person for name in rule.sources
         ]
-        return [repr((per_person, sources))] if per_person else []
+        written = [] if self.text_format == PLAIN else [repr(self.text_format)]
+        return written + ([repr((per_person, sources))] if per_person else [])
 
     def with_attribute(self, name: str, attribute: Attribute) -> "Domain":
         """Return the domain with another description of an attribute."""
@@ -248,6 +255,14 @@ class Domain:
     def with_captions(self, captions: Captions) -> "Domain":
         """Return the domain with other captions; queries do not change."""
         return replace(self, captions=captions)
+
+    def with_text_format(self, **facts: str) -> "Domain":
+        """Return the domain of text that is written in another form.
+
+        The keys are those of [file] in a domain file, such as `separator=";", decimal=","`.
+        """
+        rows = self.rows and self.rows.with_text_format(**facts)
+        return replace(self, text_format=TextFormat.of(facts), rows=rows)
 
     def with_impossible(self, *combinations: Mapping[str, str | Sequence[str]]) -> "Domain":
         """Return the domain with additional structural zeros.

@@ -13,10 +13,23 @@ from gaugedp.domain.dates import Dates
 from gaugedp.domain.domain import Domain, PrivacyUnit
 from gaugedp.domain.hierarchies import Level
 from gaugedp.domain.person_aggregates import PerPerson
+from gaugedp.domain.text_format import PLAIN, TextFormat
 
 _CLASSES = {
     kind.__name__: kind
-    for kind in (Bins, BoundedColumn, Categories, Dates, Domain, EdgeBins, Integers, Level, PerPerson, PrivacyUnit)
+    for kind in (
+        Bins,
+        BoundedColumn,
+        Categories,
+        Dates,
+        Domain,
+        EdgeBins,
+        Integers,
+        Level,
+        PerPerson,
+        PrivacyUnit,
+        TextFormat,
+    )
 }
 
 
@@ -46,7 +59,8 @@ def _deciding(domain: Domain) -> Domain:
 
 def _written(fact: Any) -> Any:
     if is_dataclass(fact) and type(fact) in _CLASSES.values():
-        return {"is": type(fact).__name__, **{each.name: _written(getattr(fact, each.name)) for each in fields(fact)}}
+        facts = {each.name: getattr(fact, each.name) for each in fields(fact)}
+        return {"is": type(fact).__name__, **{name: _written(each) for name, each in facts.items() if each != PLAIN}}
     match fact:
         case Fraction() | date() if type(fact) in (Fraction, date):
             return {"is": type(fact).__name__, "text": str(fact)}

@@ -219,7 +219,7 @@ class TableFit(TableMeasurement):
                 "rules": [
                     *self.unit.rules,
                     *self.design.domain.origins([*self.design.features, self.design.target]),
-                    RULES,
+                    RULES.format(no_number=self.design.domain.text_format.no_number),
                 ],
                 "estimator": type(estimator).__name__,
                 "guarantee_for_a_row": estimator.guarantee_.to_dict(),

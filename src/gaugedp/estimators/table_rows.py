@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gaugedp._internal.names import written_in_list
-from gaugedp.domain.attributes import NO_NUMBER
 from gaugedp.domain.domain import Domain
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.releases.executing import PaidRows
@@ -16,7 +15,7 @@ from gaugedp.releases.executing import PaidRows
 MOST_FEATURES = 10_000
 RULES = (
     "A row without a cell in one of the attributes, or without a target, is left out; a missing number among the "
-    f"features counts as the number that the domain names for it, else as the middle of its bounds; {NO_NUMBER}."
+    "features counts as the number that the domain names for it, else as the middle of its bounds; {no_number}."
 )
 
 

@@ -15,6 +15,7 @@ from gaugedp.domain.domain import PrivacyUnit
 from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused, NotDurable
 from gaugedp.guarantees import Budget, Guarantee, compose
 from gaugedp.guarantees.printed import rounded_up
+from gaugedp.ledger.approval import Approval
 from gaugedp.ledger.chain import LedgerEvent, canonical, request_text, units_text
 from gaugedp.ledger.entries import Entry, Reservation, Stored
 from gaugedp.ledger.header import LedgerHeader, check_names, check_text, opening_event
@@ -56,6 +57,7 @@ class Ledger:
         table: str | None = None,
         unit: PrivacyUnit | None = None,
         timeout: float = 30.0,
+        approval: bool = False,
     ) -> "Ledger":
         """Open the ledger in the file `path`, or create it.
 
@@ -64,6 +66,7 @@ class Ledger:
         budget : of a new ledger; an existing one never changes its budget, and another one is refused
         table, unit : bind the ledger if it is not yet bound (else the first reservation does); must match a bound one
         timeout : seconds to wait for a locked ledger
+        approval : a new ledger refuses each charge that no second person approved
 
         A file system in memory, or a server that does not wait for its disk, causes the warning `NotDurable`. A ledger
         that is replaced later is refused: open it again.
@@ -77,10 +80,12 @@ class Ledger:
         """
         check_names(table, unit)
         non_negative(timeout=timeout)
-        opening = None if budget is None else opening_event(budget)
+        opening = None if budget is None else opening_event(budget, approval)
         ledger = cls(_open_store(fspath(path), timeout, opening))
         ledger.is_new = opening is not None and ledger._begins_with(opening)
         ledger._agree(budget, table, unit)
+        if approval:
+            ledger._read(LedgerTransaction.header).check_requires_approval(ledger._store.name)
         if ledger.shared and not ledger.durable:
             warnings.warn(f"The ledger {ledger._store.name} {_FORGETS}", NotDurable, stacklevel=2)
         return ledger
@@ -90,14 +95,18 @@ class Ledger:
         """Return a ledger for tests and trials. Its `durable` is False, and it is lost when the process ends."""
         return cls.open(MEMORY, budget, table=table, unit=unit)
 
-    def signed(self, *, by: str | None = None, purpose: str | None = None) -> "Ledger":
-        """Return this ledger with an author and a purpose.
+    def signed(
+        self, *, by: str | None = None, purpose: str | None = None, approval: Approval | None = None
+    ) -> "Ledger":
+        """Return this ledger with an author, a purpose and an approval.
 
         Its entries record `by` whom and for which `purpose` they were charged. Both are public, one line of at most 200
-        characters, and hashed with the entry. They change no cost: a key returns what it was charged for, for any
-        caller. A settlement or a resumed reservation keeps the signature of its charge.
+        characters, and hashed with the entry. An `approval` is for one charge; any other one is refused. They change no
+        cost: a key returns what it was charged for, for any caller. A settlement or a resumed reservation keeps the
+        signature of its charge.
         """
-        ledger = Ledger(self._store, Signature.checked(by, purpose), self._chain)
+        second = () if approval is None else (approval.by, approval.charge)
+        ledger = Ledger(self._store, Signature.checked(by, purpose, *second), self._chain)
         ledger.is_new = self.is_new
         return ledger
 
@@ -158,6 +167,11 @@ class Ledger:
         return self._read(LedgerTransaction.header).unit
 
     @property
+    def requires_approval(self) -> bool:
+        """True if each charge must be approved by a second person."""
+        return self._read(LedgerTransaction.header).approval
+
+    @property
     def tip(self) -> str:
         """Hash of all entries so far, for a later `verify(tip)`. Print it with a release."""
         return self._read(lambda ledger: ledger.transaction.head().tip)
@@ -199,6 +213,20 @@ class Ledger:
         event = self._reserving(guarantees, request, urandom(16).hex() if key is None else key)
         requested = LedgerHeader(self._total.total, table, unit)
         return self._write(lambda ledger: ledger.reserve(event, requested, resume))
+
+    def charge_digest(
+        self,
+        guarantees: Sequence[Guarantee],
+        *,
+        table: str,
+        unit: PrivacyUnit,
+        request: Mapping[str, Any],
+        key: str,
+    ) -> str:
+        """Return the digest of a charge, which its approval names. Nothing is charged."""
+        _check_guarantees(guarantees)
+        event = self._reserving(guarantees, request, key)
+        return self._read(lambda ledger: ledger.charge_digest(event, LedgerHeader(self._total.total, table, unit)))
 
     def settle(self, reservation: Reservation, released: bytes) -> str:
         """Store the result of a reservation durably, once. It returns the tip of the chain."""

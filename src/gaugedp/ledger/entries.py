@@ -36,7 +36,7 @@ class Entry:
     """Entry of the ledger.
 
     `kind` is "open", "bind", "reserve" or "settle"; `key`, `guarantee` and `request` may be None. `charge` is in the
-    budget's integer units, `time` is ISO 8601 in UTC. `by` and `purpose` are those of a `signed` ledger.
+    budget's integer units, `time` is ISO 8601 in UTC. `by`, `purpose` and `approved_by` are those of a `signed` ledger.
     """
 
     number: int
@@ -49,6 +49,7 @@ class Entry:
     tip: str
     by: str | None = None
     purpose: str | None = None
+    approved_by: str | None = None
 
     @property
     def question(self) -> str:
@@ -90,4 +91,4 @@ def entry(row: Row) -> Entry:
     stored = None if event.request is None else json.loads(event.request)
     request, signature = None if stored is None else unsigned(stored), Signature.of(stored)
     said = (event.kind, event.key, guarantee, units(event.charge), request)
-    return Entry(row.number, *said, row.time, row.tip, signature.by, signature.purpose)
+    return Entry(row.number, *said, row.time, row.tip, signature.by, signature.purpose, signature.approved_by)

@@ -12,11 +12,15 @@ from gaugedp.ledger.chain import LedgerEvent, canonical, units_text
 
 @dataclass(frozen=True)
 class LedgerHeader:
-    """Budget of a ledger, and the table and unit it accounts for. Table and unit are None until bound."""
+    """Budget of a ledger, and the table and unit it accounts for. Table and unit are None until bound.
+
+    With `approval`, each charge must be approved by a second person.
+    """
 
     budget: Guarantee
     table: str | None = None
     unit: PrivacyUnit | None = None
+    approval: bool = False
 
     def bind(self, table: str | None, unit: PrivacyUnit | None) -> "LedgerHeader":
         """Return the header with missing table and unit filled in."""
@@ -41,6 +45,13 @@ class LedgerHeader:
             raise LedgerRefused(
                 f"The ledger {name} was opened with a budget of {self.budget!r}, not {budget!r}.",
                 "Omit the budget, or give the stored one: a budget is set once.",
+            )
+
+    def check_requires_approval(self, name: str) -> None:
+        """Refuse a ledger that requires no approval: the rule is set once."""
+        if not self.approval:
+            raise LedgerRefused(
+                f"The ledger {name} was opened without approvals.", "Omit approval, or open another ledger."
             )
 
     def bindings(self) -> str:
@@ -82,13 +93,19 @@ def _in_domain_file(bound: PrivacyUnit | None, requested: PrivacyUnit | None) ->
 
 def opened_by(opening: str) -> LedgerHeader:
     """Return the header after an "open" entry with this text."""
-    return LedgerHeader(from_dict(json.loads(opening)["budget"]))
+    facts = json.loads(opening)
+    return LedgerHeader(from_dict(facts["budget"]), approval=facts.get("approval", False) is not False)
 
 
-def opening_event(budget: Guarantee) -> LedgerEvent:
+def opening_event(budget: Guarantee, approval: bool = False) -> LedgerEvent:
     """Return the unique first entry of a new ledger."""
     nothing = Budget(budget).nothing
-    facts = {"budget": budget.to_dict(), "format": 1, "id": urandom(16).hex()}
+    facts = {
+        "budget": budget.to_dict(),
+        "format": 1,
+        "id": urandom(16).hex(),
+        **({"approval": True} if approval else {}),
+    }
     return LedgerEvent("open", charge=units_text(nothing), request=canonical(facts))
 
 

@@ -1,4 +1,4 @@
-"""Author and purpose of a ledger entry: short public texts. They are inside the hashed request."""
+"""Author, purpose and approval of a ledger entry: short public texts. They are inside the hashed request."""
 
 import json
 import unicodedata
@@ -10,6 +10,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.ledger.chain import canonical
 
 SIGNED = "signed"  # part of a request with the two texts
+_APPROVAL = ("approved_by", "approves")
 MOST_LETTERS = 200
 _BREAKS = "\u2028\u2029"
 _JOINERS = "\u200c\u200d"  # of the category Cf, and part of some scripts
@@ -17,22 +18,28 @@ _JOINERS = "\u200c\u200d"  # of the category Cf, and part of some scripts
 
 @dataclass(frozen=True)
 class Signature:
-    """Person who is charged and purpose; None if not given."""
+    """Person who is charged and purpose; None if not given. A second person may approve the charge with a digest."""
 
     by: str | None = None
     purpose: str | None = None
+    approved_by: str | None = None
+    approves: str | None = None
 
     @classmethod
-    def checked(cls, by: str | None, purpose: str | None) -> "Signature":
+    def checked(
+        cls, by: str | None, purpose: str | None, approved_by: str | None = None, approves: str | None = None
+    ) -> "Signature":
         """Return the signature in Unicode NFC; refuse invalid texts. Each text is one short line."""
-        return cls(_line("by", by), _line("purpose", purpose))
+        return cls(_line("by", by), _line("purpose", purpose), _line("approved by", approved_by), approves)
 
     @classmethod
     def of(cls, request: Mapping[str, Any] | None) -> "Signature":
         """Return the signature of a stored request, if valid."""
         match request:
             case {"signed": {"by": str() | None as by, "purpose": str() | None as purpose}}:
-                return cls(by, purpose)
+                second = dict(request or {})[SIGNED]
+                approval = [second.get(name) for name in _APPROVAL]
+                return cls(by, purpose, *(text if isinstance(text, str) else None for text in approval))
         return NOBODY
 
     def sign(self, request: str) -> str:
@@ -42,7 +49,9 @@ class Signature:
             raise InvalidRequest(
                 f"A part of the request has the reserved name {SIGNED!r}.", "Give that part another name."
             )
-        return request if self == NOBODY else canonical({**facts, SIGNED: {"by": self.by, "purpose": self.purpose}})
+        approval = {} if self.approved_by is None else {name: getattr(self, name) for name in _APPROVAL}
+        signature = {"by": self.by, "purpose": self.purpose, **approval}
+        return request if self == NOBODY else canonical({**facts, SIGNED: signature})
 
 
 NOBODY = Signature()
@@ -54,6 +63,15 @@ def unsigned(request: Any) -> Any:
         case {"signed": _, **rest} if Signature.of(request) != NOBODY:
             return rest
     return request
+
+
+def same_name(first: str, second: str) -> bool:
+    """Return True if two names differ at most in case, spaces and the form of their letters."""
+    return _folded(first) == _folded(second)
+
+
+def _folded(name: str) -> str:
+    return "".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 def _line(name: str, text: object) -> str | None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees import Budget, from_dict
 from gaugedp.guarantees.printed import rounded_left, rounded_up
+from gaugedp.ledger.approval import charge_digest, check_approval
 from gaugedp.ledger.chain import ORIGIN, LedgerEvent, Row, Units, canonical, extend, link, units
 from gaugedp.ledger.entries import Entry, Reservation, Stored, entry
 from gaugedp.ledger.header import LedgerHeader, opened_by
@@ -101,9 +102,16 @@ class LedgerTransaction:
         earlier = self.transaction.find("reserve", str(event.key))
         if earlier is not None:
             return self._replay(earlier, event, resume)
+        bound = header.bind(requested.table, requested.unit)
+        check_approval(self.name, self.first().first, bound, event)
         self._check_fits(Budget(header.budget), event)
         self._bind(header, requested)
         return _reservation(self._append(event))
+
+    def charge_digest(self, event: LedgerEvent, requested: LedgerHeader) -> str:
+        """Return the digest of a charge that could follow, for its approval."""
+        header = self._checked(requested).bind(requested.table, requested.unit)
+        return charge_digest(self.first().first, header, event)
 
     def settle(self, reservation: Reservation, released: bytes) -> str:
         """Store `released` for an unsettled reservation of this ledger."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from gaugedp.guarantees import Budget
+from gaugedp.ledger.approval import approval_fault
 from gaugedp.ledger.chain import ORIGIN, Head, Row, add, link, units
 from gaugedp.ledger.header import LedgerHeader, opened_by
 from gaugedp.ledger.store import Transaction
@@ -46,7 +47,7 @@ class _Replay:
         self.problems: list[str] = []
         self.entries = self.number = 0
         self.tip, self.tips = ORIGIN, {ORIGIN}
-        self.spent = ""
+        self.spent = self.opening_tip = ""
         self.header: LedgerHeader | None = None
         self.unsettled: dict[str, None] = {}
         self.settled: set[str] = set()
@@ -85,11 +86,13 @@ class _Replay:
             wrong = "opens the ledger in the wrong position" if event.kind == "open" else "does not open the ledger"
             self._note(row, wrong)
         elif event.kind == "open":
-            self.header = opened_by(event.request or "")
+            self.header, self.opening_tip = opened_by(event.request or ""), row.tip
         elif event.kind == "bind" and self.header is not None:
             self.header = self.header.bound_by(event.request or "")
         elif event.kind == "reserve" and self._is_new(event.key):
             self.unsettled[str(event.key)] = None
+            if self.header is not None and (fault := approval_fault(self.opening_tip, self.header, event)):
+                self._note(row, f"was charged although {fault}")
         elif event.kind == "settle" and event.key in self.unsettled and event.released is not None:
             del self.unsettled[event.key]
             self.settled.add(event.key)

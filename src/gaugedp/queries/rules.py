@@ -18,7 +18,9 @@ def query_rules(query: Query) -> list[str]:
     places = [part.text for part in query.parts] if len(query.parts) > 1 else ["the whole query"]
     parts = zip(query.parts, places, strict=True)
     about_cells = [rule for part, place in parts for rule in cell_rules(query.domain, part.attributes, place)]
-    about_columns = [column_rule(name, query.domain.column(name)) for name in query.columns]
+    about_columns = [
+        column_rule(name, query.domain.column(name), query.domain.text_format.no_number) for name in query.columns
+    ]
     origins = query.domain.origins([*query.attributes, *query.columns])
     return list(dict.fromkeys([*origins, *about_cells, *about_columns]))
 
@@ -30,7 +32,7 @@ def cell_rules(domain: Domain, attributes: Sequence[str], place: str = "the whol
     return outside + [_SPELLING] * any(isinstance(fact, Categories) for fact in facts.values())
 
 
-def column_rule(name: str, facts: BoundedColumn) -> str:
+def column_rule(name: str, facts: BoundedColumn, no_number: str = NO_NUMBER) -> str:
     """Describe the rule for missing or out-of-bounds values."""
     bounds = f"[{float(facts.low):g}, {float(facts.high):g}] in steps of {float(facts.step):g}"
     rule = (
@@ -40,7 +42,7 @@ def column_rule(name: str, facts: BoundedColumn) -> str:
     )
     listed = " or ".join(f"{float(code):.12g}" for code in facts.unknown)
     codes = f"{name} = {listed} counts as missing. " if listed else ""
-    return f"{name} is clipped to {bounds}; {NO_NUMBER}. {codes}{rule}"
+    return f"{name} is clipped to {bounds}; {no_number}. {codes}{rule}"
 
 
 def left_out(domain: Domain, attributes: Sequence[str], columns: Sequence[str], person: str | None) -> list[str]:

@@ -1,7 +1,7 @@
 """Releases, the statistics computed from them, and their JSON."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -31,7 +31,7 @@ from gaugedp.queries.base import Query
 from gaugedp.queries.labels import Labels
 from gaugedp.queries.outline import COUNT, Outline
 from gaugedp.releases.described import LEVELS, Facts, restored_facts
-from gaugedp.releases.processing import STEPS, base_of, check, how, may_be_joint, process
+from gaugedp.releases.processing import STEPS, base_of, check, how, may_be_joint, process, words
 from gaugedp.releases.remarks import remarks
 from gaugedp.releases.tidy.tabular import Tabular
 from gaugedp.statistics.base import Ends, Statistic, all_answers, by_pivot, curves_of, read_statistic, split
@@ -103,10 +103,30 @@ class Release(Tabular):
             "consistent" without the query of this release, or for a query that is too large.
         """
         names = check(steps, query)
+        done = {"steps": list(names), **how(names, query)}
+        return self._with_values(done, self._process(names, query) if names else None)
+
+    def processed_by_table(self, tables: Sequence[tuple[int, Sequence[str]]], query: Query) -> "Release":
+        """Return the release with values that are processed with steps of their own in each table.
+
+        `tables` holds the number of released values of each table, in order, and its steps. All released values are
+        processed with each choice of steps, and a table shows those of its own; so tables with equal steps add up.
+        """
+        sizes, steps = [size for size, _ in tables], [check(names, query) for _, names in tables]
+        values, places = self._released.copy(), np.repeat(np.arange(len(tables)), sizes)
+        parts = []
+        for names in dict.fromkeys(each for each in steps if each):
+            chosen = [number for number, each in enumerate(steps) if each == names]
+            is_shown = np.isin(places, chosen)
+            values[is_shown] = self._process(names, query)[is_shown]
+            numbers = [number + 1 for number in chosen]
+            parts.append({"tables": numbers, "steps": list(names), **how(names, query)})
+        union = list(dict.fromkeys(name for names in steps for name in names))
+        return self._with_values({"steps": union, "parts": parts}, values)
+
+    def _with_values(self, done: dict[str, Any], values: np.ndarray | None) -> "Release":
         facts = Facts.of(self.facts).without("processing")
-        if names:
-            values = self._process(names, query)
-            done = {"steps": list(names), **how(names, query)}
+        if values is not None and done["steps"]:
             facts = facts.including(processing={**done, "intervals": RAW, "values": packed(values)})
         return replace(self, facts=facts)
 
@@ -303,6 +323,7 @@ class Release(Tabular):
             raise ValueError
         if self.facts.get("processing", {}).get("nested", False) not in (False, "consistent" in self.processing):
             raise ValueError
+        words(self.facts.get("processing", {"steps": ()}))  # refuses facts that cannot be described
         if self._shown.shape != self.numbers.shape or not np.isfinite(self._shown).all():
             raise ValueError
 

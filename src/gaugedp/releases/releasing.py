@@ -109,7 +109,7 @@ class PlannedRelease:
             return Release(numbers, query.labels, concluded(query, mechanism, numbers), mechanism.guarantee, known)
 
         guarantees = chargeable(mechanism.guarantee, self.plan.requested)  # a plan assembled by the caller may not fit
-        return Charge(guarantees, table.name, table.unit, self._request(seed), table.can_resume), evaluate
+        return Charge(guarantees, table.name, table.unit, request_of(self.plan, seed), table.can_resume), evaluate
 
     def _drawn(self, rng: Entropy) -> Prepared:
         if self.noise is None:
@@ -122,14 +122,16 @@ class PlannedRelease:
             raise InvalidRequest("This noise has been used.", "Prepare the mechanism again for another answer.")
         return self.noise
 
-    def _request(self, seed: int | None) -> dict[str, Any]:
-        return {
-            "query": self.plan.query.text,
-            "digest": self.plan.query.digest(),
-            "asked": self.plan.requested.to_dict(),
-            "mechanism": self.plan.mechanism.name,
-            "research_seed": seed,
-        }
+
+def request_of(plan: Plan, seed: int | None) -> dict[str, Any]:
+    """Return the request that a ledger records for a plan."""
+    return {
+        "query": plan.query.text,
+        "digest": plan.query.digest(),
+        "asked": plan.requested.to_dict(),
+        "mechanism": plan.mechanism.name,
+        "research_seed": seed,
+    }
 
 
 class PredictedCounts(NamedTuple):

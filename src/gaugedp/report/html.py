@@ -264,12 +264,18 @@ def _command(facts: Mapping[str, Any]) -> Html:
         return Html("")
     numbers = " ".join(f"--{name} {value}" for name, value in _parameters(from_dict(facts["asked"])).items())
     question = shlex.quote(facts["query"])
-    done = facts.get("processing", {}).get("steps", ())
+    done = _steps_of_all(facts)
     steps = "".join(f" {_FLAGS.get(step) or f'--round-to {base_of([step])}'}" for step in done)
     key = f" --key {shlex.quote(_key(facts))}" if _key(facts) else ""
     domain = shlex.quote(_domain_file(facts))
     line = f"gaugedp release TABLE --domain {domain} --query {question} {numbers} --ledger LEDGER{steps}{key}"
     return join([tag("h4", say("appendix.command")), _code(line)])
+
+
+def _steps_of_all(facts: Mapping[str, Any]) -> list[str]:
+    """Return the steps of the whole release; those of single tables are in the publication file only."""
+    done = facts.get("processing", {})
+    return [] if "parts" in done else list(done.get("steps", ()))
 
 
 def _domain_file(facts: Mapping[str, Any]) -> str:
@@ -289,7 +295,7 @@ def _python(facts: Mapping[str, Any]) -> str:
     question = in_quotes(facts["query"])
     arguments = [f"{name}={value}" for name, value in _parameters(from_dict(facts["asked"])).items()]
     guarantee = ", ".join(arguments) if facts["candidates"] else f"mechanism=mechanism  # {facts['mechanism']['name']}"
-    steps = facts.get("processing", {}).get("steps")
+    steps = _steps_of_all(facts)
     lines = [
         "import gaugedp as gd",
         "",

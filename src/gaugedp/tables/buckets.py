@@ -27,7 +27,7 @@ from gaugedp._internal.validate import whole
 from gaugedp._internal.version import __version__
 from gaugedp.errors import InvalidRequest
 from gaugedp.tables.engine import Engine
-from gaugedp.tables.files import SourceFiles
+from gaugedp.tables.files import SourceFiles, parquet_files
 from gaugedp.tables.refusals import unfinished
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 P = TypeVar("P", bound="InBuckets")
 UNKNOWN_MEMORY = 4 * 2**30  # if the system does not report it
 LEAST_MEMORY = 2**27
-NEED = {".parquet": 16, ".gz": 12, "": 4}  # bytes of memory per byte of a file, at most, for a few columns
+NEED = {".parquet": 16, ".zst": 16, ".gz": 12, "": 4}  # bytes of memory per byte of a file, at most, for a few columns
 MOST_BUCKETS = 10_000
 Read = Callable[["Aggregation", bytes], list[np.ndarray]]
 ENDING = ".gaugedp-sums"
@@ -62,7 +62,7 @@ def nothing() -> None:
 class Buckets:
     """Number of buckets, and the folder for unfinished sums."""
 
-    file: Path | None = None
+    files: tuple[Path, ...] = ()
     count: int = 1
     memory_bytes: int | None = None
     folder: Path | None = None
@@ -80,24 +80,25 @@ class Buckets:
         if not isinstance(source, str | Path):
             return cls()
         file = Path(source).resolve()
-        if not file.is_file():  # a table on a server
+        paths = parquet_files(file) if file.is_dir() else (file,)
+        if not all(path.is_file() for path in paths):  # a table on a server
             return cls()
         memory = _machine_memory() // 2
-        count = _enough(file, memory)
-        return cls(file, count, memory if count > 1 else None, find_source_files=partial(SourceFiles, (file,)))
+        count = _enough(paths, memory)
+        return cls(paths, count, memory if count > 1 else None, find_source_files=partial(SourceFiles, paths))
 
     def sized(self, count: int | None, memory_bytes: int | None, folder: str | os.PathLike[str] | None) -> "Buckets":
         """Return the requested buckets; `count` defaults by file size."""
         memory = _machine_memory() // 2 if memory_bytes is None else memory_bytes
         whole(minimum=LEAST_MEMORY, memory_bytes=memory)
         source_files = None if folder is None else self.find_source_files()
-        if (self.file is None and count is None) or (folder is not None and source_files is None):
+        if (not self.files and count is None) or (folder is not None and source_files is None):
             raise InvalidRequest(
                 "The source is not a file, so its size and its changes are unknown.",
                 "Give the number of buckets, and no folder.",
             )
         if count is None:
-            count = _enough(self.file, memory) if self.file else 1
+            count = _enough(self.files, memory)
         whole(minimum=1, count=count)
         if count > MOST_BUCKETS:
             raise InvalidRequest(f"{count:,} buckets are too many.", f"Give at most {MOST_BUCKETS:,}.")
@@ -151,9 +152,9 @@ def joined(parts: Sequence[Mapping[str, np.ndarray]]) -> Mapping[str, np.ndarray
     return {name: column[order] for name, column in columns.items()}
 
 
-def _enough(file: Path, memory: int) -> int:
-    """Return how many buckets the file's size requires."""
-    need = NEED.get(file.suffix.lower(), NEED[""]) * file.stat().st_size
+def _enough(files: Sequence[Path], memory: int) -> int:
+    """Return how many buckets the size of the files requires."""
+    need = sum(NEED.get(file.suffix.lower(), NEED[""]) * file.stat().st_size for file in files)
     return min(MOST_BUCKETS, 1 if need <= memory else math.ceil(2 * need / memory))
 
 

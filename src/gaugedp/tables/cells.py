@@ -5,8 +5,9 @@ the cell of such a value. A code that could overflow for some other value is onl
 Comparisons put NaN above every number.
 
 Numbers are 64-bit floats unless the column holds integers. Text is a number if, without surrounding spaces, it has the
-form of a decimal number, or is "inf". A bin edge is the float nearest to the decimal edge; because rounding is
-monotone, a value written with at most 15 digits is on the same side of the edge as its decimal.
+form of a decimal number (or of the domain's text format), or is "inf". A bin edge is the float nearest to the decimal
+edge; because rounding is monotone, a value written with at most 15 digits is on the same side of the edge as its
+decimal.
 """
 
 from collections.abc import Sequence
@@ -22,9 +23,9 @@ from gaugedp.domain.dates import Dates
 from gaugedp.domain.hierarchies import finest_of
 from gaugedp.tables.dates import Steps, date_steps
 from gaugedp.tables.engine import SPELT, Column, Kind, Sql
-from gaugedp.tables.spelling import DECIMAL_NUMBER, MARKS, category_numbers, truths
+from gaugedp.tables.spelling import MARKS, category_numbers, truths
+from gaugedp.tables.text_values import date_text, number_text
 
-TEXT_NUMBER = rf"[ \t\n\r\f]*({DECIMAL_NUMBER}|[+-]?(?i:inf(inity)?))[ \t\n\r\f]*"
 EXACT = 2**53  # floats represent integers exactly up to here
 LEAF = 8  # up to so many values, a search tree compares one by one
 
@@ -237,7 +238,10 @@ def _edge_bins(edges: Sequence[Fraction], column: Column, alias: str) -> ColumnE
 
 
 def _dates(attribute: Dates, column: Column, alias: str) -> ColumnExpression:
-    reads, steps = date_steps(attribute, text_of(column), alias)
+    text = text_of(column)
+    if column.kind is Kind.TEXT:
+        text = date_text(text, column.text_format)
+    reads, steps = date_steps(attribute, text, alias)
     cell = exp.column(alias)
     return ColumnExpression(reads, cell.between(0, attribute.n_inside - 1), cell, steps=steps)
 
@@ -320,10 +324,7 @@ def number_of(column: Column) -> Sql:
     """Return a column's value as a 64-bit float, or NULL."""
     match column.kind:
         case Kind.TEXT:
-            is_number = exp.func(
-                "REGEXP_FULL_MATCH", text_of(column), exp.Literal.string(TEXT_NUMBER), dialect="duckdb"
-            )
-            text = exp.Case().when(is_number, text_of(column))  # engines ignore the spaces around a number
+            text = number_text(text_of(column), column.text_format)
             return exp.TryCast(this=text, to=exp.DataType.build("DOUBLE"))
         case Kind.SHORT_REAL:
             return exp.TryCast(this=text_of(column), to=exp.DataType.build("DOUBLE"))

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from gaugedp.domain.text_format import PLAIN, TextFormat
 from gaugedp.tables.files import File
 
 Sql: TypeAlias = Any  # a sqlglot expression; the names of its base classes differ between versions
@@ -43,6 +44,7 @@ class Column:
     """Column of an engine: its kind, and its type in words.
 
     `has_enums` means that texts can be enums; if `has_marks`, texts may be `spelling.MARKS`, which mean true and false.
+    Numbers and dates in text are written as in `text_format`.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Column:
     type_name: str
     has_enums: bool = False
     has_marks: bool = False
+    text_format: TextFormat = PLAIN
 
 
 @dataclass(frozen=True)

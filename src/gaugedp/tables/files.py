@@ -1,100 +1,189 @@
-"""Source files: format, header, and whether they changed."""
+"""Source files: format, content, header, and whether they changed."""
 
 import csv
 import gzip
 import hashlib
+import io
 import re
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
+from gaugedp._internal.names import in_quotes
 from gaugedp._internal.postgres import is_no_path
+from gaugedp.domain.text_format import PLAIN, SEPARATORS, TextFormat
 from gaugedp.errors import UnreadableTable
 from gaugedp.tables.headers import check_is_text
 from gaugedp.tables.refusals import unfinished
 
-FORMATS = {".parquet": "Parquet", ".csv": "CSV", ".tsv": "TSV", ".csv.gz": "CSV", ".tsv.gz": "TSV"}
+TEXTS = {".csv": "CSV", ".tsv": "TSV"}
+PACKINGS = {"": "none", ".gz": "gzip", ".zst": "zstd"}
+FORMATS = {".parquet": "Parquet", **{kind + end: name for kind, name in TEXTS.items() for end in PACKINGS}}
 MAX_HEADER = 2**20
-_QUOTED = re.compile(r'"(?:[^"]|"")*"')
+_WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods")
 
 
 @dataclass(frozen=True)
 class File:
-    """Existing file: absolute path, and "Parquet", "CSV" or "TSV"."""
+    """Existing file: absolute path, and "Parquet", "CSV" or "TSV". A folder may have Parquet files in partitions."""
 
     path: Path
     format: str
+    text_format: TextFormat = PLAIN
 
     @classmethod
-    def find(cls, path: str | Path) -> "File":
-        """Return the file at `path`, by its name's format."""
+    def find(cls, path: str | Path, text_format: TextFormat = PLAIN) -> "File":
+        """Return the file at `path`, by its name's format. A `text_format` describes CSV and TSV only."""
         if is_no_path(str(path)):  # not repeated: it may contain a password
             raise UnreadableTable(
                 "The source is neither the path of a file nor an address that can be read.",
                 "Give a path, or postgresql://user@host/database?table=people as text.",
             )
         path = Path(path)
-        suffix = "".join(path.suffixes[-2:] if path.suffix.lower() == ".gz" else path.suffixes[-1:]).lower()
+        if _is(path, Path.is_dir):
+            if not parquet_files(path):
+                raise UnreadableTable(f"{str(path)!r} is a folder without Parquet files.", "Give one file.")
+            return cls(path.resolve(), "Parquet")
+        suffix = "".join(path.suffixes[-2:] if path.suffix.lower() in PACKINGS else path.suffixes[-1:]).lower()
+        if suffix in _WORKBOOKS:
+            raise UnreadableTable(
+                f"{str(path)!r} is a workbook.",
+                "Save its sheet as CSV UTF-8, and describe semicolons, decimal commas and dates under [file] in the "
+                "domain file.",
+            )
         if suffix not in FORMATS:
             raise UnreadableTable(
                 f"{str(path)!r} has an unknown format.",
                 f"Give a file ending in {', '.join(FORMATS)}; in Excel, save it as CSV UTF-8.",
             )
-        if _is(path, Path.is_dir):
-            raise UnreadableTable(f"{str(path)!r} is a folder.", "Give one file.")
         if not _is(path, Path.is_file):
             raise UnreadableTable(f"There is no file {str(path)!r}.", "Check the path.")
-        return cls(path.resolve(), FORMATS[suffix])
+        if path.suffix.lower() == ".zst" and find_spec("pyarrow") is None:
+            raise UnreadableTable(
+                f"{str(path)!r} is packed by zstd, which needs pyarrow.", "Install pyarrow, or unpack the file."
+            )
+        return cls(path.resolve(), FORMATS[suffix], text_format)
 
     @property
-    def is_packed(self) -> bool:
-        """True if the file is compressed by gzip."""
-        return self.path.suffix.lower() == ".gz"
+    def paths(self) -> tuple[Path, ...]:
+        """Path of the file, or of all files of a folder."""
+        return parquet_files(self.path) if self.path.is_dir() else (self.path,)
+
+    @property
+    def packing(self) -> str:
+        """Compression of the file: none, gzip or zstd."""
+        return PACKINGS.get(self.path.suffix.lower(), "none")
 
     @property
     def delimiter(self) -> str:
         """Delimiter between two fields."""
-        return "\t" if self.format == "TSV" else ","
+        return self.text_format.separator or ("\t" if self.format == "TSV" else ",")
+
+    @property
+    def is_utf8(self) -> bool:
+        """True if the stored text needs no conversion."""
+        return self.text_format.encoding == PLAIN.encoding
 
     @contextmanager
     def open(self) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-        """Open the file as stored, and its unpacked content."""
-        with self.path.open("rb") as stored, gzip.GzipFile(fileobj=stored) as unpacked:
-            yield stored, cast(IO[bytes], unpacked) if self.is_packed else stored
+        """Open the file as stored, and its unpacked content in UTF-8."""
+        with self.path.open("rb") as stored, _unpacked(stored, self.packing) as content:
+            encoding = self.text_format.encoding
+            yield stored, content if self.is_utf8 else cast(IO[bytes], io.BufferedReader(_InUtf8(content, encoding)))
 
     def header(self) -> list[str]:
         """Return the names in the first line, reading nothing else."""
-        start = self._start()
-        check_is_text(start or b"", str(self.path))
-        line = _first_line(start)
+        self._check_is_text()
+        line = _first_line(self._start())
         if line is None:
             raise UnreadableTable(
                 f"The header of {str(self.path)!r} cannot be read.", "Write it in UTF-8, on one line."
             )
-        bare = _QUOTED.sub("", line)  # a semicolon inside quotes is part of a name
-        if bare.count(";") > bare.count(self.delimiter):
+        if (separator := self._likely(line)) != self.delimiter:
             raise UnreadableTable(
-                f"Semicolons separate the values of {str(self.path)!r}.",
-                "Save it with commas between values and a point in decimals, or put a name that has one in quotes.",
+                f"{SEPARATORS[separator]} separate the values of {str(self.path)!r}.",
+                f"Write separator = {in_quotes(separator)} under [file] in the domain file, or put a name that has one "
+                "in quotes.",
             )
+        quote = self.text_format.quote
+        quoting = {"quotechar": quote} if quote else {"quoting": csv.QUOTE_NONE}
         try:
-            names = next(csv.reader([line], delimiter=self.delimiter, strict=True), [])
+            names = next(csv.reader([line], delimiter=self.delimiter, strict=True, **quoting), [])
         except csv.Error:
             names = []
         if not names:
             raise UnreadableTable(f"{str(self.path)!r} has no header.", "Write the column names in its first line.")
         return names
 
+    def likely(self) -> TextFormat:
+        """Return the format that the first line suggests; nothing else is read."""
+        self._check_is_text()
+        file, line = self, _first_line(self._start())
+        if line is None:
+            file = replace(self, text_format=TextFormat(encoding="windows-1252"))
+            line = _first_line(file._start()) or ""
+        separator = file._likely(line)
+        return file.text_format if separator == file.delimiter else replace(file.text_format, separator=separator)
+
+    def _likely(self, line: str) -> str:
+        """Return the separator, or a mark that occurs more often outside of quotes."""
+        quote = self.text_format.quote
+        bare = re.sub(f"{quote}(?:[^{quote}]|{quote * 2})*{quote}", "", line) if quote else line
+        others = ";\t|," if self.text_format.separator else {"TSV": ";"}.get(self.format, ";\t|")
+        counts = {mark: bare.count(mark) for mark in (self.delimiter, *others)}
+        return max(counts, key=lambda mark: counts[mark])
+
+    def _check_is_text(self) -> None:
+        """Refuse another format, by the first bytes as they are stored."""
+        check_is_text(replace(self, text_format=PLAIN)._start() or b"", str(self.path))
+
     def _start(self) -> bytes | None:
         """Return the bytes with the header, or None."""
         try:
             with self.open() as (_, content):
                 return content.read(MAX_HEADER)
-        except (OSError, EOFError, zlib.error):
+        except (OSError, EOFError, ValueError, zlib.error):
             return None
+
+
+class _InUtf8(io.RawIOBase):
+    """Content in a single-byte encoding as UTF-8. A byte without a letter stays, and is not UTF-8."""
+
+    def __init__(self, content: IO[bytes], encoding: str) -> None:
+        self._content, self._encoding = content, encoding
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read at most a quarter of the buffer, as a letter has up to three bytes."""
+        part = self._content.read(max(1, len(buffer) // 4))
+        text = part.decode(self._encoding, "surrogateescape").encode("utf-8", "surrogateescape")
+        buffer[: len(text)] = text
+        return len(text)
+
+
+def _unpacked(stored: IO[bytes], packing: str) -> AbstractContextManager[IO[bytes]]:
+    if packing == "zstd":
+        import pyarrow
+
+        return cast(AbstractContextManager[IO[bytes]], pyarrow.input_stream(stored, compression="zstd"))
+    return nullcontext(stored) if packing == "none" else cast(IO[bytes], gzip.GzipFile(fileobj=stored))
+
+
+def parquet_files(folder: Path) -> tuple[Path, ...]:
+    """Return the Parquet files of a folder and its partitions; hidden and temporary ones are left out."""
+    found = (path for path in folder.resolve().rglob("*.parquet") if _is(path, Path.is_file))
+    return tuple(sorted(path for path in found if not _is_hidden(path.relative_to(folder.resolve()))))
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(("_", ".")) for part in path.parts)
 
 
 def _first_line(start: bytes | None) -> str | None:

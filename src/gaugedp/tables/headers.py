@@ -30,9 +30,10 @@ _KINDS = {  # by the first bytes
     rb'\s*(\{\s*["}]|\[\s*[\[{"\d\]])': ("JSON", _TEXTS[1]),
     rb"\xff\xfe|\xfe\xff": ("text in UTF-16", "Save it in UTF-8."),
     rb"\x1f\x8b": ("packed by gzip", "Give it a name that ends in .gz."),
+    rb"\x28\xb5\x2f\xfd": ("packed by zstd", "Give it a name that ends in .zst."),
     rb"PAR1[^ -~]": ("a Parquet file", "Give it a name that ends in .parquet."),
     rb"SQLite format 3\x00|ARROW1\x00|\$FL[23]@|<stata_dta>": ("a database or a table of another program", _TEXTS[1]),
-    rb"%PDF-|\{\\rtf|BZh[1-9]1AY|\xfd7zXZ|\x28\xb5\x2f\xfd": ("a document or an archive", _TEXTS[1]),
+    rb"%PDF-|\{\\rtf|BZh[1-9]1AY|\xfd7zXZ": ("a document or an archive", _TEXTS[1]),
 }
 
 

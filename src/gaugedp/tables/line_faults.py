@@ -27,6 +27,7 @@ EXTRA = "with more fields than the header"
 BEHIND_QUOTE = "with text after a closing quote"
 OTHER = "for another reason in the engine"
 INSIDE = "from inside the quoted fields of a line"
+_NO_QUOTE = "\uffff"  # no byte
 _START, _SPACE, _PLAIN, _QUOTED, _CLOSED, _BROKEN = range(6)  # positions of a reader within a field
 
 
@@ -92,7 +93,7 @@ class LineCount:
 
 def count_lines(file: File, on_progress: Progress = silent) -> LineCount:
     """Count the lines of a text file, or raise OSError, EOFError or zlib.error."""
-    tally = _Tally(len(file.header()), file.delimiter)
+    tally = _Tally(len(file.header()), file.delimiter, file.text_format.quote or _NO_QUOTE)
     tally.add(_lines(file, on_progress))
     return tally.counted()
 
@@ -135,10 +136,11 @@ class _Causes:
 class _Tally:
     """Lines of a strict reader and records of the engine."""
 
-    def __init__(self, n_fields: int, delimiter: str) -> None:
-        self.n_fields, self.delimiter, self.number = n_fields, delimiter, 0
-        self.tokens = re.compile(f'"|{delimiter}| |[^" {delimiter}]+')
-        self.closed_fields = re.compile(f'(^|{delimiter})"[^"]*(?:""[^"]*)*"(?={delimiter}|$)')
+    def __init__(self, n_fields: int, delimiter: str, quote: str) -> None:
+        self.n_fields, self.delimiter, self.quote, self.number = n_fields, delimiter, quote, 0
+        mark, inside = re.escape(delimiter), f"[^{quote}]*"
+        self.tokens = re.compile(f"{quote}|{mark}| |[^{quote} {mark}]+")
+        self.closed_fields = re.compile(f"(^|{mark}){quote}{inside}(?:{quote}{quote}{inside})*{quote}(?={mark}|$)")
         self.n_lines, self.lost, self.otherwise = -1, _Causes(), _Causes()  # the header is not counted
         self.record: _Record | None = None  # unfinished record of the engine
         self.passed: int | None = None  # lines of text after the first of the strict reader's unfinished record
@@ -151,8 +153,8 @@ class _Tally:
     def add(self, lines: Iterable[str]) -> None:
         """Read lines; those equal for both readers are fast."""
         for line in lines:
-            plain = self.closed_fields.sub(r"\1", line) if '"' in line else line
-            is_awkward = '"' in plain or self.record is not None or self.passed is not None
+            plain = self.closed_fields.sub(r"\1", line) if self.quote in line else line
+            is_awkward = self.quote in plain or self.record is not None or self.passed is not None
             if is_awkward or plain.count(self.delimiter) + 1 != self.n_fields or not _is_plain(line):
                 self._add(line)
             else:
@@ -194,20 +196,32 @@ class _Tally:
 
     def _after(self, line: str, state: int) -> int:
         """Return the strict reader's position after a line."""
-        for token in self.tokens.findall(line) if '"' in line else ():
-            state = _next(state, token, self.delimiter)
+        for token in self.tokens.findall(line) if self.quote in line else ():
+            state = self._next(state, token)
             if state == _SPACE:
                 state = _PLAIN
             elif state == _BROKEN:
                 break
         return state
 
+    def _next(self, state: int, token: str) -> int:
+        """Return a reader's position in a field after a token."""
+        if state == _QUOTED:
+            return _CLOSED if token == self.quote else _QUOTED
+        if token == self.delimiter:
+            return _START
+        if token == self.quote and state != _PLAIN:
+            return _QUOTED
+        if state in (_CLOSED, _BROKEN):
+            return _BROKEN
+        return _SPACE if token == " " and state == _START else _PLAIN
+
     def _read(self, line: str) -> None:
         """Read a line as the engine does."""
         state = _START if self.record is None else _QUOTED
         record = self.record = self.record or _Record(self.number)
         for token in self.tokens.findall(line):
-            state = _next(state, token, self.delimiter)
+            state = self._next(state, token)
             record.fields += state == _START
             record.is_text &= record.fields > self.n_fields or _is_utf8(token)
             record.has_tail |= state == _BROKEN
@@ -251,19 +265,6 @@ class _Tally:
             self.otherwise.add(INSIDE, -lost, self.start)
         self.n_lines += self.lines
         self._begin()
-
-
-def _next(state: int, token: str, delimiter: str) -> int:
-    """Return a reader's position in a field after a token."""
-    if state == _QUOTED:
-        return _CLOSED if token == '"' else _QUOTED
-    if token == delimiter:
-        return _START
-    if token == '"' and state != _PLAIN:
-        return _QUOTED
-    if state in (_CLOSED, _BROKEN):
-        return _BROKEN
-    return _SPACE if token == " " and state == _START else _PLAIN
 
 
 def _is_plain(line: str) -> bool:

@@ -12,9 +12,10 @@ from gaugedp.errors import UnreadableTable
 from gaugedp.tables.cells import ColumnExpression, missing_steps, other_cell, read_attribute, read_steps
 from gaugedp.tables.duckdb.engine import DuckDBEngine, open_frame, open_whole
 from gaugedp.tables.engine import SOURCE, Column, Sql
+from gaugedp.tables.files import File
 from gaugedp.tables.frames import library
 from gaugedp.tables.refusals import check_names, stopped
-from gaugedp.tables.sources import file_columns
+from gaugedp.tables.sources import file_columns, in_format
 from gaugedp.tables.table import check_type, spelt_truths
 
 
@@ -39,10 +40,10 @@ class FileLines:
     @classmethod
     def open(cls, path: str, domain: Domain, attributes: Sequence[str], columns: Sequence[str]) -> "FileLines":
         """Open the file, reading only names and types of columns."""
-        names = file_columns(path)
+        names = file_columns(path, domain.text_format)
         for name in _sources(domain, attributes, columns):
             check_names(names, [name])
-        engines, types = open_whole(path, names)
+        engines, types = open_whole(File.find(path, domain.text_format), names)
         return cls(names, engines, _statement(len(names), _read(domain, attributes, columns, types)), len(attributes))
 
     def batches(self) -> Iterator[Lines]:
@@ -86,7 +87,7 @@ def _read(
     domain: Domain, attributes: Sequence[str], columns: Sequence[str], types: Mapping[str, Column]
 ) -> list[tuple[ColumnExpression, int | None]]:
     """Return the expression of each code, and the code of other values; refuse unusable types."""
-    read = list[tuple[ColumnExpression, int | None]]()
+    read, types = list[tuple[ColumnExpression, int | None]](), in_format(types, domain.text_format)
     for name in attributes:
         attribute, source = domain.attribute(name), domain.source(name)
         check_type(replace(types[source], name=source), attribute)

@@ -1,29 +1,48 @@
 """Choice of the engine that reads a source."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from gaugedp.tables.engine import Engine
+from gaugedp.domain.text_format import PLAIN, TextFormat
+from gaugedp.errors import UnreadableTable
+from gaugedp.tables.engine import Column, Engine
 
 
-def open_source(source: object, needed: Sequence[str], truths: Mapping[str, Mapping[str, str]]) -> Engine:
+def open_source(
+    source: object, needed: Sequence[str], truths: Mapping[str, Mapping[str, str]], text_format: TextFormat = PLAIN
+) -> Engine:
     """Return the engine that shows the `needed` columns.
 
     Only names and types are read. `truths` are the texts for "true" and "false" among the Python objects of a pandas
-    column, if they differ.
+    column, if they differ. `text_format` describes text files, and numbers and dates in columns of text.
     """
     from gaugedp.tables.duckdb import engine as duckdb
     from gaugedp.tables.postgres import engine as postgres
     from gaugedp.tables.spark import engine as spark
 
     if postgres.reads(source):
+        if text_format.has_own_values:
+            raise UnreadableTable(
+                "The domain file has decimal, thousands or date_format, which do not apply to PostgreSQL.",
+                "Remove them from [file], and give the columns of the table types.",
+            )
         return postgres.open_source(source, needed)
-    return spark.open_source(source, needed) if spark.reads(source) else duckdb.open_source(source, needed, truths)
+    if spark.reads(source):
+        rows = spark.open_source(source, needed)
+        return replace(rows, columns=in_format(rows.columns, text_format))
+    engine = duckdb.open_source(source, needed, truths, text_format)
+    return replace(engine, columns=in_format(engine.columns, text_format))
 
 
-def file_columns(path: str) -> list[str]:
+def in_format(columns: Mapping[str, Column], text_format: TextFormat) -> dict[str, Column]:
+    """Return the columns with the form of their numbers and dates in text."""
+    return {name: replace(column, text_format=text_format) for name, column in columns.items()}
+
+
+def file_columns(path: str, text_format: TextFormat = PLAIN) -> list[str]:
     """Return the names of a file's columns, reading nothing else."""
     from gaugedp.tables.duckdb import engine as duckdb
     from gaugedp.tables.files import File
 
-    file = File.find(path)
+    file = File.find(path, text_format)
     return [name for name, _ in duckdb.file_types(file)] if file.format == "Parquet" else file.header()

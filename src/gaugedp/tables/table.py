@@ -55,9 +55,9 @@ class Table(Rows):
         Only the names and types of its columns are read. If the domain has [person], the rows are aggregated to one row
         per person (`gaugedp.by_person`).
 
-        source : path of a file (.csv, .tsv, either with .gz, or .parquet), a pandas or polars frame, a polars
-            LazyFrame, a pyarrow Table, a DuckDB relation, a Spark frame or the address of a PostgreSQL table, whose
-            rows stay where they are
+        source : path of a file (.csv, .tsv, either with .gz or .zst, or .parquet) or of a folder of Parquet files, a
+            pandas or polars frame, a polars LazyFrame, a pyarrow Table, a DuckDB relation, a Spark frame or the address
+            of a PostgreSQL table, whose rows stay where they are
         domain : describes attributes and bounded columns, all of which must be in the source, as the person column
         unit : by default that of the domain file, else a row
 
@@ -93,7 +93,7 @@ class Table(Rows):
         if not needed:
             raise InvalidRequest("The domain has no attributes and no columns.", "Describe at least one.")
         try:
-            engine = open_source(source, needed, spelt_truths(facts))
+            engine = open_source(source, needed, spelt_truths(facts), described.text_format)
         except UnknownName as refusal:
             raise _named_by(unit, refusal) from None
         for fact_name, fact in facts:

@@ -176,6 +176,8 @@ def _is_joint(part: Group) -> bool:
 
 def words(processing: Mapping[str, Any]) -> str:
     """Describe the processing of a release, from its facts."""
+    if "parts" in processing:
+        return "; ".join(f"in table {_numbers(part['tables'])}: {words(part)}" for part in processing["parts"])
     adds_up = processing.get("nested") or processing.get("together")
     known = WORDS | ({"rounded": _TOGETHER} if adds_up else {})
     base = base_of(processing["steps"])
@@ -184,8 +186,15 @@ def words(processing: Mapping[str, Any]) -> str:
     return "; then ".join([_JOINTLY, *sentences[2:]] if processing.get("jointly") else sentences)
 
 
+def _numbers(tables: Sequence[int]) -> str:
+    *rest, last = map(str, tables)
+    return f"{', '.join(rest)} and {last}" if rest else last
+
+
 def remark(processing: Mapping[str, Any]) -> str:
     """Describe which steps undo one another, or return ""."""
+    if "parts" in processing:
+        return " ".join(dict.fromkeys(filter(None, map(remark, processing["parts"]))))
     steps = {step.partition(" ")[0] for step in processing.get("steps", ())}
     undone = [] if processing.get("nested") else [step for step in _ALONE if step in steps]
     if processing.get("jointly"):

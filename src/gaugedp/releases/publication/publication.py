@@ -27,6 +27,7 @@ from gaugedp.queries.text import query
 from gaugedp.releases.answer import Release
 from gaugedp.releases.described import Facts
 from gaugedp.releases.planning import Plan, plan
+from gaugedp.releases.processing import check
 from gaugedp.releases.tidy.flags import Flag
 from gaugedp.releases.tidy.tabular import LABELS
 
@@ -35,7 +36,7 @@ _KEYS = (
     *TEXTS, *_STEPS, "data", "domain", "key", "epsilon", "delta", "rho", "mu", "formats", "tables", "importance",
     "labels", "flags", "language",
 )  # fmt: skip
-_OF_A_TABLE = ("title", "query", "weight", "within", "footnote", "importance")
+_OF_A_TABLE = ("title", "query", "weight", "within", "footnote", "importance", *_STEPS)
 FORMATS = ("csv", "parquet", "xlsx")
 _FINEST = 2**14  # resolution of the least share for a target accuracy
 
@@ -50,6 +51,7 @@ class PublishedTable:
     within: float | None = None
     footnote: str = ""
     importance: Mapping[str, float] = field(default_factory=dict)
+    processing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,8 +61,9 @@ class Publication:
     Each table has a share of the guarantee: in proportion to its `weight` (default 1), or the least share for which the
     95 % intervals of its answers are at most ± `within`. Tables with weights divide the rest.
 
-    `processing` names the steps of `Release.processed`. `labels` says what cells have in files: "codes", "labels" or
-    "both". `flags` mark answers with much noise. `language` is that of pages and notes. None of them costs anything.
+    The `processing` of each table names steps of `Release.processed`. `labels` says what cells have in files: "codes",
+    "labels" or "both". `flags` mark answers with much noise. `language` is that of pages and notes. None of them costs
+    anything.
     """
 
     title: str
@@ -70,7 +73,6 @@ class Publication:
     data: Path | None = None
     key: str | None = None
     formats: tuple[str, ...] = ("csv",)
-    processing: tuple[str, ...] = ()
     labels: str = "both"
     flags: tuple[Flag, ...] = ()
     importance: Mapping[str, float] = field(default_factory=dict)
@@ -92,13 +94,12 @@ class Publication:
         data, key = facts.get("data"), facts.get("key")
         return cls(
             _text("title", facts.get("title", domain.captions.title or domain.name)),
-            tuple(_table(number, table) for number, table in enumerate(tables, 1)),
+            tuple(_table(number, table, _processing(facts)) for number, table in enumerate(tables, 1)),
             domain.with_captions(_captions(domain.captions, facts)),
             guarantee_asked(*parameters),
             None if data is None else folder / _text("data", data),
             None if key is None else _text("key", key),
             _formats(facts.get("formats", ["csv"])),
-            _processing(facts),
             _labels(facts.get("labels", "both")),
             _flags(facts.get("flags", [])),
             _importance("the publication", facts.get("importance", {})),
@@ -154,7 +155,16 @@ class Publication:
         facts = [flag.to_dict() for flag in self.flags]
         flagged = replace(release, facts=Facts.of(release.facts).including(flags=facts)) if facts else release
         flagged = flagged if self.language == ENGLISH else flagged.in_language(self.language)
-        return flagged.processed(*self.processing, query=question) if self.processing else flagged
+        steps = [table.processing for table in self.tables]
+        if len(set(steps)) == 1:
+            return flagged.processed(*steps[0], query=question) if steps[0] else flagged
+        sizes = [sum(len(part.steps) for part in each.parts) for each in self.queries]
+        return flagged.processed_by_table(list(zip(sizes, steps, strict=True)), question)
+
+    def check_steps(self, question: Query) -> None:
+        """Refuse steps that do not apply to the query of all tables."""
+        for steps in dict.fromkeys(table.processing for table in self.tables):
+            check(steps, question)
 
     def _least(self, question: Query, table: PublishedTable, unit: PrivacyUnit) -> Fraction:
         """Return the least share with intervals within ± within."""
@@ -184,7 +194,7 @@ def _parameters(guarantee: Guarantee) -> dict[str, float]:
     return {name: value for name, value in guarantee.to_dict().items() if isinstance(value, float)}
 
 
-def _table(number: int, facts: Any) -> PublishedTable:
+def _table(number: int, facts: Any, steps: Mapping[str, Any]) -> PublishedTable:
     place = f"table {number}"
     only_keys(place, facts, _OF_A_TABLE)
     if "query" not in facts:
@@ -199,7 +209,8 @@ def _table(number: int, facts: Any) -> PublishedTable:
     weight = None if numbers["weight"] is None else decimal(numbers["weight"])
     title, footnote = (_text(f"{name} of {place}", facts.get(name, "")) for name in ("title", "footnote"))
     importance = _importance(place, facts.get("importance", {}))
-    return PublishedTable(title or text, text, weight, numbers["within"], footnote, importance)
+    own = _steps({**steps, **_processing(facts, f" of {place}")})
+    return PublishedTable(title or text, text, weight, numbers["within"], footnote, importance, own)
 
 
 def _among(importance: Mapping[str, float], texts: Sequence[str]) -> dict[str, float]:
@@ -221,15 +232,22 @@ def _float(text: str) -> float | None:
     return float(text) if re.fullmatch(r"\s*\d+(\.\d+)?\s*", text) else None
 
 
-def _processing(facts: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the steps that `consistent`, `non_negative` and `round` name."""
+def _processing(facts: Mapping[str, Any], place: str = "") -> dict[str, Any]:
+    """Return the values of `consistent`, `non_negative` and `round`, as far as they are given."""
+    given = {key: facts[key] for key in _STEPS if key in facts}
     for key in _STEPS[:2]:
-        if not isinstance(facts.get(key, False), bool):
-            raise InvalidRequest(f"{key} is {facts[key]!r}.", "Write true or false.")
-    base = facts.get("round", False)
+        if not isinstance(given.get(key, False), bool):
+            raise InvalidRequest(f"{key}{place} is {given[key]!r}.", "Write true or false.")
+    base = given.get("round", False)
     if not isinstance(base, int) or base < 0 or base > 10**6:
-        raise InvalidRequest(f"round is {base!r}.", "Write true, or a base such as 5.")
-    steps = [key for key in _STEPS[:2] if facts.get(key)]
+        raise InvalidRequest(f"round{place} is {base!r}.", "Write true, false, or a base such as 5.")
+    return given
+
+
+def _steps(given: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the steps of `Release.processed` that these values name."""
+    base = given.get("round", False)
+    steps = [key for key in _STEPS[:2] if given.get(key)]
     return (*steps, *(["rounded" if base == 1 else f"rounded to {base}"] if base else []))
 
 

@@ -3,13 +3,16 @@
 No message of the engine, which may quote rows, is passed on.
 
 Text files are read by a fixed rule, and nothing is guessed from the rows. Fields are separated by a comma (.csv) or a
-tab (.tsv), may be quoted by ", in which "" is a quote, and an empty field is missing. A line is left out, for every
-query, if it has too few fields, bytes that are not UTF-8 in any field of the header, or more than the engine's largest
-line; fields beyond the header are ignored. A quote that is not closed takes everything to the next quote into its
+tab (.tsv), may be quoted by ", in which "" is a quote, and an empty field is missing; a domain's text format may name
+other marks and another encoding, from which a temporary copy in UTF-8 is made. A line is left out, for every query, if
+it has too few fields, bytes that are not UTF-8 in any field of the header, or more than the engine's largest line;
+fields beyond the header are ignored. A quote that is not closed takes everything to the next quote into its
 field, so a table should be written by a program that writes CSV.
 """
 
 import re
+import shutil
+import zlib
 from abc import ABC
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from gaugedp.domain.text_format import PLAIN, TextFormat
 from gaugedp.errors import GaugedpError, UnreadableTable
 from gaugedp.tables import frames
 from gaugedp.tables.duckdb.database import own_database, types_database, with_types
@@ -60,15 +64,16 @@ WORDS = {
 }  # fmt: skip
 TYPES = Types(KINDS, WORDS, has_enums=True)
 _TEXT = (
-    "auto_detect = false, header = true, quote = '\"', escape = '\"', encoding = 'utf-8', hive_partitioning = false, "
+    "auto_detect = false, header = true, encoding = 'utf-8', hive_partitioning = false, "
     "parallel = false"  # a scanner that starts inside a quoted field would read its text as rows
 )
 TEXT_RULE = f"{_TEXT}, strict_mode = false, ignore_errors = true"  # no row can make the reader fail
 _FAILING_RULE, _STRICT_RULE = (f"{_TEXT}, strict_mode = {mode}, ignore_errors = false" for mode in ("false", "true"))
 BROKEN_LINES = (
     "Malformed lines are left out of every query: those with fewer fields than the header, with bytes that are not "
-    "UTF-8, or of some megabytes. Extra fields are ignored. Quote numbers that contain commas, such as 1,250."
+    "{}, or of some megabytes. Extra fields are ignored."
 )
+QUOTE_COMMAS = " Quote numbers that contain commas, such as 1,250."
 SQL_PRODUCTS = (
     4  # above so many columns, sums of products are faster from batches; docs/benchmarks/releases.md#duckdb-and-spark
 )
@@ -149,13 +154,13 @@ class RelationEngine(_InProcess):
 
 
 def open_source(
-    source: Any, needed: Sequence[str], truths: Mapping[str, Mapping[str, str]]
+    source: Any, needed: Sequence[str], truths: Mapping[str, Mapping[str, str]], text_format: TextFormat = PLAIN
 ) -> DuckDBEngine | RelationEngine:
     """Return the engine that shows the `needed` columns. See `tables.sources`."""
     import duckdb
 
     if isinstance(source, str | Path):
-        return _open_file(File.find(source), needed)
+        return _open_file(File.find(source, text_format), needed)
     if frames.library(source) is not None:
         return open_frame(source, needed, truths)
     if isinstance(source, duckdb.DuckDBPyRelation):
@@ -167,20 +172,31 @@ def open_source(
 
 
 def file_types(file: File) -> list[tuple[str, Any]]:
-    """Return a Parquet file's columns and types, with duplicate names."""
+    """Return the columns and types of Parquet files, with duplicate names; those of partitions are last."""
 
     def read() -> list[tuple[str, Any]]:
         with types_database() as connection:
-            return list(zip(_parquet_names(connection, file), _parquet_types(connection, file), strict=True))
+            _view(connection, _parquet(file))
+            view = connection.view(SOURCE)
+            names = _parquet_names(connection, file)
+            return list(zip([*names, *view.columns[len(names) :]], view.types, strict=True))
 
     return _or_refuse(read, unreadable())
 
 
 def _parquet_names(connection: "duckdb.DuckDBPyConnection", file: File) -> list[str]:
-    """Return the names of the columns, without nested parts."""
-    listed = connection.execute(f"SELECT name, num_children FROM parquet_schema({_path(file)})").fetchall()
+    """Return the names of the columns, without nested parts; refuse files of one folder that differ in them."""
+    fields = "file_name, name, num_children, type, converted_type, logical_type"
+    files = dict[str, list[tuple[Any, ...]]]()
+    for of, *facts in connection.execute(f"SELECT {fields} FROM parquet_schema({_path(file)})").fetchall():
+        files.setdefault(of, []).append(tuple(facts))
+    listed, *others = files.values()
+    if any(facts[1:] != listed[1:] for facts in others):
+        raise UnreadableTable(
+            f"The Parquet files of {str(file.path)!r} have different columns or types.", "Write them with one schema."
+        )
     names, inner = list[str](), 0
-    for name, n_children in listed[1:]:
+    for name, n_children, *_ in listed[1:]:
         if not inner:
             names.append(name)
         inner = max(0, inner - 1) + (n_children or 0)
@@ -193,8 +209,10 @@ def _open_file(file: File, needed: Sequence[str]) -> DuckDBEngine:
     header = file.header()
     check_names(header, needed, in_text=True)
     columns = {name: Column(name, Kind.TEXT, "text", has_enums=True) for name in needed}
-    text = _text_file(file, header, needed)
-    return DuckDBEngine(f"a {file.format} file", columns, partial(_view, rows=text), (BROKEN_LINES,), file)
+    rule = BROKEN_LINES.format(file.text_format.encoding.upper() if file.is_utf8 else file.text_format.encoding)
+    rule += QUOTE_COMMAS * (file.text_format.separator in ("", ","))
+    attach = partial(_attach_text, file=file, rows=partial(_text_file, file, header, needed))
+    return DuckDBEngine(f"a {file.format} file", columns, attach, (rule,), file)
 
 
 def _open_parquet(file: File, needed: Sequence[str]) -> DuckDBEngine:
@@ -203,7 +221,8 @@ def _open_parquet(file: File, needed: Sequence[str]) -> DuckDBEngine:
     check_names(names, needed)
     rows = _parquet(file, _by_place(columns, needed))
     types = {name: columns[names.index(name)][1] for name in needed}
-    return DuckDBEngine("a Parquet file", _columns(types), lambda connection: _view(connection, rows))
+    words = "a Parquet file" if file.paths == (file.path,) else "a folder of Parquet files"
+    return DuckDBEngine(words, _columns(types), lambda connection: _view(connection, rows))
 
 
 def _by_place(columns: Sequence[tuple[str, Any]], needed: Sequence[str]) -> str:
@@ -221,17 +240,18 @@ def _place(at: int, columns: Sequence[tuple[str, Any]]) -> str:
     return f"TRY(#{at + 1})" if columns[at][1].id in ("double", "float") else f"#{at + 1}"
 
 
-def open_whole(path: str, names: Sequence[str]) -> tuple[tuple[DuckDBEngine, DuckDBEngine], dict[str, Column]]:
+def open_whole(file: File, names: Sequence[str]) -> tuple[tuple[DuckDBEngine, DuckDBEngine], dict[str, Column]]:
     """Return the file twice, as f0, f1, …, with types. Reading fails at a broken line."""
-    file = File.find(path)
     if file.format == "Parquet":
         columns = file_types(file)
         kinds = [TYPES.column(f"f{i}", kind.id.lower(), str(kind)) for i, (_, kind) in enumerate(columns)]
-        texts = [_parquet(file, ", ".join(f"{_place(i, columns)} AS f{i}" for i in range(len(names))))] * 2
+        text = _parquet(file, ", ".join(f"{_place(i, columns)} AS f{i}" for i in range(len(names))))
+        attached = [partial(_view, rows=text)] * 2
     else:
         kinds = [Column(f"f{i}", Kind.TEXT, "text", has_enums=True) for i in range(len(names))]
-        texts = [_text_file(file, names, None, rule) for rule in (_STRICT_RULE, _FAILING_RULE)]
-    strict, failing = (DuckDBEngine(f"a {file.format} file", {}, partial(_view, rows=text)) for text in texts)
+        rows = [partial(_text_file, file, names, None, rule=rule) for rule in (_STRICT_RULE, _FAILING_RULE)]
+        attached = [partial(_attach_text, file=file, rows=each) for each in rows]
+    strict, failing = (DuckDBEngine(f"a {file.format} file", {}, attach) for attach in attached)
     return (strict, failing), dict(zip(names, kinds, strict=True))
 
 
@@ -271,11 +291,6 @@ def _has_taken_words(relation: "duckdb.DuckDBPyRelation") -> bool:
     return bool(builtin & macros)
 
 
-def _parquet_types(connection: "duckdb.DuckDBPyConnection", file: File) -> list[Any]:
-    _view(connection, _parquet(file))
-    return list(connection.view(SOURCE).types)
-
-
 def _frame_types(connection: "duckdb.DuckDBPyConnection", empty: Any, name: str) -> dict[str, Any]:
     connection.register(SOURCE, frames.selected(empty, [name], {}))
     return dict(zip([name], connection.view(SOURCE).types, strict=True))
@@ -298,33 +313,56 @@ def _view(connection: "duckdb.DuckDBPyConnection", rows: str) -> None:
     connection.execute(f"CREATE TEMP VIEW {SOURCE} AS {rows}")
 
 
+def _attach_text(connection: "duckdb.DuckDBPyConnection", file: File, rows: Callable[[str, str], str]) -> None:
+    """Show the rows of a text file, from a copy in the connection's folder if it is not UTF-8."""
+    if file.is_utf8:
+        _view(connection, rows(_path(file), file.packing))
+        return
+    ((folder,),) = connection.execute("SELECT current_setting('temp_directory')").fetchall()
+    copy = replace(file, path=Path(folder, "text.csv"))
+    copy.path.parent.mkdir(mode=0o700, exist_ok=True)
+    try:
+        with file.open() as (_, content), copy.path.open("wb") as target:
+            shutil.copyfileobj(content, target)
+    except (EOFError, zlib.error):
+        raise unfinished() from None
+    _view(connection, rows(_path(copy), "none"))
+
+
 def _parquet(file: File, columns: str = "*") -> str:
-    return f"SELECT {columns} FROM read_parquet({_path(file)}, hive_partitioning = false)"
+    is_folder = "true" if file.path.is_dir() else "false"
+    rule = f"hive_partitioning = {is_folder}, hive_types_autocast = false"  # the types of partitions are not guessed
+    return f"SELECT {columns} FROM read_parquet({_path(file)}, {rule})"
 
 
-def _text_file(file: File, header: Sequence[str], needed: Sequence[str] | None, rule: str = TEXT_RULE) -> str:
+def _text_file(
+    file: File, header: Sequence[str], needed: Sequence[str] | None, path: str, packing: str, rule: str = TEXT_RULE
+) -> str:
     """Return the needed columns of a text file, or all.
 
     Without `needed` they are f0, f1, … The engine knows columns by number, so names do not matter. The condition, which
     always holds, names every column: the engine checks only the bytes of columns that it reads, and a broken line must
     be left out for every query.
     """
+    from sqlglot import exp
+
     fields = [f"f{i}" for i in range(len(header))]
     places = fields if needed is None else [f"f{header.index(name)} AS {quoted(name)}" for name in needed]
     types = ", ".join(f"{name}: 'VARCHAR'" for name in fields)
-    packing = "gzip" if file.is_packed else "none"
+    quote = exp.Literal.string(file.text_format.quote).sql("duckdb")
     return (
-        f"SELECT {', '.join(places) or '1 AS one'} FROM read_csv({_path(file)}, columns = {{{types}}}, {rule}, "
-        f"delim = '{file.delimiter}', compression = '{packing}') "
+        f"SELECT {', '.join(places) or '1 AS one'} FROM read_csv({path}, columns = {{{types}}}, {rule}, "
+        f"quote = {quote}, escape = {quote}, delim = '{file.delimiter}', compression = '{packing}') "
         f"WHERE f0 IS NULL OR COALESCE({', '.join(fields)}) = f0"
     )
 
 
 def _path(file: File) -> str:
-    """Return the path as an SQL text without patterns."""
+    """Return the path, or the list of a folder's paths, as an SQL text without patterns."""
     from sqlglot import exp
 
-    return exp.Literal.string(re.sub(r"[\[*?]", r"[\g<0>]", str(file.path))).sql("duckdb")
+    paths = [exp.Literal.string(re.sub(r"[\[*?]", r"[\g<0>]", str(path))).sql("duckdb") for path in file.paths]
+    return f"[{', '.join(paths)}]" if file.path.is_dir() else paths[0]
 
 
 def _or_refuse(work: Callable[[], T], refusal: GaugedpError, failures: Failures = ()) -> T:

@@ -17,8 +17,8 @@ from typing import Any
 
 from sqlglot import exp
 
-from gaugedp.tables.cells import DECIMAL_NUMBER
 from gaugedp.tables.engine import SOURCE, Column, Kind, Sql, bottom_up, quoted
+from gaugedp.tables.spelling import DECIMAL_NUMBER
 
 _SPACES = r"[ \t\n\r\f]*"
 _NUMBER = rf"^{_SPACES}({DECIMAL_NUMBER}|[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])?){_SPACES}$"

@@ -78,9 +78,20 @@ def _sum(node: Sql) -> Sql:
 
 
 def _full_match(node: Sql) -> Sql:
-    pattern = node.expression.find(exp.HexString, exp.Literal)
-    text = bytes.fromhex(pattern.this).decode() if isinstance(pattern, exp.HexString) else pattern.this
-    return exp.RegexpLike(this=node.this, expression=_literal(exp.Literal.string(rf"\A(?:{text})\z")))
+    pattern = exp.Literal.string(rf"\A(?:{_text(node.expression)})\z")
+    return exp.RegexpLike(this=node.this, expression=_literal(pattern))
+
+
+def _replace(node: Sql) -> Sql:
+    """Name the groups of a pattern as Java does."""
+    node.set("replacement", _literal(exp.Literal.string(_text(node.args["replacement"]).replace("\\", "$"))))
+    return node
+
+
+def _text(literal: Sql) -> str:
+    """Return the text of a literal that may have been written in bytes."""
+    found = literal.find(exp.HexString, exp.Literal)
+    return bytes.fromhex(found.this).decode() if isinstance(found, exp.HexString) else str(found.this)
 
 
 def _hexadecimal(node: Sql) -> Sql:
@@ -101,5 +112,6 @@ RULES: dict[type, Callable[[Sql], Sql]] = {
     exp.Window: lambda node: exp.cast(node, "BIGINT") if isinstance(node.this, exp.RowNumber) else node,
     exp.Encode: lambda node: exp.Cast(this=node.this, to=exp.DataType.build("BINARY", dialect="spark")),
     exp.RegexpFullMatch: _full_match,
+    exp.RegexpReplace: _replace,
     exp.Cast: _hexadecimal,
 }

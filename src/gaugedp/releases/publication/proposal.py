@@ -1,0 +1,128 @@
+"""Proposal: the plan and the charge of a publication, in a file that a second person approves."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from gaugedp.domain.toml import read_toml
+from gaugedp.errors import InvalidRequest
+from gaugedp.guarantees.parse_guarantee import chargeable
+from gaugedp.guarantees.printed import rounded_up
+from gaugedp.ledger import Ledger
+from gaugedp.ledger.approval import Approval
+from gaugedp.ledger.chain import canonical
+from gaugedp.ledger.signature import Signature, same_name
+from gaugedp.queries.outline import QUANTILE
+from gaugedp.releases.plan_widths import worth
+from gaugedp.releases.planning import Plan
+from gaugedp.releases.publication.publication import Publication
+from gaugedp.releases.releasing import request_of
+
+FORMAT = "gaugedp-proposal-1"
+_FILES = ("publication file", "domain file")
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Facts of a proposed publication, and the name of who approved them, if anybody did.
+
+    The facts name the charge in the ledger that it is for, and the digests of the publication and domain files.
+    """
+
+    facts: Mapping[str, Any]
+    approved_by: str | None = None
+
+    @classmethod
+    def of(
+        cls, path: str, publication: Publication, plan: Plan, ledger: Ledger, options: Mapping[str, str | None]
+    ) -> "Proposal":
+        """Return the proposal of a publication file; nothing is read or charged.
+
+        `options` are `by`, its author, and `table`, if it replaces the table that the file names.
+        """
+        name = Signature.checked(options["by"], None).by
+        if name is None:
+            raise InvalidRequest("The proposal has no author.", "Add --by NAME.")
+        guarantees = chargeable(plan.mechanism.guarantee, plan.requested)
+        name_of_table, key = publication.domain.name, publication.key or ""
+        request = request_of(plan, None)
+        charge = ledger.charge_digest(guarantees, table=name_of_table, unit=plan.unit, request=request, key=key)
+        terms = widths(publication, plan)
+        return cls(
+            {
+                "format": FORMAT,
+                "title": publication.title,
+                "author": name,
+                "key": publication.key,
+                "guarantee": rounded_up(plan.requested),
+                "balance": ledger.balance,
+                "table option": options["table"],
+                "tables": [
+                    {"title": table.title, "95 % intervals": {text: terms[text] for text, _ in question.labels.terms}}
+                    for table, question in zip(publication.tables, publication.queries, strict=True)
+                ],
+                "footnote": publication.domain.captions.footnote,
+                **_digests(Path(path)),
+                "charge or ledger": charge,
+            }
+        )
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Proposal":
+        """Read a proposal; a changed one is refused."""
+        try:
+            stored = json.loads(Path(path).read_text("utf-8"))
+            facts, digest, approved_by = stored["proposal"], stored["digest"], stored["approved_by"]
+        except (OSError, ValueError, KeyError, TypeError):
+            raise InvalidRequest(f"{str(path)!r} is not a proposal.", "Make it with --propose FILE.") from None
+        if digest != _digest(facts) or facts.get("format") != FORMAT:
+            raise InvalidRequest(f"The proposal {str(path)!r} was changed.", "Make it again with --propose FILE.")
+        return cls(facts, approved_by)
+
+    def save(self, path: Path) -> None:
+        """Write the proposal as JSON."""
+        stored = {"proposal": self.facts, "digest": _digest(self.facts), "approved_by": self.approved_by}
+        path.write_text(json.dumps(stored, indent=1, ensure_ascii=False), encoding="utf-8")
+
+    def approve(self, name: str) -> "Proposal":
+        """Return the proposal, approved by another person than its author."""
+        approved_by = Signature.checked(None, None, name).approved_by or ""
+        if same_name(approved_by, self.facts["author"]):
+            raise InvalidRequest(f"{approved_by} proposed this publication.", "Let a second person approve it.")
+        if self.approved_by is not None:
+            raise InvalidRequest(f"The proposal is approved by {self.approved_by} already.", "Publish it.")
+        return Proposal(self.facts, approved_by)
+
+    def approval(self, current: "Proposal") -> Approval:
+        """Return the approval, if nothing changed up to the `current` proposal of the same files."""
+        if self.approved_by is None:
+            raise InvalidRequest("The proposal is not approved.", "Let a second person run --approve NAME on its file.")
+        names = [*_FILES, *current.facts]  # a changed file is named first
+        changed = [name for name in names if name != "balance" and self.facts.get(name) != current.facts[name]]
+        if changed:
+            raise InvalidRequest(
+                f"The {changed[0]} is not the one that was proposed.", "Undo the change, or propose it again."
+            )
+        return Approval(self.approved_by, self.facts["charge or ledger"])
+
+
+def widths(publication: Publication, plan: Plan) -> dict[str, str]:
+    """Return the half-width of the 95 % intervals of each term, with its unit."""
+    outlines = [outline for question in publication.queries for outline in question.outlines]
+    units = {outline.text: " ranks" for outline in outlines if outline.measure == QUANTILE}
+    terms = {str(term["query"]): worth(term)[0] for term in plan.terms()}
+    return {text: width + units.get(text, "") for text, width in terms.items()}
+
+
+def _digests(publication: Path) -> dict[str, str]:
+    """Return the SHA-256 digests of a publication file and of its domain file."""
+    domain = publication.parent / str(read_toml(publication).get("domain", "domain.toml"))
+    paths = zip(_FILES, (publication, domain), strict=True)
+    return {name: sha256(path.read_bytes()).hexdigest() for name, path in paths}
+
+
+def _digest(facts: Mapping[str, Any]) -> str:
+    return sha256(canonical(facts).encode()).hexdigest()
