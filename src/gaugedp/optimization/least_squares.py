@@ -17,11 +17,13 @@ from gaugedp.optimization.symmetric import released_square
 
 _MOMENTS_SHARE = 0.1  # of μ², or of ε
 _RESIDUALS_SHARE = 0.02  # the same for the mean square of the residuals, which determines standard errors
-_CLIPPED_SHARE = 0.03  # the same for a count of clipped residuals
+_CLIPPED_SHARE = 0.1  # the same for a count of clipped residuals
 _STEPS, _SKIPPED = 8, 2  # preconditioned steps, and those that the average leaves out
 _COUNTED_AT = 2  # the preconditioned step before which clipped residuals are counted
 _SIGNIFICANT = 2.5  # standard deviations of the noise of the count
-_VISIBLE = 3.0  # lengths of the gradient's noise; below, wider residuals cost more noise than they gain
+_VISIBLE = 2.0  # lengths of the gradient's noise; below, wider residuals cost more noise than they gain
+_HIDDEN = 0.7  # deviations of its noise by which a count of clipped residuals may be too small
+_SQUARE, _SHIFT = 3.0, 0.8  # what clipping at 1 cuts off a residual up to 2: of its square, and of its size (usual)
 _LEAST_LOG, _HALVINGS = 700.0, 60
 _LEAST_INSIDE = 0.01  # lower limit of 1 − the mean square of clipped residuals
 _EXPLAINED = 0.15  # a guess at the explainable mean square of a target in [−1, 1]
@@ -147,39 +149,53 @@ class LeastSquares:
         """Return the mean of the last steps and the distribution of the best w, from moments and gradients."""
         second = released_square(sums(second_moments) * 4.0**-BITS, moments, rng)
         metric = Metric.of(second, max(1.1 * moments_edge(moments, self.n_columns), 1e-300), self.radius)
-        points, gradients, clip = self._path(metric, sums, rng)
+        points, gradients, clip, n_clipped = self._path(metric, sums, rng)
         weights = self._rounded(np.mean(points[_SKIPPED - self.steps :], axis=0))
         mean_square = self._mean_square(sums, weights, clip, rng)
         unclipped = before_clipping(mean_square) if clip == 1 else mean_square
         whole = self.n_rows * unclipped + explained(second, points[:-1], gradients, weights)
         noise = clip * deviation_of(self.gradient)
         releases = NoisyEvidence(second, points[:-1], gradients, deviation_of(moments), noise, whole)
+        errors = mean_square + (self._cut_off(n_clipped) if clip == 1 else 0.0)
         if span is None:
-            return weights, releases.best(mean_square)
-        return weights, releases.within(span).best(mean_square).mapped(span, np.zeros(len(span)))
+            return weights, releases.best(errors)
+        return weights, releases.within(span).best(errors).mapped(span, np.zeros(len(span)))
 
-    def _path(self, metric: "Metric", sums: Sums, rng: Entropy) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return points (k + 1, d), their gradients (k, d) and the width of residuals, from where it was set."""
-        points, clip = [np.zeros(self.n_columns)], 1.0
+    def _path(self, metric: "Metric", sums: Sums, rng: Entropy) -> tuple[np.ndarray, np.ndarray, float, float]:
+        """Return points (k + 1, d), their gradients (k, d), the residuals' width since, and how many are clipped."""
+        points, clip, n_clipped = [np.zeros(self.n_columns)], 1.0, 0.0
         gradients: list[np.ndarray] = []
         for step in range(self.steps):
-            if step == _COUNTED_AT and self._is_clipping(sums, points[-1], rng):
-                points, gradients, clip = points[-1:], [], 2.0
+            if step == _COUNTED_AT:
+                n_clipped = self._n_clipped(sums, points[-1], rng)
+                if self._is_clipping(n_clipped):
+                    points, gradients, clip = points[-1:], [], 2.0
             gradients.append(self._gradient(sums, points[-1], clip, rng))
             points.append(self._rounded(metric.step(points[-1], gradients[-1])))
-        return np.array(points), np.array(gradients), clip
+        return np.array(points), np.array(gradients), clip, n_clipped
 
     def _gradient(self, sums: Sums, point: np.ndarray, clip: float, rng: Entropy) -> np.ndarray:
         exact = sums(Gradient(np.rint(point / self._fine), self._fine, clip)) * 4.0**-BITS
         return clip * released(exact, self.gradient, rng)
 
-    def _is_clipping(self, sums: Sums, point: np.ndarray, rng: Entropy) -> bool:
-        """Return whether clipping changes the gradient more than noise does, by a noisy count."""
+    def _n_clipped(self, sums: Sums, point: np.ndarray, rng: Entropy) -> float:
+        """Return the noisy number of clipped residuals."""
         assert self.clipped is not None
         exact = sums(Clipped(np.rint(point / self._fine), self._fine)).astype(float)
-        n_clipped = float(released(exact, self.clipped, rng)[0])
+        return float(released(exact, self.clipped, rng)[0])
+
+    def _is_clipping(self, n_clipped: float) -> bool:
+        """Return whether clipping changes the gradient more than noise does, by a noisy count."""
+        assert self.clipped is not None
         hidden = math.sqrt(2 * self.n_columns) * deviation_of(self.gradient)
         return n_clipped > max(_SIGNIFICANT * deviation_of(self.clipped), _VISIBLE * hidden)
+
+    def _cut_off(self, n_clipped: float) -> float:
+        """Return what clipping may hide of the residuals' mean square, its bias included."""
+        assert self.clipped is not None
+        least = max(n_clipped, 0.0)
+        most = least + _HIDDEN * deviation_of(self.clipped)
+        return (_SQUARE * least + (_SHIFT * most) ** 2) / self.n_rows
 
     def _mean_square(self, sums: Sums, weights: np.ndarray, clip: float, rng: Entropy) -> float:
         """Return the residuals' noisy mean square plus one standard deviation."""
