@@ -138,6 +138,26 @@ def test_a_lasso_with_a_private_number_of_rows_says_nothing() -> None:
     assert hopeless(Lasso(0.1, **ROWS, target_bounds=(-1, 1), neighbours="add_remove"), 20) == []
 
 
+@pytest.mark.parametrize(("kind", "parameters"), FITS, ids=str)
+def test_a_warning_that_is_an_error_costs_nothing(kind: type, parameters: dict) -> None:
+    """It is raised before the charge if the number of rows is public; else it is shown after the fit."""
+    account = gd.Ledger.in_memory(budget=gd.ApproxDP(1.0, 1e-5), unit=gd.PrivacyUnit(neighbours="replace"))
+    before, public = account.entries(), {**parameters, "neighbours": "replace", "ledger": account}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(HopelessFit):
+            kind(0.01, **public).fit(np.zeros((20, 3)), np.arange(20) % 2)
+    assert account.entries() == before
+
+
+def test_a_warning_after_the_charge_is_never_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = Ridge(0.01, **ROWS, target_bounds=(-1, 1), neighbours="add_remove").fit(np.zeros((20, 3)), np.zeros(20))
+    assert model.release_.guarantee is not None
+    assert "HopelessFit: The noise" in capsys.readouterr().err
+
+
 def test_planning_a_fit_to_a_table_does_not_warn() -> None:
     """Its trial on a public row is no fit."""
     domain = gd.Domain.of(age=gd.bounded(0, 100), pay=gd.bounded(0, 10))

@@ -12,7 +12,7 @@ from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.fit_in_parts import fit_in_parts, fits_in_parts
 from gaugedp.estimators.gibbs_fit import GibbsFit
 from gaugedp.estimators.linear_regressor import LinearRegressor
-from gaugedp.estimators.public_noise import warn_if_hopeless
+from gaugedp.estimators.public_noise import warn_before_charge
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import PUBLIC_ROWS
 from gaugedp.estimators.rows import into_box, read_bounds, read_target
@@ -122,6 +122,7 @@ class Lasso(LinearRegressor):
         range_ = read_bounds("target_bounds", self.target_bounds)
         n_columns = reading.width + self.fit_intercept
         plan = self._plan(len(rows), n_columns, requested)
+        warn_before_charge(self, len(rows), reading.width)
         reservation = self._pay(plan.guarantee, requested, rows.shape)
         features = _Features(rows, reading, self.fit_intercept, weights_of_rows)
         goal = weighed(into_box(target, *range_), weights_of_rows)
@@ -130,8 +131,6 @@ class Lasso(LinearRegressor):
         self._show(reading, weights[: reading.width], float(weights[reading.width :].sum()), range_)
         self.n_steps_, self.solver_ = facts["steps"], self.solver
         self._publish(self._values, plan.guarantee, exactness, facts, reservation)
-        if self.neighbours == "replace":  # else no number of rows is released
-            warn_if_hopeless(self, len(rows), reading.width)
         return self
 
     @property

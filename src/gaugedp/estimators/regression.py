@@ -17,7 +17,7 @@ from gaugedp.estimators.fit_in_parts import fit_in_parts, fits_in_parts
 from gaugedp.estimators.gibbs_fit import GibbsFit
 from gaugedp.estimators.intervals import Intervals
 from gaugedp.estimators.linear_regressor import LinearRegressor
-from gaugedp.estimators.public_noise import warn_if_hopeless
+from gaugedp.estimators.public_noise import warn_after_release, warn_before_charge
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
 from gaugedp.estimators.rows import box_steps, check_one_given, into_ball, into_box, read_bounds, read_target
@@ -242,9 +242,10 @@ class LinearRegression(Intervals, LinearRegressor):
         if self.solver == "gibbs":
             self._draw(frame, rows, target)
         else:
+            warn_before_charge(self, len(rows), frame.n_columns)
             pay: Pay = lambda guarantee: self._pay(guarantee, requested, rows.shape)  # noqa: E731
             self._fit(frame, RowSums(frame, (rows, target, weights)), pay)
-            warn_if_hopeless(self, self.method_.n_rows, frame.n_columns)
+            warn_after_release(self, self.method_.n_rows, frame.n_columns)
         return self
 
     def fit_table(self, design: TableDesign, rows: PaidRows, row_key: bytes) -> "LinearRegression":
@@ -260,7 +261,7 @@ class LinearRegression(Intervals, LinearRegressor):
         frame = self._frame(design.n_features, np.asarray(design.names, dtype=object))
         self._fit(frame, TableSums(rows, design, frame, row_key), lambda _: None)
         self._note_names(None)
-        warn_if_hopeless(self, self.method_.n_rows, frame.n_columns)
+        warn_after_release(self, self.method_.n_rows, frame.n_columns)
         return self
 
     def _fit(self, frame: UnitScaling, sums: "RowSums | TableSums", pay: Pay) -> None:
