@@ -72,8 +72,8 @@ class LogisticRegression(Intervals, LinearClassifier):
         solution cannot exceed; so it matters only where it is small. "newton" ignores it.
     penalty, dual : accepted as in scikit-learn, and ignored: the penalty is the squared ℓ₂ norm. Names of its solvers,
         such as "lbfgs", count as "auto".
-    neighbours : "replace" or "add_remove". The latter spends a tenth of ε, at most 0.05, or a twentieth of μ² on
-        the number of rows.
+    neighbours : "add_remove" or "replace". The former spends a tenth of ε, at most 0.05, or a twentieth of μ² on
+        the number of rows, which is public with the latter.
     random_state : for research only; by default noise is drawn from the operating system.
     ledger : charged before the rows are read.
 

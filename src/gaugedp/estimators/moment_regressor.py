@@ -41,9 +41,7 @@ class MomentRegressor(CubeRegressor):
         variances *= bound**2 / np.array([units[0], units[-1], units[0] * units[-1]]) ** 2
         return self._shrunk(second, bound * first / units, variances, problem), method.exactness
 
-    def _shrunk(
-        self, second: np.ndarray, first: np.ndarray, variances: np.ndarray, problem: CubeProblem
-    ) -> np.ndarray:
+    def _shrunk(self, second: np.ndarray, first: np.ndarray, variances: np.ndarray, problem: CubeProblem) -> np.ndarray:
         """Return coefficients (k,): slopes of least estimated risk around the released mean.
 
         `variances` are those of an entry of `first`, of its last, and of an entry of the last column of `second`.

@@ -59,7 +59,7 @@ def warn_after_release(model: PrivateEstimator, n_rows: float, n_features: int) 
     try:
         warnings.warn(_WORDS, HopelessFit, stacklevel=3)
     except HopelessFit as hopeless:
-        print(f"HopelessFit: {hopeless}", file=sys.stderr)
+        sys.stderr.write(f"HopelessFit: {hopeless}\n")
 
 
 def _says_hopeless(model: PrivateEstimator, n_rows: float, n_features: int) -> bool:
