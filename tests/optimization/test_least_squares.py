@@ -15,6 +15,7 @@ from gaugedp.optimization.least_squares import (
     Of,
     Squares,
     deviation_of,
+    level_sum,
     second_moments,
 )
 
@@ -131,6 +132,41 @@ def test_a_row_moves_a_widened_gradient_by_twice_its_length_at_most() -> None:
     one = np.array([[2.0**BITS]])
     for weight, slope in ((1.0, 0.5), (2.0, 1.0), (10.0, 1.0), (-10.0, -1.0)):
         assert Gradient(np.array([weight]), 1.0, 2.0)(one, np.zeros(1)) == slope * UNIT
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
+@pytest.mark.parametrize("n_rows", [100, 1000])
+def test_the_mean_of_the_target_is_charged(neighbours: str, n_rows: int) -> None:
+    """Steps and mean share the guarantee, in shares that public numbers decide."""
+    for requested in (gd.PureDP(0.5), gd.ApproxDP(0.5, 1e-6)):
+        method = LeastSquares.calibrate((n_rows, 5), requested, None, neighbours, "gradient", 0.4)
+        assert method.mean is not None
+        spent = float(method.guarantee.epsilon(0 if isinstance(requested, gd.PureDP) else 1e-6))
+        assert 0.499 < spent <= 0.5
+        without = replace(method, mean=None).guarantee
+        assert float(without.epsilon(0 if isinstance(requested, gd.PureDP) else 1e-6)) < 0.499
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
+def test_no_row_moves_the_sum_of_targets_further_than_its_body(neighbours: str) -> None:
+    constant = 0.4
+    method = LeastSquares.calibrate((500, 5), gd.ApproxDP(0.5, 1e-6), None, neighbours, "gradient", constant)
+    ends = [level_sum(*in_steps(np.full((1, 5), constant), np.array([t])))[0] / UNIT for t in (-1.0, 1.0)]
+    moved = ends[1] - ends[0] if neighbours == "replace" else ends[1]
+    assert 0.99 * method.mean.body.radius(2) < moved <= method.mean.body.radius(2)
+
+
+def test_where_noise_hides_all_the_answer_is_near_the_mean() -> None:
+    """300 rows at ε = 0.3, and a target far from the middle; from 0, or without shrinkage, the error is larger."""
+    rng, errors = np.random.default_rng(4), []
+    rows = np.column_stack([rng.uniform(-1, 1, (300, 19)), np.ones(300)]) / math.sqrt(20)
+    target = np.clip(-0.7 + 0.1 * rng.standard_normal(300), -1, 1)
+    data = in_steps(rows, target)
+    method = LeastSquares.calibrate((300, 20), gd.ApproxDP(0.3, 1e-6), None, "add_remove", "gradient", 20**-0.5)
+    for key in range(20):
+        weights = method.solve(*data, gd.research_rng(key))
+        errors.append(np.mean((rows @ weights - target.mean()) ** 2))
+    assert np.median(errors) < 0.03
 
 
 def always_clipping(of: Of) -> np.ndarray:

@@ -316,4 +316,5 @@ class LinearRegression(Intervals, LinearRegressor):
 
     def _method(self, n_rows: int, frame: UnitScaling, guarantee: Guarantee) -> LeastSquares:
         radius = None if self.radius is None else float(self.radius)
-        return LeastSquares.calibrate((n_rows, frame.n_features), guarantee, radius, self.neighbours, self.solver)
+        shape = n_rows, frame.n_features
+        return LeastSquares.calibrate(shape, guarantee, radius, self.neighbours, self.solver, frame.constant_feature)
