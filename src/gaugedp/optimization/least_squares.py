@@ -125,8 +125,9 @@ class LeastSquares:
         level = LpBall(1, 2, gradient_sensitivity * (constant + 2.0**-BITS))
 
         def planned(share: float) -> tuple[float, int, float, bool]:
-            cost, *way = _way(_noise(ball, guarantee, 1 - share), n_rows, d)
-            return (cost + (deviation_of(_noise(level, guarantee, share)) / (n_rows * constant)) ** 2, *way)
+            cost, steps, pace, momentum = _way(_noise(ball, guarantee, 1 - share), n_rows, d)
+            of_mean = deviation_of(_noise(level, guarantee, share)) / (n_rows * constant)
+            return cost + of_mean**2, steps, pace, momentum
 
         share = min(_MEAN_SHARES, key=lambda one: planned(one)[0])
         (_, steps, pace, momentum), mean = planned(share), _noise(level, guarantee, share)
