@@ -203,9 +203,10 @@ class LinearRegression(Intervals, LinearRegressor):
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/least_squares.md and gibbs.md. If rows are added
     or removed, a tenth of ε, with "gibbs" a twentieth of μ², is spent on their number, which determines the steps.
 
-    "preconditioned" provides `coef_interval` and `summary`, and spends a twentieth of μ² (of ε) on the residuals: their
+    "preconditioned" provides `coef_interval` and `summary`, and spends an eighth of μ² (of ε) on the residuals: their
     mean square, and the number of those that are clipped. "gradient" always clips residuals to half the range, which
-    biases the coefficients of binary targets.
+    biases the coefficients of binary targets. With an intercept it starts at a noisy mean of the target, around which
+    the ball is, and coefficients shrink where noise is large.
 
     After fit: coef_ (d + m,) for d columns and m indicators, intercept_, solver_, method_, guarantee_, release_.
 
