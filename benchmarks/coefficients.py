@@ -223,9 +223,11 @@ class Population:
         drawn = np.random.default_rng(key).integers(0, len(self.rows), n)
         given: dict[str, Any] = {"bounds": (-1, 1), "random_state": key}
         if self.ends is None:
-            model = LogisticRegression(epsilon, delta, classes=[0, 1], solver="newton", **given)
+            model = LogisticRegression(epsilon, delta, neighbours="replace", classes=[0, 1], solver="newton", **given)
         else:
-            model = LinearRegression(epsilon, delta, target_bounds=self.ends, solver="preconditioned", **given)
+            model = LinearRegression(
+                epsilon, delta, neighbours="replace", target_bounds=self.ends, solver="preconditioned", **given
+            )
         return model.fit(self.rows[drawn], self.target[drawn]).coef_interval()
 
 

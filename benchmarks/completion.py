@@ -109,7 +109,14 @@ def without_privacy(data: Split, shape: tuple[int, int], rank: int, ridge: float
 def ours(data: Split, unit: str, epsilon: float, shape: tuple[int, int]) -> dict[str, float | str]:
     rows, stars, test, expected = data
     model = MatrixCompletion(
-        epsilon, DELTA, unit=unit, rating_bounds=(1, 5), users=shape[0], items=shape[1], max_rows=MAX_ROWS
+        epsilon,
+        DELTA,
+        neighbours="replace",
+        unit=unit,
+        rating_bounds=(1, 5),
+        users=shape[0],
+        items=shape[1],
+        max_rows=MAX_ROWS,
     )
     model.fit(rows, stars)
     public, joint = miss(model.predict(test), expected), miss(model.predict(test, own=(rows, stars)), expected)
@@ -194,7 +201,14 @@ def ways() -> list[str]:
         for epsilon in (20.0,):
             fits = [
                 MatrixCompletion(
-                    epsilon, DELTA, unit=unit, rank=0, rating_bounds=(1, 5), users=shape[0], items=shape[1]
+                    epsilon,
+                    DELTA,
+                    neighbours="replace",
+                    unit=unit,
+                    rank=0,
+                    rating_bounds=(1, 5),
+                    users=shape[0],
+                    items=shape[1],
                 )
                 for unit in ("rating", "user")
             ]

@@ -64,7 +64,7 @@ def cell(n: int, d: int, epsilon: float) -> dict[str, float]:
         return float(np.mean([top - v @ square @ v for v in (find() for _ in range(count))])) / n
 
     def fitted(solver: str, delta: float = DELTA) -> np.ndarray:
-        return TopEigenvector(epsilon, delta, row_norm=1.0, solver=solver).fit(rows).component_
+        return TopEigenvector(epsilon, delta, neighbours="replace", row_norm=1.0, solver=solver).fit(rows).component_
 
     start = time.perf_counter()
     fitted("gaussian")
@@ -103,7 +103,10 @@ def held(rows: np.ndarray, components: np.ndarray) -> float:
 
 
 def ours_on(rows: np.ndarray, k: int, epsilon: float, **given) -> float:
-    fits = [PCA(k, epsilon, bounds=(0, 16), random_state=key, **given).fit(rows) for key in range(DIGIT_ROUNDS)]
+    fits = [
+        PCA(k, epsilon, neighbours="replace", bounds=(0, 16), random_state=key, **given).fit(rows)
+        for key in range(DIGIT_ROUNDS)
+    ]
     return float(np.mean([held(rows, fit.components_) for fit in fits]))
 
 

@@ -46,9 +46,9 @@ def model(way: str):
             return models.LinearRegression(epsilon=1.0, bounds_X=(-1, 1), bounds_y=(-1, 1))
         return models.LogisticRegression(epsilon=1.0, data_norm=1.0)
     return {
-        "ours linear": lambda: LinearRegression(1.0, 1e-6, row_norm=1.0, target_bounds=(-1, 1)),
+        "ours linear": lambda: LinearRegression(1.0, 1e-6, neighbours="replace", row_norm=1.0, target_bounds=(-1, 1)),
         "sklearn linear": lambda: linear_model.Ridge(alpha=1e-3),
-        "ours logistic": lambda: LogisticRegression(1.0, 1e-6, row_norm=1.0, classes=[0, 1]),
+        "ours logistic": lambda: LogisticRegression(1.0, 1e-6, neighbours="replace", row_norm=1.0, classes=[0, 1]),
         "sklearn logistic": linear_model.LogisticRegression,
     }[way]()
 

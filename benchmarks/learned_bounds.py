@@ -52,9 +52,9 @@ class Table:
         """Return the model to be fitted."""
         given = {"bounds": self.bounds(way), "random_state": key}
         if self.target_bounds is None:
-            return LogisticRegression(epsilon, DELTA, classes=[0.0, 1.0], **given)
+            return LogisticRegression(epsilon, DELTA, neighbours="replace", classes=[0.0, 1.0], **given)
         ends = "private" if way == "learned" else tuple(_wider(self.target_bounds, way))
-        return LinearRegression(epsilon, DELTA, target_bounds=ends, **given)
+        return LinearRegression(epsilon, DELTA, neighbours="replace", target_bounds=ends, **given)
 
 
 SHOWN = (0.1, 1.0, 4.0)  # values of ε in the page

@@ -56,7 +56,7 @@ def cell(n: int, d: int, epsilon: float) -> dict[str, float]:
         rows, target = made(n, d, key)
         best = np.linalg.lstsq(rows, target, rcond=None)[0]
         ours = LinearRegression(
-            epsilon, DELTA, row_norm=1.0, target_bounds=(-1, 1), fit_intercept=False
+            epsilon, DELTA, neighbours="replace", row_norm=1.0, target_bounds=(-1, 1), fit_intercept=False
         ).fit(rows, target)  # fmt: skip
         theirs = ada_ssp(rows, target, epsilon, np.random.default_rng(key))
         for name, point in (("ours", ours.coef_), ("AdaSSP", theirs), ("zero", np.zeros(d))):

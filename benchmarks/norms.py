@@ -135,7 +135,7 @@ def usual(kind: type[Lasso | LinearRegression], key: int) -> LinearRegressor:
 def shorter(rows: np.ndarray, target: np.ndarray, least: float) -> tuple[float, float]:
     """The least mean excess of ℓ₂ with rows in [0, 1] that are pulled back to a shorter length, and that length."""
     model = lambda length, key: LinearRegression(  # noqa: E731
-        EPSILON, DELTA, row_norm=length, target_bounds=(-1, 1), random_state=key
+        EPSILON, DELTA, neighbours="replace", row_norm=length, target_bounds=(-1, 1), random_state=key
     )
     halves = (rows + 1) / 2
     return min((float(fits(partial(model, length), halves, target, least).mean()), length) for length in SHORTER)

@@ -77,7 +77,9 @@ def fitted(name: str, rows: np.ndarray, target: np.ndarray) -> np.ndarray:
         return printed(rows, target)
     solver = name if name in ("descent", "frank_wolfe") else "stochastic"
     noise = "toeplitz" if name == solver else name
-    model = TraceRegression(EPSILON, DELTA, row_norm=1.0, target_bounds=(0, 1), solver=solver, noise=noise)
+    model = TraceRegression(
+        EPSILON, DELTA, neighbours="replace", row_norm=1.0, target_bounds=(0, 1), solver=solver, noise=noise
+    )
     return model.fit(rows, target).coef_
 
 

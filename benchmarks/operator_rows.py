@@ -46,9 +46,9 @@ def errors(kind: str, d: int, solver: str, key: int) -> tuple[float, float, str]
     sides = rng.standard_normal((2, d))
     true = np.outer(*(sides / np.linalg.norm(sides, axis=1, keepdims=True)))
     target = np.einsum("nij,ij->n", designs, true)
-    model = TraceRegression(1.0, 1e-6, design_norm=1.0, norm="operator", target_bounds=(-1, 1), solver=solver).fit(
-        designs, target
-    )
+    model = TraceRegression(
+        1.0, 1e-6, neighbours="replace", design_norm=1.0, norm="operator", target_bounds=(-1, 1), solver=solver
+    ).fit(designs, target)
     others = KINDS[kind](N_ROWS, d, rng)
     missed, whole = (np.mean(np.einsum("nij,ij->n", others, part) ** 2) for part in (model.coef_ - true, true))
     return float(np.sum((model.coef_ - true) ** 2)), float(missed / whole), model.solver_

@@ -35,14 +35,14 @@ def numbers(uniform: np.ndarray) -> Table:
 
 
 MODELS: dict[Callable[[np.ndarray], Table], Any] = {
-    classes: LogisticRegression(1.0, 1e-6, bounds=(-1, 1), classes=[0, 1], random_state=1),
-    numbers: LinearRegression(1.0, 1e-6, bounds=(-1, 1), target_bounds=(-3, 3), random_state=1),
+    classes: LogisticRegression(1.0, 1e-6, neighbours="replace", bounds=(-1, 1), classes=[0, 1], random_state=1),
+    numbers: LinearRegression(1.0, 1e-6, neighbours="replace", bounds=(-1, 1), target_bounds=(-3, 3), random_state=1),
 }
 
 
 def scored(model: Any, table: Table, epsilon: float, key: int) -> dict[str, tuple[float, float, float]]:
     """Return the scores of the model on a table."""
-    return score_report(model, *table, epsilon=epsilon, random_state=key).scores_
+    return score_report(model, *table, neighbours="replace", epsilon=epsilon, random_state=key).scores_
 
 
 def seen(table: Callable[[np.ndarray], Table], n: int, epsilon: float, times: int) -> dict[str, str]:

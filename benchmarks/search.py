@@ -46,16 +46,16 @@ class Case:
         """Return a model with default settings, and bounds `width` times as wide."""
         bounds = around(self.bounds, width)
         if self.target_bounds is None:
-            return LogisticRegression(bounds=bounds, classes=np.unique(self.target))
-        return LinearRegression(bounds=bounds, target_bounds=around(self.target_bounds, width))
+            return LogisticRegression(neighbours="replace", bounds=bounds, classes=np.unique(self.target))
+        return LinearRegression(neighbours="replace", bounds=bounds, target_bounds=around(self.target_bounds, width))
 
     def tight(self) -> PrivateSearchCV:
         """Return a search of the length of rows, or of coefficients."""
         model = self.model(1.0)
         if is_classifier(model):
             grid = {"row_norm": [share * np.sqrt(self.rows.shape[1]) for share in SHARES]}
-            return PrivateSearchCV(model.set_params(solver="gradient"), grid)
-        return PrivateSearchCV(model, {"radius": RADII})
+            return PrivateSearchCV(model.set_params(solver="gradient"), grid, neighbours="replace")
+        return PrivateSearchCV(model, {"radius": RADII}, neighbours="replace")
 
     def wide(self) -> PrivateSearchCV:
         """Return a search of bounds, from those that are too wide to some that are too narrow."""
@@ -63,7 +63,9 @@ class Case:
         if is_classifier(model):
             model.set_params(solver="gradient")
         ends = model.get_params()
-        return PrivateSearchCV(model, [{name: [around(ends[name], 1 / by)] for name in names} for by in NARROWER])
+        return PrivateSearchCV(
+            model, [{name: [around(ends[name], 1 / by)] for name in names} for by in NARROWER], neighbours="replace"
+        )
 
 
 WAYS: dict[str, tuple[float, Callable[[Case], PrivateSearchCV]]] = {

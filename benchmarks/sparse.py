@@ -44,9 +44,9 @@ def largest(values: np.ndarray, count: int) -> np.ndarray:
 def mean_ways(rows: np.ndarray, epsilon: float) -> dict[str, np.ndarray]:
     bounds = sub_gaussian_bounds(len(rows), 1.0, 1.0)
     return {
-        "ours": SparseMean(10, epsilon, DELTA, bounds=bounds).fit(rows).mean_,
-        "printed": SparseMean(10, epsilon, DELTA, bounds=bounds, noise="laplace").fit(rows).mean_,
-        "dense": largest(Mean(epsilon, DELTA, bounds=bounds).fit(rows).mean_, 10),
+        "ours": SparseMean(10, epsilon, DELTA, neighbours="replace", bounds=bounds).fit(rows).mean_,
+        "printed": SparseMean(10, epsilon, DELTA, neighbours="replace", bounds=bounds, noise="laplace").fit(rows).mean_,
+        "dense": largest(Mean(epsilon, DELTA, neighbours="replace", bounds=bounds).fit(rows).mean_, 10),
         "none": largest(rows.mean(axis=0), 10),
     }
 
@@ -71,7 +71,14 @@ def regression_cell(n: int, epsilon: float) -> dict[str, float]:
         target = rows @ truth + 0.5 * rng.standard_normal(n)
         for solver in ("auto", "screen", "iht"):
             model = SparseRegression(
-                5, epsilon, DELTA, bounds=(-1, 1), target_bounds=(-2, 2), fit_intercept=False, solver=solver
+                5,
+                epsilon,
+                DELTA,
+                neighbours="replace",
+                bounds=(-1, 1),
+                target_bounds=(-2, 2),
+                fit_intercept=False,
+                solver=solver,
             ).fit(rows, target)
             results.setdefault(solver, []).append(float(np.linalg.norm(model.coef_ - truth)))
         known = np.linalg.lstsq(rows[:, support], target, rcond=None)[0]
@@ -87,7 +94,7 @@ def genes(path: Path) -> list[str]:
     rows = np.array([[float(line[place]) for place in columns] for line in lines])
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", TooFewRows)
-        model = SparseMean(10, 1.0, DELTA, bounds=(-GENE_BOUND, GENE_BOUND)).fit(rows)
+        model = SparseMean(10, 1.0, DELTA, neighbours="replace", bounds=(-GENE_BOUND, GENE_BOUND)).fit(rows)
     exact = np.clip(rows, -GENE_BOUND, GENE_BOUND).mean(axis=0)
     hits = len(set(np.argsort(np.abs(exact))[-10:]) & set(model.support_))
     rate = gd.bounds.sparse_mean(len(rows), rows.shape[1], 10, 1.0, DELTA, float(rows.std()))

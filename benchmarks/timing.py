@@ -101,13 +101,14 @@ def fits() -> dict[str, Pair]:
     labelled = ((rows, classes), (rows, coins))
     return {
         "eigenvectors by the Bingham distribution: rows all around or on one line": fitted(
-            lambda: PCA(n_components=1, epsilon=5.0, row_norm=1.0, solver="exponential"), ((rows,), (line,))
+            lambda: PCA(neighbours="replace", n_components=1, epsilon=5.0, row_norm=1.0, solver="exponential"),
+            ((rows,), (line,)),
         ),
         "objective perturbation, (ε, δ): classes separated or random": fitted(
-            lambda: LogisticRegression(solver="objective", **newton), labelled
+            lambda: LogisticRegression(neighbours="replace", solver="objective", **newton), labelled
         ),
         "noisy gradient descent: classes separated or random": fitted(
-            lambda: LogisticRegression(solver="gradient", **pure), labelled
+            lambda: LogisticRegression(neighbours="replace", solver="gradient", **pure), labelled
         ),
     }
 

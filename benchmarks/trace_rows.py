@@ -72,8 +72,8 @@ def excess(point: np.ndarray, others: Rows) -> float:
 def fitted(solver: str, data: Rows, delta: float, key: int) -> TraceRegression:
     is_pass = solver in ONE_PASS
     model = TraceRegression(
-        1.0, delta, row_norm=1.0, target_bounds=(-WIDTH, 1 + WIDTH), solver="stochastic" if is_pass else solver,
-        noise=solver if is_pass else "toeplitz", random_state=key,
+        1.0, delta, neighbours="replace", row_norm=1.0, target_bounds=(-WIDTH, 1 + WIDTH),
+        solver="stochastic" if is_pass else solver, noise=solver if is_pass else "toeplitz", random_state=key,
     )  # fmt: skip
     return model.fit(*data)
 

@@ -87,7 +87,7 @@ def report(data: Data, epsilons: list[float]) -> None:
     """Print a line for each ε."""
     rows, classes, public = data
     size = public.get("row_norm") or 16.0
-    print(f"{len(rows):,} rows, {rows.shape[1]} columns; delta = {DELTA}, rows are replaced")
+    print(f"{len(rows):,} rows, {rows.shape[1]} columns; delta = {DELTA}, rows are added or removed")
     for epsilon in epsilons:
         model = LogisticRegression(epsilon=epsilon, delta=DELTA, **public)
         print(f"  epsilon {epsilon:<6g} accuracy {held_out_accuracy(model, rows, classes):.3f}   {model.reason_}")

@@ -325,7 +325,7 @@ def test_the_objective_is_left_to_noise_that_exists_next_to_edges(monkeypatch: p
     labels = np.arange(20000) % 5
     for given, solver in (((0.1, 0.3), "gradient"), ((5.0, 1e-6), "objective")):
         tried.clear()
-        AdditiveClassifier(*given, classes=range(5), random_state=1, **BOX).fit(rows, labels)
+        AdditiveClassifier(*given, classes=range(5), random_state=1, neighbours="replace", **BOX).fit(rows, labels)
         assert tried == [solver, solver]
 
 

@@ -88,7 +88,7 @@ def test_noisy_variances_do_not_decide(neighbours: str, least: float) -> None:
 
 
 def test_a_pipeline_pays_for_each_step_from_one_ledger() -> None:
-    ledger = gd.Ledger.in_memory(gd.ApproxDP(3.0, 1e-5), unit=gd.PrivacyUnit(neighbours="replace"))
+    ledger = gd.Ledger.in_memory(gd.ApproxDP(3.0, 1e-5))
     steps = (
         StandardScaler(1.0, 1e-6, bounds=BOUNDS, ledger=ledger),
         LogisticRegression(1.0, 1e-6, bounds=(-3, 3), classes=[0, 1], ledger=ledger),

@@ -11,6 +11,7 @@ from sklearn import linear_model
 import gaugedp as gd
 from gaugedp.estimators import ElasticNet, HuberRegressor, PoissonRegressor, Ridge
 from gaugedp.estimators.cube_regressor import CubeProblem
+from gaugedp.estimators.moment_regressor import row_lengths
 from gaugedp.optimization.matrix_moments import MatrixMoments, MomentScale
 from gaugedp.optimization.spectraplex import NuclearBall
 from tests.estimators.kit import check_habits, check_refused
@@ -111,6 +112,34 @@ def test_the_noise_is_that_of_the_neighbours(kind, monkeypatch: pytest.MonkeyPat
     scales = [MomentScale(NuclearBall((1, 4)), (-1.0, 1.0), 2.0, -1.0, replaced) for replaced in (True, False)]
     expected = scales[0].sensitivity / scales[1].sensitivity
     assert deviations["replace"] / deviations["add_remove"] == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize("has_constant", [True, False])
+@pytest.mark.parametrize("n_slopes", [1, 3, 30])
+def test_the_longest_rows_of_moments_have_length_one(n_slopes: int, has_constant: bool) -> None:
+    """Corners of the cube; the constant has a share of the length from which the mean is visible."""
+    size = n_slopes + has_constant
+    row = np.ones(size) / math.sqrt(size) * row_lengths(size, n_slopes)
+    assert row @ row == pytest.approx(1, abs=1e-12)
+    assert not has_constant or row[-1] ** 2 >= 0.15 - 1e-9
+
+
+def constant_or_line(n_rows: int, epsilon: float) -> list[float]:
+    """R² of ridges on a tenth of a signal, with a mean far from the middle of the bounds."""
+    rng, scores = np.random.default_rng(9), []
+    for seed in range(15):
+        rows = rng.uniform(-1, 1, (n_rows, 20))
+        target = np.clip(-0.8 + 0.05 * rows[:, 0] + 0.1 * rng.standard_normal(n_rows), -1, 1)
+        model = Ridge(epsilon, 1e-6, bounds=(-1, 1), target_bounds=(-1, 1), random_state=seed)
+        scores.append(model.set_params(neighbours="add_remove").fit(rows, target).score(rows, target))
+    return scores
+
+
+@pytest.mark.filterwarnings("ignore::gaugedp.errors.HopelessFit")
+def test_a_ridge_is_hardly_worse_than_a_constant_where_noise_hides_the_slopes() -> None:
+    """Without shrinkage the median is -27; where rows are many, the slope is found."""
+    assert np.median(constant_or_line(1000, 0.5)) > -0.5
+    assert np.median(constant_or_line(20_000, 8.0)) > 0.02
 
 
 def test_without_an_intercept_there_is_none() -> None:

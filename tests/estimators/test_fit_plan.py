@@ -104,7 +104,7 @@ ROWS, TWO = {"bounds": (-1, 1), "delta": 1e-6}, {"classes": [0, 1]}
 FITS = [
     (Ridge, {**ROWS, "target_bounds": (-1, 1)}),
     (LinearRegression, {**ROWS, "target_bounds": (-1, 1)}),
-    (Lasso, {**ROWS, "target_bounds": (-1, 1), "neighbours": "replace"}),
+    (Lasso, {**ROWS, "target_bounds": (-1, 1)}),
     (LogisticRegression, {**ROWS, **TWO}),
     (GaussianNB, {**ROWS, **TWO}),
 ]
@@ -129,13 +129,36 @@ def test_the_warning_uses_the_released_number_of_rows(monkeypatch: pytest.Monkey
     """Not the true one, which is private."""
     for released, count in ((1.0, 1), (1e6, 0)):
         monkeypatch.setattr(NoisyRowCount, "draw", lambda *_, released=released: released)
-        for kind in (Ridge, LinearRegression, LogisticRegression):
+        for kind in (Ridge, Lasso, LinearRegression, LogisticRegression):
             public = TWO if kind is LogisticRegression else {"target_bounds": (-1, 1)}
             assert len(hopeless(kind(1.0, **ROWS, **public, neighbours="add_remove"), 300)) == count
 
 
-def test_a_lasso_with_a_private_number_of_rows_says_nothing() -> None:
-    assert hopeless(Lasso(0.1, **ROWS, target_bounds=(-1, 1), neighbours="add_remove"), 20) == []
+def test_no_warning_tells_of_a_private_number_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty rows would be hopeless; a released number of a million is not."""
+    monkeypatch.setattr(NoisyRowCount, "draw", lambda *_: 1e6)
+    for kind in (Ridge, Lasso):
+        assert hopeless(kind(0.1, **ROWS, target_bounds=(-1, 1), neighbours="add_remove"), 20) == []
+
+
+@pytest.mark.parametrize(("kind", "parameters"), FITS, ids=str)
+def test_a_warning_that_is_an_error_costs_nothing(kind: type, parameters: dict) -> None:
+    """It is raised before the charge if the number of rows is public; else it is shown after the fit."""
+    account = gd.Ledger.in_memory(budget=gd.ApproxDP(1.0, 1e-5), unit=gd.PrivacyUnit(neighbours="replace"))
+    before, public = account.entries(), {**parameters, "neighbours": "replace", "ledger": account}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(HopelessFit):
+            kind(0.01, **public).fit(np.zeros((20, 3)), np.arange(20) % 2)
+    assert account.entries() == before
+
+
+def test_a_warning_after_the_charge_is_never_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = Ridge(0.01, **ROWS, target_bounds=(-1, 1), neighbours="add_remove").fit(np.zeros((20, 3)), np.zeros(20))
+    assert model.release_.guarantee is not None
+    assert "HopelessFit: The noise" in capsys.readouterr().err
 
 
 def test_planning_a_fit_to_a_table_does_not_warn() -> None:

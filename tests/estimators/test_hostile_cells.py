@@ -106,7 +106,7 @@ def test_no_rows_are_fitted_where_their_number_is_private(name: str, delta: floa
         private = made(name, delta=delta, neighbours="add_remove")
         assert shown(private, rows, [])[0] is None
         assert all(np.isfinite(value).all() for value in private.release_.values.values())
-        refused, lines, *_ = shown(made(name, delta=delta), rows, [])
+        refused, lines, *_ = shown(made(name, delta=delta, neighbours="replace"), rows, [])
         assert refused is not None
         assert refused[0] == "InvalidRequest"
         assert lines == [], "the number of rows is public, and 0 is refused unpaid"

@@ -113,7 +113,7 @@ def far_off(n: int = 400, key: int = 1) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("kind", [LogisticRegression, LinearSVC])
 def test_loud_noise_no_longer_hides_where_classes_meet(kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
     rows, labels = far_off()
-    model = kind(0.5, 1e-5, row_norm=4.0, classes=[0, 1])
+    model = kind(0.5, 1e-5, row_norm=4.0, classes=[0, 1], neighbours="replace")
     results = [clone(model).set_params(random_state=key).fit(rows, labels).score(rows, labels) for key in range(9)]
     assert np.median(results) > 0.95
     monkeypatch.setattr(kind, "_intercept_noise", lambda _self, centre, *_: InterceptNoise(None, centre.remaining))
@@ -127,14 +127,14 @@ def test_the_level_is_part_of_the_guarantee(solver: str, monkeypatch: pytest.Mon
     task = linear_model.LinearProblem
     monkeypatch.setattr(linear_model, "LinearProblem", lambda *given: seen.append(task(*given)) or seen[-1])
     rows, labels = far_off(40)  # too few for a centre
-    model = LogisticRegression(0.5, 1e-5, row_norm=4.0, classes=[0, 1], solver=solver).fit(rows, labels)
+    given = {"row_norm": 4.0, "classes": [0, 1], "solver": solver, "neighbours": "replace"}
+    model = LogisticRegression(0.5, 1e-5, **given).fit(rows, labels)
     auxiliary_mu = InterceptNoise.plan(gd.ApproxDP(0.5, 1e-5), True).auxiliary_mu
     assert [each.auxiliary_mu for each in seen] == [auxiliary_mu]
     assert auxiliary_mu > 0
     assert model.guarantee_.epsilon(1e-5) <= 0.5 * (1 + 1e-9)
-    plain = LogisticRegression(0.5, 1e-5, row_norm=4.0, classes=[0, 1], solver=solver, fit_intercept=False)
-    plain.fit(rows, labels)
-    pure = LogisticRegression(0.5, row_norm=4.0, classes=[0, 1], solver=solver).fit(rows, labels)
+    LogisticRegression(0.5, 1e-5, **given, fit_intercept=False).fit(rows, labels)
+    pure = LogisticRegression(0.5, **given).fit(rows, labels)
     assert [each.auxiliary_mu for each in seen[1:]] == [0, 0]
     assert seen[2].guarantee == InterceptNoise.plan(gd.PureDP(0.5), True).remaining
     assert pure.guarantee_ == gd.PureDP(0.5)

@@ -10,6 +10,7 @@ pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from sklearn.base import clone
 
 from gaugedp.estimators.lasso import Lasso
+from gaugedp.estimators.row_count import NoisyRowCount
 from tests.estimators.kit import check_refused
 
 RNG = np.random.default_rng(1)
@@ -18,6 +19,17 @@ TRUTH = np.zeros(60)
 TRUTH[[3, 20, 41]] = [0.4, -0.3, 0.2]
 TARGET = np.clip(ROWS @ TRUTH + 0.1 * RNG.standard_normal(4000), -1, 1)
 MODEL = Lasso(1.0, 1e-6, bounds=(-1, 1), target_bounds=(-1, 1), fit_intercept=False)
+
+
+def test_the_steps_follow_from_the_released_number_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which the fit pays for; tables of other sizes have the same steps."""
+    model, steps = clone(MODEL).set_params(neighbours="add_remove"), []
+    for released in (1000.0, 4000.0):
+        monkeypatch.setattr(NoisyRowCount, "draw", lambda *_, released=released: released)
+        steps.append({model.fit(ROWS[:n], TARGET[:n]).n_steps_ for n in (50, 500)})
+    assert [len(each) for each in steps] == [1, 1]
+    assert steps[0] != steps[1]
+    assert 0.99 < model.guarantee_.epsilon(1e-6) <= 1 + 1e-9
 
 
 @pytest.mark.parametrize("neighbours", ["replace", "add_remove"])

@@ -156,7 +156,7 @@ def test_gradient_steps_and_centre_share_mu(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(
         linear_model.NoisyDescent, "calibrate", lambda *given: seen.append(given[0]) or calibrate(*given)
     )
-    model = clone(MODEL).set_params(solver="gradient").fit(ROWS, LABELS)
+    model = clone(MODEL).set_params(solver="gradient", neighbours="replace").fit(ROWS, LABELS)
     auxiliary_mu = Centre.plan(gd.ApproxDP(1.0, 1e-6), 4, 3000, True).auxiliary_mu
     assert 0 < auxiliary_mu < model.guarantee_.mu
     assert math.hypot(seen[0].mu, auxiliary_mu) == pytest.approx(model.guarantee_.mu, rel=1e-9)
@@ -404,7 +404,7 @@ def test_what_is_refused_after_paying_says_that_it_stays_spent(monkeypatch: pyte
         raise InvalidRequest("No noise satisfies this guarantee.", "Give a larger delta.")
 
     monkeypatch.setattr(linear_model.ObjectivePerturbation, "calibrate", refused)
-    ledger = gd.Ledger.in_memory(gd.ApproxDP(2.0, 1e-5), unit=gd.PrivacyUnit(neighbours="replace"))
+    ledger = gd.Ledger.in_memory(gd.ApproxDP(2.0, 1e-5))
     with pytest.raises(InvalidRequest, match="The budget of this request stays spent"):
         clone(MODEL).set_params(solver="objective", ledger=ledger).fit(ROWS, LABELS)
     assert ledger.spent.epsilon(1e-5) > 0.9

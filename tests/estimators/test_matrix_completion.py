@@ -209,7 +209,7 @@ def test_where_their_number_is_private_no_ratings_give_a_model(unit: str, neighb
 def test_where_their_number_is_public_no_ratings_are_refused() -> None:
     for rows in ([], np.zeros((0, 2))):
         with pytest.raises(InvalidRequest, match="There are no ratings"):
-            clone(MODEL).fit(rows, [])
+            clone(MODEL).set_params(neighbours="replace").fit(rows, [])
     assert clone(MODEL).fit([[1, 1]], [5]).predict([[1, 1]]).shape == (1,)
 
 

@@ -160,7 +160,7 @@ def test_the_support_is_found(neighbours: str, noise: str) -> None:
 
 
 def test_pure_guarantees_are_kept_too() -> None:
-    model = SparseMean(S, 60.0, bounds=(-4, 4), random_state=1).fit(ROWS)
+    model = SparseMean(S, 60.0, bounds=(-4, 4), neighbours="replace", random_state=1).fit(ROWS)
     assert model.guarantee_ == gd.PureDP(60.0)
     assert sorted(model.support_) == SUPPORT.tolist()
 
@@ -212,17 +212,17 @@ def test_a_range_is_a_power_of_two_that_few_rows_exceed() -> None:
 
 
 def test_too_few_rows_are_said_from_public_numbers() -> None:
-    few = ROWS[:64]
+    few, given = ROWS[:64], {"bounds": (-4, 4), "neighbours": "replace", "random_state": 1}
     with pytest.warns(TooFewRows, match="64 rows are too few") as seen:
-        model = SparseMean(S, 1.0, 1e-6, bounds=(-4, 4), random_state=1).fit(few)
+        model = SparseMean(S, 1.0, 1e-6, **given).fit(few)
     with pytest.warns(TooFewRows) as again:
-        SparseMean(S, 1.0, 1e-6, bounds=(-4, 4), random_state=1).fit(np.zeros_like(few))
+        SparseMean(S, 1.0, 1e-6, **given).fit(np.zeros_like(few))
     assert str(seen[0].message) == str(again[0].message)
     needed = model.outlook_.rows_needed(1.0)
     assert needed > 1000
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        enough = SparseMean(S, 1.0, 1e-6, bounds=(-4, 4), random_state=1).fit(np.resize(ROWS, (2 * needed, D)))
+        enough = SparseMean(S, 1.0, 1e-6, **given).fit(np.resize(ROWS, (2 * needed, D)))
     assert enough.outlook_.detectable < 1
     assert sorted(enough.support_) == SUPPORT.tolist()
 
@@ -372,7 +372,7 @@ def test_bad_parameters_are_refused_and_nothing_is_spent(make, words: str) -> No
 @pytest.mark.parametrize("rows", [[], [[]], [1.0, 2.0], 5, "ab", np.zeros((0, 3)), np.zeros((2, 2, 2))], ids=str)
 def test_bad_rows_are_refused(rows) -> None:
     with pytest.raises(InvalidRequest, match=r"rows|one row"):
-        Mean(bounds=(0, 1)).fit(rows)
+        Mean(bounds=(0, 1), neighbours="replace").fit(rows)
 
 
 @pytest.mark.parametrize("rows", [[["a"]], [[10**400]], [[None]], [[[1.0, 2.0]], [3.0]]], ids=str)
@@ -381,7 +381,7 @@ def test_a_cell_that_is_no_number_is_not_refused(rows) -> None:
 
 
 def test_ledgers_for_persons_are_refused() -> None:
-    for unit in (gd.PrivacyUnit("pid", max_rows=3, neighbours="replace"), gd.PrivacyUnit(neighbours="add_remove")):
+    for unit in (gd.PrivacyUnit("pid", max_rows=3, neighbours="replace"), gd.PrivacyUnit(neighbours="replace")):
         ledger = gd.Ledger.in_memory(gd.PureDP(5), unit=unit)
         with pytest.raises(InvalidRequest, match=r"[Uu]se a ledger of its unit"):
             Mean(bounds=(0, 1), ledger=ledger).fit(NORMAL)

@@ -219,7 +219,9 @@ def test_the_order_of_rows_changes_nothing() -> None:
 
 def test_the_solver_is_chosen_by_public_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     def chosen(rows: np.ndarray, **given) -> str:
-        model = TopEigenvector(**{"epsilon": 1.0, "delta": 1e-6, "row_norm": 1.0, "random_state": 1, **given}).fit(rows)
+        model = TopEigenvector(
+            **{"epsilon": 1.0, "delta": 1e-6, "row_norm": 1.0, "neighbours": "replace", "random_state": 1, **given}
+        ).fit(rows)
         assert model.reason_ == model.release_.facts["reason"]
         return model.solver_
 
@@ -233,7 +235,7 @@ def test_the_solver_is_chosen_by_public_numbers(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_wrong_requests_are_refused_before_anything_is_paid() -> None:
-    ledger = gd.Ledger.in_memory(gd.PureDP(9), unit=gd.PrivacyUnit(neighbours="replace"))
+    ledger = gd.Ledger.in_memory(gd.PureDP(9))
     for given in (
         {}, {"row_norm": 1.0, "bounds": (0, 1)}, {"row_norm": -1.0}, {"bounds": (1, 0)}, {"bounds": (0, math.nan)},
         {"row_norm": 1.0, "epsilon": 0}, {"row_norm": 1.0, "delta": 1.0}, {"row_norm": 1.0, "solver": "lanczos"},
@@ -273,8 +275,7 @@ def test_scikit_learns_own_checks(model) -> None:
 
 @DELTAS
 def test_fit_transform_is_fit_and_transform_with_one_draw(delta: float) -> None:
-    unit = gd.PrivacyUnit(neighbours="replace")
-    ledger = gd.Ledger.in_memory(gd.ApproxDP(50, 1e-3), unit=unit)
+    ledger = gd.Ledger.in_memory(gd.ApproxDP(50, 1e-3))
     model = PCA(2, 1.0, delta, row_norm=3.0, random_state=4)
     apart = clone(model).fit(ROWS).transform(ROWS)
     paid = clone(model).set_params(ledger=ledger)

@@ -275,8 +275,8 @@ def test_fits_are_asked_for_their_part_and_gaussian_ones_for_more() -> None:
         (CLASSIFIER, 0.33, 0.4),
         (LinearRegression(bounds=(-1, 1), target_bounds=(-1, 1)), 0.6, 0.8),
     ):
-        search = PrivateSearchCV(model, {"fit_intercept": [True, False]}, 1.0, 1e-6, draws=8).fit(ROWS, LABELS)
-        best = search.best_estimator_
+        search = PrivateSearchCV(model, {"fit_intercept": [True, False]}, 1.0, 1e-6, draws=8, neighbours="replace")
+        best = search.fit(ROWS, LABELS).best_estimator_
         assert least < best.epsilon < most
         assert best.delta == pytest.approx(1e-6 / 8)
         kept = best.fit(ROWS, LABELS).guarantee_
@@ -316,8 +316,9 @@ def test_what_is_no_parameter_is_refused_before_paying(change: dict, words: str)
 
 @pytest.mark.parametrize("n_rows", [1, 2])
 def test_too_few_rows_are_refused_before_paying(n_rows: int) -> None:
+    search = PrivateSearchCV(CLASSIFIER, {"radius": [1.0]}, 1.0, neighbours="replace", random_state=1)
     with pytest.raises(InvalidRequest, match=f"n_samples={n_rows} is too few"):
-        PrivateSearchCV(CLASSIFIER, {"radius": [1.0]}, 1.0, random_state=1).fit(ROWS[:n_rows], LABELS[:n_rows])
+        search.fit(ROWS[:n_rows], LABELS[:n_rows])
 
 
 def test_rows_with_names_are_read_as_a_frame() -> None:

@@ -81,7 +81,7 @@ def test_the_callers_loss_sees_public_places_alone_and_before_anything_is_paid()
     for predictions, targets in seen:
         assert (predictions == seen[0][0]).all()
         assert (targets == seen[0][1]).all()
-    ledger = gd.Ledger.in_memory(gd.ApproxDP(1, 1e-5), unit=gd.PrivacyUnit(neighbours="replace"))
+    ledger = gd.Ledger.in_memory(gd.ApproxDP(1, 1e-5))
 
     def broken(predictions: np.ndarray, targets: np.ndarray) -> np.ndarray:
         return predictions[0] + 0 * targets[0]

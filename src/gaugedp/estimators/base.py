@@ -109,7 +109,7 @@ class PrivateEstimator(BaseEstimator):
     tol: Any = None
     n_jobs: Any = None
     verbose: Any = None
-    neighbours: str = "replace"
+    neighbours: str = "add_remove"
     random_state: Any = None
     ledger: Ledger | None = None
 

@@ -11,7 +11,7 @@ from gaugedp.entropy import Entropy
 from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.fit_in_parts import fit_in_parts, fits_in_parts
 from gaugedp.estimators.linear_regressor import LinearRegressor
-from gaugedp.estimators.public_noise import warn_if_hopeless
+from gaugedp.estimators.public_noise import warn_after_release, warn_before_charge
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.rows import into_box, read_bounds, read_target
@@ -63,6 +63,7 @@ class CubeRegressor(LinearRegressor):
         together = for_gaussian_releases(count.remaining)
         self._check(size, range_, together)
         guarantee = count.with_remaining(together)
+        warn_before_charge(self, len(rows), reading.width)
         reservation = self._pay(guarantee, requested, rows.shape)
         rng = self._generator()
         n_rows, features = count.draw(len(rows), rng), np.ones((len(rows), size))
@@ -78,7 +79,7 @@ class CubeRegressor(LinearRegressor):
         weights, exactness = self._solved(problem, together, rng)
         self._show(reading, weights[: reading.width], float(weights[reading.width :].sum()), range_)
         self._publish(self._values, guarantee, exactness, {}, reservation)
-        warn_if_hopeless(self, n_rows, reading.width)
+        warn_after_release(self, n_rows, reading.width)
         return self
 
     @abstractmethod

@@ -170,7 +170,7 @@ def plan_fit(
     n_rows, n_features
         Number of rows, about, and of columns, with one for each category.
     epsilon, delta, neighbours
-        The guarantee of a named model (ε = 1, δ = 0 and "replace" by default), or instead of the estimator's.
+        The guarantee of a named model (ε = 1, δ = 0 and "add_remove" by default), or instead of the estimator's.
     n_classes
         Number of classes; by default those of the estimator, or 2.
     most_common

@@ -12,9 +12,9 @@ from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.fit_in_parts import fit_in_parts, fits_in_parts
 from gaugedp.estimators.gibbs_fit import GibbsFit
 from gaugedp.estimators.linear_regressor import LinearRegressor
-from gaugedp.estimators.public_noise import warn_if_hopeless
+from gaugedp.estimators.public_noise import warn_after_release, warn_before_charge
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.row_count import PUBLIC_ROWS
+from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
 from gaugedp.estimators.rows import into_box, read_bounds, read_target
 from gaugedp.estimators.weights import check_no_weights, weighed
 from gaugedp.guarantees import Guarantee
@@ -85,7 +85,8 @@ class Lasso(LinearRegressor):
         mechanism in the ℓ₁ ball. It is slower (docs/theory/gibbs.md) and takes no weights.
 
     Theorem. Each of T steps of Frank–Wolfe chooses one of the ± coordinates by the exponential mechanism on gradients
-    of clipped residuals; all together they are (ε, δ)-DP (ε-DP at δ = 0) for one row (docs/theory/frank_wolfe.md).
+    of clipped residuals; all together they are (ε, δ)-DP (ε-DP at δ = 0) for one row (docs/theory/frank_wolfe.md). If
+    rows are added or removed, a tenth of ε is spent on their number, which determines T.
 
     After fit: coef_ (d + m,) for d columns and m indicators, intercept_, n_steps_, solver_, guarantee_, release_.
 
@@ -121,17 +122,22 @@ class Lasso(LinearRegressor):
         reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], self.missing_indicator)
         range_ = read_bounds("target_bounds", self.target_bounds)
         n_columns = reading.width + self.fit_intercept
-        plan = self._plan(len(rows), n_columns, requested)
-        reservation = self._pay(plan.guarantee, requested, rows.shape)
+        count = NoisyRowCount(requested, "replace" if self.solver == "gibbs" else self.neighbours)
+        plan = self._plan(PUBLIC_ROWS if count.mechanism else len(rows), n_columns, count.remaining)
+        guarantee = count.with_remaining(count.remaining if count.mechanism else plan.guarantee)
+        warn_before_charge(self, len(rows), reading.width)
+        reservation, rng = self._pay(guarantee, requested, rows.shape), self._generator()
+        n_rows = count.draw(len(rows), rng)
+        plan = self._plan(int(n_rows), n_columns, count.remaining) if count.mechanism else plan
         features = _Features(rows, reading, self.fit_intercept, weights_of_rows)
         goal = weighed(into_box(target, *range_), weights_of_rows)
         with after_paying(reservation):
-            weights, exactness, facts = plan.solve(features, goal, self._generator())
+            weights, exactness, facts = plan.solve(features, goal, rng)
         self._show(reading, weights[: reading.width], float(weights[reading.width :].sum()), range_)
         self.n_steps_, self.solver_ = facts["steps"], self.solver
-        self._publish(self._values, plan.guarantee, exactness, facts, reservation)
-        if self.neighbours == "replace":  # else no number of rows is released
-            warn_if_hopeless(self, len(rows), reading.width)
+        self._publish(self._values, guarantee, exactness, facts, reservation)
+        if count.mechanism:
+            warn_after_release(self, n_rows, reading.width)
         return self
 
     @property
@@ -139,7 +145,7 @@ class Lasso(LinearRegressor):
         return float(self.radius) if self.alpha is None else min(float(self.radius), 1 / (2 * float(self.alpha)))
 
     def _plan(self, n_rows: int, n_columns: int, guarantee: Guarantee) -> _Steps | GibbsFit:
-        radius, planned = self._radius, n_rows if self.neighbours == "replace" else PUBLIC_ROWS
+        radius = self._radius
         if self.solver == "gibbs":
             return GibbsFit.plan(Geometry((n_columns,), 1, radius), _LOSS, guarantee, self.neighbours)
-        return _Steps(FrankWolfe.calibrate(planned, n_columns, _LOSS, radius, guarantee, self.neighbours), radius)
+        return _Steps(FrankWolfe.calibrate(n_rows, n_columns, _LOSS, radius, guarantee, self.neighbours), radius)

@@ -17,7 +17,7 @@ from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.fit_in_parts import fit_in_parts, fits_in_parts
 from gaugedp.estimators.intercept_noise import InterceptNoise, spares_delta
 from gaugedp.estimators.labels import check_given, class_shares, codes_of, read_both
-from gaugedp.estimators.public_noise import noise_to_signal, warn_if_hopeless
+from gaugedp.estimators.public_noise import noise_to_signal, warn_after_release, warn_before_charge
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.row_scaling import (
@@ -176,6 +176,7 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         count = self._count(self._kept(requested, size, solver), solver)
         together = for_gaussian_releases(count.remaining) if solver == "gradient" else count.remaining
         guarantee = count.with_remaining(together)
+        warn_before_charge(self, len(data.rows), data.reading.width)
         reservation, rng = self._pay(guarantee, requested, data.rows.shape), self._generator()
         with after_paying(reservation):
             n_rows = count.draw(len(data.rows), rng)
@@ -188,7 +189,7 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         values = {"coef": self.coef_, "intercept": self.intercept_}
         facts = {"solver": solver, "reason": reason, "classes": self.classes_.tolist()}
         self._publish(values, guarantee, exactness, facts, reservation)
-        warn_if_hopeless(self, n_rows, data.reading.width)
+        warn_after_release(self, n_rows, data.reading.width)
         return self
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> LabelledRows:

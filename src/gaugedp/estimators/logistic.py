@@ -72,8 +72,8 @@ class LogisticRegression(Intervals, LinearClassifier):
         solution cannot exceed; so it matters only where it is small. "newton" ignores it.
     penalty, dual : accepted as in scikit-learn, and ignored: the penalty is the squared ℓ₂ norm. Names of its solvers,
         such as "lbfgs", count as "auto".
-    neighbours : "replace" or "add_remove". The latter spends a tenth of ε, at most 0.05, or a twentieth of μ² on
-        the number of rows.
+    neighbours : "add_remove" or "replace". The former spends a tenth of ε, at most 0.05, or a twentieth of μ² on
+        the number of rows, which is public with the latter.
     random_state : for research only; by default noise is drawn from the operating system.
     ledger : charged before the rows are read.
 
@@ -97,8 +97,8 @@ class LogisticRegression(Intervals, LinearClassifier):
     >>> from gaugedp.estimators import LogisticRegression
     >>> X, y = np.array([[20.0, 1.0], [60.0, 5.0]] * 500), np.array([0, 1] * 500)
     >>> model = LogisticRegression(epsilon=1.0, bounds=([0, 0], [100, 10]), classes=[0, 1]).fit(X, y)
-    >>> model.predict_proba(X).shape, model.guarantee_
-    ((1000, 2), PureDP(1))
+    >>> model.predict_proba(X).shape
+    (1000, 2)
     """
 
     solvers = ("auto", "objective", "gradient", "gibbs", "newton")

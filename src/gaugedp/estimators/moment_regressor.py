@@ -13,10 +13,12 @@ from gaugedp.estimators.cube_regressor import CubeProblem, CubeRegressor
 from gaugedp.estimators.weights import weighed
 from gaugedp.guarantees import Guarantee
 from gaugedp.optimization.matrix_moments import MatrixMoments, MomentScale
+from gaugedp.optimization.shrinkage import bounded_mean, of_least_risk
 from gaugedp.optimization.spectraplex import NuclearBall
 from gaugedp.optimization.trace_designs import Full, cut
 
 _ROUNDS = 500
+_CONSTANT = 0.15  # of a row's squared length, at least, for the intercept; the noise of the mean depends on it
 
 
 @dataclass(eq=False, repr=False)
@@ -31,10 +33,30 @@ class MomentRegressor(CubeRegressor):
     def _solved(self, problem: CubeProblem, guarantee: Guarantee, rng: Entropy) -> tuple[np.ndarray, str]:
         size, method = problem.size, self._method(problem.size, guarantee, problem.replaced)
         rows, target = weighed(problem.rows, problem.weights), weighed(problem.target, problem.weights)
-        second, first = method.release(Full(rows, (1, size)), cut(target), rng)
-        bound = float(self.weight_bound)
-        second = bound * size * method.raised(second, problem.n_rows)
-        return self._minimum(second, bound * math.sqrt(size) * first, problem), method.exactness
+        lengths = row_lengths(size, problem.n_slopes)
+        second, first = method.release(Full(rows * lengths, (1, size)), cut(target), rng)
+        bound, units = float(self.weight_bound), lengths / math.sqrt(size)
+        second = bound * method.raised(second, problem.n_rows) / np.outer(units, units)
+        variances = np.array([method.variance_of_first, method.variance_of_first, method.variance_of_second])
+        variances *= bound**2 / np.array([units[0], units[-1], units[0] * units[-1]]) ** 2
+        return self._shrunk(second, bound * first / units, variances, problem), method.exactness
+
+    def _shrunk(self, second: np.ndarray, first: np.ndarray, variances: np.ndarray, problem: CubeProblem) -> np.ndarray:
+        """Return coefficients (k,): slopes of least estimated risk around the released mean.
+
+        `variances` are those of an entry of `first`, of its last, and of an entry of the last column of `second`.
+        """
+        k, n_rows, (of_first, of_total, of_sums) = problem.n_slopes, problem.n_rows, variances
+        if problem.size == k:
+            return self._slopes(second, first, of_first, n_rows)
+        total = n_rows if self._weights_up_to == 0 else float(second[k, k])
+        sums, mean = second[:k, k], bounded_mean(float(first[k]) / total, math.sqrt(of_total) / total)
+        centred = second[:k, :k] - np.outer(sums, sums) / second[k, k]
+        slopes = self._slopes(centred, first[:k] - sums * mean, of_first + of_sums * mean**2, n_rows)
+        return np.append(slopes, mean - np.clip(sums / total, -1, 1) @ slopes)
+
+    def _slopes(self, second: np.ndarray, first: np.ndarray, variance: float, n_rows: float) -> np.ndarray:
+        return self._minimum(*of_least_risk(second, first, variance, self._penalty(n_rows)), n_rows)
 
     def _method(self, size: int, guarantee: Guarantee, replaced: bool) -> MatrixMoments:
         scale = MomentScale(NuclearBall((1, size)), (-1.0, 1.0), math.sqrt(size), -1.0, replaced)
@@ -45,15 +67,28 @@ class MomentRegressor(CubeRegressor):
         """Refuse an invalid penalty."""
 
     @abstractmethod
-    def _minimum(self, second: np.ndarray, first: np.ndarray, problem: CubeProblem) -> np.ndarray:
-        """Return the w (k,) of least ½⟨w, second·w⟩ − ⟨first, w⟩ + penalty on the first n_slopes."""
+    def _penalty(self, n_rows: float) -> float:
+        """Return about how much ridge the penalty is worth."""
+
+    @abstractmethod
+    def _minimum(self, second: np.ndarray, first: np.ndarray, n_rows: float) -> np.ndarray:
+        """Return the slopes w of least ½⟨w, second·w⟩ − ⟨first, w⟩ + penalty."""
+
+
+def row_lengths(size: int, n_slopes: int) -> np.ndarray:
+    """Return factors (k,) of columns of size at most 1/√k that keep rows in the unit ball."""
+    if size == n_slopes:
+        return np.ones(size)
+    constant = max(_CONSTANT, 1 / size)
+    return np.sqrt(size * np.append(np.full(n_slopes, (1 - constant) / n_slopes), constant))
 
 
 @dataclass(eq=False, repr=False)
 class Ridge(MomentRegressor):
     """Ridge regression, from second moments released once.
 
-    The penalty `alpha`·‖w‖² does not change what is released.
+    The penalty `alpha`·‖w‖² does not change what is released. Where noise is large, slopes shrink towards 0 and
+    predictions towards the mean, by an estimate of the risk from the release alone.
 
     alpha : weight of the penalty, as in scikit-learn, for columns and a target scaled to [−1, 1] by their bounds.
         The intercept is not penalised.
@@ -80,16 +115,21 @@ class Ridge(MomentRegressor):
     def _check_penalty(self) -> None:
         moderate(alpha=self.alpha)
 
-    def _minimum(self, second: np.ndarray, first: np.ndarray, problem: CubeProblem) -> np.ndarray:
-        penalty = np.where(np.arange(problem.size) < problem.n_slopes, float(self.alpha), 0.0)
-        return np.asarray(np.linalg.solve(second + np.diag(penalty), first))
+    def _penalty(self, n_rows: float) -> float:
+        del n_rows
+        return float(self.alpha)
+
+    def _minimum(self, second: np.ndarray, first: np.ndarray, n_rows: float) -> np.ndarray:
+        del n_rows
+        return np.asarray(np.linalg.solve(second + float(self.alpha) * np.eye(len(first)), first))
 
 
 @dataclass(eq=False, repr=False)
 class ElasticNet(MomentRegressor):
     """Linear regression with ℓ₁ and ℓ₂ penalties.
 
-    The objective is ‖y − Xw‖²/(2n) + alpha·(l1_ratio·‖w‖₁ + ½·(1 − l1_ratio)·‖w‖²).
+    The objective is ‖y − Xw‖²/(2n) + alpha·(l1_ratio·‖w‖₁ + ½·(1 − l1_ratio)·‖w‖²). Where noise is large, slopes
+    shrink as those of `Ridge`.
 
     alpha, l1_ratio : as in scikit-learn, for columns and a target scaled to [−1, 1] by their bounds. The intercept
         is not penalised.
@@ -119,16 +159,18 @@ class ElasticNet(MomentRegressor):
         if self.l1_ratio not in (0, 1):
             between(0, 1, l1_ratio=self.l1_ratio)
 
-    def _minimum(self, second: np.ndarray, first: np.ndarray, problem: CubeProblem) -> np.ndarray:
-        is_slope = np.arange(problem.size) < problem.n_slopes
-        corner = problem.n_rows * float(self.alpha) * float(self.l1_ratio) * is_slope
-        curved = np.diag(second) + problem.n_rows * float(self.alpha) * (1 - float(self.l1_ratio)) * is_slope
-        weights = np.zeros(problem.size)
+    def _penalty(self, n_rows: float) -> float:
+        return n_rows * float(self.alpha)
+
+    def _minimum(self, second: np.ndarray, first: np.ndarray, n_rows: float) -> np.ndarray:
+        corner = n_rows * float(self.alpha) * float(self.l1_ratio)
+        curved = np.diag(second) + n_rows * float(self.alpha) * (1 - float(self.l1_ratio))
+        weights = np.zeros(len(first))
         for _ in range(_ROUNDS):
             before = weights.copy()
-            for j in range(problem.size):
+            for j in range(len(first)):
                 pull = first[j] - second[j] @ weights + second[j, j] * weights[j]
-                weights[j] = np.sign(pull) * max(abs(pull) - corner[j], 0.0) / curved[j]
+                weights[j] = np.sign(pull) * max(abs(pull) - corner, 0.0) / curved[j]
             if np.abs(weights - before).max() < 1e-9:
                 break
         return weights

@@ -13,7 +13,7 @@ from gaugedp.estimators.column_sums import GroupSums, moments_of
 from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.labels import check_given, codes_of, read_both
 from gaugedp.estimators.partial_fits import PartialFits
-from gaugedp.estimators.public_noise import warn_if_hopeless
+from gaugedp.estimators.public_noise import warn_after_release, warn_before_charge
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.weights import WeightedEstimator
 
@@ -68,6 +68,7 @@ class GaussianNB(PartialFits, Scored, ClassifierMixin, WeightedEstimator):
         if self.priors is not None:
             self._priors(len(classes))  # refuses
         sums = GroupSums.calibrate((len(classes), 1 + 2 * d), requested, self.neighbours)
+        warn_before_charge(self, len(rows), d)
         reservation = self._pay(sums.guarantee, requested, rows.shape)
         with after_paying(reservation):
             cube, codes = reading.in_cube(rows), codes_of(labels, classes)
@@ -86,8 +87,7 @@ class GaussianNB(PartialFits, Scored, ClassifierMixin, WeightedEstimator):
         self._read_by(reading)
         values = {"theta": self.theta_, "var": self.var_, "class_prior": self.class_prior_}
         self._publish(values, sums.guarantee, sums.noise.exactness, {"classes": classes.tolist()}, reservation)
-        n_rows = len(rows) if self.neighbours == "replace" else float(noisy[:, 0].sum())
-        warn_if_hopeless(self, n_rows, d)
+        warn_after_release(self, float(noisy[:, 0].sum()), d)
         return self
 
     def _priors(self, n_classes: int) -> np.ndarray:

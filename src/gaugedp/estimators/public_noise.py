@@ -1,6 +1,7 @@
 """Noise of fits next to the signal, by public numbers."""
 
 import math
+import sys
 import warnings
 
 from gaugedp.errors import HopelessFit
@@ -16,6 +17,10 @@ HALVED = {
     "LogisticRegression": (0.06, 0.125), "LinearSVC": (0.06, 0.12), "GaussianNB": (0.012, 0.03),
 }  # fmt: skip
 DOUBT = 3.0  # the factor by which a table may differ from those ratios, both ways
+_WORDS = (
+    "The noise of this fit may hide the signal, so that a constant would predict better. gd.plan_fit states how many "
+    "rows or what epsilon it needs."
+)
 BEATEN = 0.2  # of the advantage: with less, a model is hard to tell from the trivial one
 
 
@@ -38,17 +43,26 @@ def is_hopeless(model: str, guarantee: Guarantee, ratio: float) -> bool:
     return share_left(model, guarantee, ratio / DOUBT) < BEATEN
 
 
-def warn_if_hopeless(model: PrivateEstimator, n_rows: float, n_features: int) -> None:
-    """Warn after a hopeless fit, by its public or released number of rows.
+def warn_before_charge(model: PrivateEstimator, n_rows: int, n_features: int) -> None:
+    """Warn of a hopeless fit by its number of rows, if that is public: rows are replaced."""
+    if model.neighbours == "replace" and _says_hopeless(model, n_rows, n_features):
+        warnings.warn(_WORDS, HopelessFit, stacklevel=3)
 
-    Nothing else depends on it.
+
+def warn_after_release(model: PrivateEstimator, n_rows: float, n_features: int) -> None:
+    """Warn of a hopeless fit by its released number of rows, if theirs is private.
+
+    The fit is charged and done, so a filter that turns warnings into errors shows this one and loses nothing.
     """
+    if model.neighbours == "replace" or not _says_hopeless(model, n_rows, n_features):
+        return
+    try:
+        warnings.warn(_WORDS, HopelessFit, stacklevel=3)
+    except HopelessFit as hopeless:
+        sys.stderr.write(f"HopelessFit: {hopeless}\n")
+
+
+def _says_hopeless(model: PrivateEstimator, n_rows: float, n_features: int) -> bool:
     guarantee, kind = model._requested(), type(model).__name__
     ratio = noise_to_signal(guarantee, n_features + 1, max(1.0, n_rows), model.neighbours == "replace")
-    if not model._is_trial and kind in HALVED and is_hopeless(kind, guarantee, ratio):
-        warnings.warn(
-            "The noise of this fit may hide the signal, so that a constant would predict better. gd.plan_fit states "
-            "how many rows or what epsilon it needs.",
-            HopelessFit,
-            stacklevel=3,
-        )
+    return not model._is_trial and kind in HALVED and is_hopeless(kind, guarantee, ratio)

@@ -17,7 +17,7 @@ from gaugedp.estimators.fit_in_parts import fit_in_parts, fits_in_parts
 from gaugedp.estimators.gibbs_fit import GibbsFit
 from gaugedp.estimators.intervals import Intervals
 from gaugedp.estimators.linear_regressor import LinearRegressor
-from gaugedp.estimators.public_noise import warn_if_hopeless
+from gaugedp.estimators.public_noise import warn_after_release, warn_before_charge
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
 from gaugedp.estimators.rows import box_steps, check_one_given, into_ball, into_box, read_bounds, read_target
@@ -203,9 +203,10 @@ class LinearRegression(Intervals, LinearRegressor):
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/least_squares.md and gibbs.md. If rows are added
     or removed, a tenth of ε, with "gibbs" a twentieth of μ², is spent on their number, which determines the steps.
 
-    "preconditioned" provides `coef_interval` and `summary`, and spends a twentieth of μ² (of ε) on the residuals: their
+    "preconditioned" provides `coef_interval` and `summary`, and spends an eighth of μ² (of ε) on the residuals: their
     mean square, and the number of those that are clipped. "gradient" always clips residuals to half the range, which
-    biases the coefficients of binary targets.
+    biases the coefficients of binary targets. With an intercept it starts at a noisy mean of the target, around which
+    the ball is, and coefficients shrink where noise is large.
 
     After fit: coef_ (d + m,) for d columns and m indicators, intercept_, solver_, method_, guarantee_, release_.
 
@@ -242,9 +243,10 @@ class LinearRegression(Intervals, LinearRegressor):
         if self.solver == "gibbs":
             self._draw(frame, rows, target)
         else:
+            warn_before_charge(self, len(rows), frame.n_columns)
             pay: Pay = lambda guarantee: self._pay(guarantee, requested, rows.shape)  # noqa: E731
             self._fit(frame, RowSums(frame, (rows, target, weights)), pay)
-            warn_if_hopeless(self, self.method_.n_rows, frame.n_columns)
+            warn_after_release(self, self.method_.n_rows, frame.n_columns)
         return self
 
     def fit_table(self, design: TableDesign, rows: PaidRows, row_key: bytes) -> "LinearRegression":
@@ -260,7 +262,7 @@ class LinearRegression(Intervals, LinearRegressor):
         frame = self._frame(design.n_features, np.asarray(design.names, dtype=object))
         self._fit(frame, TableSums(rows, design, frame, row_key), lambda _: None)
         self._note_names(None)
-        warn_if_hopeless(self, self.method_.n_rows, frame.n_columns)
+        warn_after_release(self, self.method_.n_rows, frame.n_columns)
         return self
 
     def _fit(self, frame: UnitScaling, sums: "RowSums | TableSums", pay: Pay) -> None:
@@ -315,4 +317,5 @@ class LinearRegression(Intervals, LinearRegressor):
 
     def _method(self, n_rows: int, frame: UnitScaling, guarantee: Guarantee) -> LeastSquares:
         radius = None if self.radius is None else float(self.radius)
-        return LeastSquares.calibrate((n_rows, frame.n_features), guarantee, radius, self.neighbours, self.solver)
+        shape = n_rows, frame.n_features
+        return LeastSquares.calibrate(shape, guarantee, radius, self.neighbours, self.solver, frame.constant_feature)

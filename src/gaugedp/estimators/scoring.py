@@ -116,7 +116,7 @@ def score_report(
     group: Any = None,
     groups: Any = None,
     level: float = 0.95,
-    neighbours: str = "replace",
+    neighbours: str = "add_remove",
     random_state: int | None = None,
     ledger: Ledger | None = None,
 ) -> ScoreReport:

@@ -13,18 +13,22 @@ from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.optimization.best_weights import NoisyEvidence, NormalMixture
 from gaugedp.optimization.lattice import BITS, ball_noise, for_gaussian_releases, released, shared, weight_step
 from gaugedp.optimization.row_blocks import summed
+from gaugedp.optimization.shrinkage import bounded_mean
 from gaugedp.optimization.symmetric import released_square
 
 _MOMENTS_SHARE = 0.1  # of μ², or of ε
 _RESIDUALS_SHARE = 0.02  # the same for the mean square of the residuals, which determines standard errors
-_CLIPPED_SHARE = 0.03  # the same for a count of clipped residuals
+_CLIPPED_SHARE = 0.1  # the same for a count of clipped residuals
 _STEPS, _SKIPPED = 8, 2  # preconditioned steps, and those that the average leaves out
 _COUNTED_AT = 2  # the preconditioned step before which clipped residuals are counted
 _SIGNIFICANT = 2.5  # standard deviations of the noise of the count
-_VISIBLE = 3.0  # lengths of the gradient's noise; below, wider residuals cost more noise than they gain
+_VISIBLE = 2.0  # lengths of the gradient's noise; below, wider residuals cost more noise than they gain
+_HIDDEN = 0.7  # deviations of its noise by which a count of clipped residuals may be too small
+_SQUARE, _SHIFT = 3.0, 0.8  # what clipping at 1 cuts off a residual up to 2: of its square, and of its size (usual)
 _LEAST_LOG, _HALVINGS = 700.0, 60
 _LEAST_INSIDE = 0.01  # lower limit of 1 − the mean square of clipped residuals
-_EXPLAINED = 0.15  # a guess at the explainable mean square of a target in [−1, 1]
+_EXPLAINED = 0.15  # a guess at the explainable mean square of a target in [−1, 1], or around its mean
+_MEAN_SHARES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7)  # of μ², or of ε, for that mean where there are no moments
 
 Of = Callable[[np.ndarray, np.ndarray], np.ndarray]  # from features and target in integer steps to integers
 Sums = Callable[[Of], np.ndarray]  # Σ of(features, target) over blocks of the rows, wherever they are
@@ -38,8 +42,10 @@ class LeastSquares:
     Σ x·clip(⟨w, x⟩ − t, ±c), with noise, and projects onto the ball in the norm of M. "preconditioned": M is Σ xxᵀ with
     noise, its eigenvalues raised to the edge of the noise, and the last steps are averaged. "gradient": M is a multiple
     of the identity; n, d, ε and δ alone set the path's length, and a long path uses `momentum`, with about twice the
-    square root of the steps (Nesterov 1983). The width c is 1. "preconditioned" doubles it, once, and discards earlier
-    gradients if a noisy count of residuals beyond 1 shows that clipping changes the gradient more than noise does.
+    square root of the steps (Nesterov 1983). With a `constant` it starts at the noisy mean of the target, and the way
+    from there shrinks by the part that noise explains. The width c is 1. "preconditioned" doubles it, once, and
+    discards earlier gradients if a noisy count of residuals beyond 1 shows that clipping changes the gradient more than
+    noise does.
 
     Theorem. One row changes Σ xxᵀ by at most √2 in the Frobenius norm (1 if rows are added or removed) and a gradient
     by at most 2 (1) in ℓ₂; the releases compose to (ε, δ)-DP, μ-GDP with Gaussian noise. docs/theory/least_squares.md
@@ -56,20 +62,29 @@ class LeastSquares:
     momentum: bool = False
     residuals: AdditiveNoise | None = None  # with moments
     clipped: AdditiveNoise | None = None  # of the number of clipped residuals, with moments
+    constant: float = 0.0  # the last feature of all rows, 0 if there is none
+    mean: AdditiveNoise | None = None  # of Σ constant·t, with a constant and without moments
 
     @classmethod
     def calibrate(
-        cls, shape: tuple[int, int], guarantee: Guarantee, radius: float | None, neighbours: str, solver: str = "auto"
+        cls,
+        shape: tuple[int, int],
+        guarantee: Guarantee,
+        radius: float | None,
+        neighbours: str,
+        solver: str = "auto",
+        constant: float = 0.0,
     ) -> "LeastSquares":
         """Return the method for public `shape` = (rows, columns).
 
         "auto" chooses the solver by the noise relative to n/d. `radius` defaults to √d for "gradient" and 8√d for
         "preconditioned". Pure noise is used for (ε, δ) if it is clearly smaller.
         """
-        method = cls._calibrate(shape, guarantee, radius, neighbours, solver)
+        given = radius, neighbours, solver, constant
+        method = cls._calibrate(shape, guarantee, *given)
         if not isinstance(guarantee, ApproxDP) or guarantee.epsilon_value == 0:
             return method
-        pure = cls._calibrate(shape, PureDP(guarantee.epsilon_value), radius, neighbours, solver)
+        pure = cls._calibrate(shape, PureDP(guarantee.epsilon_value), *given)
         # 0.9: pure noise is drawn in floats, Gaussian noise exactly
         return pure if pure._loudness < 0.9 * method._loudness else method
 
@@ -80,7 +95,13 @@ class LeastSquares:
 
     @classmethod
     def _calibrate(
-        cls, shape: tuple[int, int], guarantee: Guarantee, radius: float | None, neighbours: str, solver: str
+        cls,
+        shape: tuple[int, int],
+        guarantee: Guarantee,
+        radius: float | None,
+        neighbours: str,
+        solver: str,
+        constant: float,
     ) -> "LeastSquares":
         n_rows, d = shape
         longest = 1 + math.sqrt(d) * 2.0**-BITS  # of a rounded row
@@ -98,14 +119,27 @@ class LeastSquares:
             residuals = _noise(LpBall(1, 2, 1.0), guarantee, _RESIDUALS_SHARE)
             clipped = _noise(LpBall(1, 2, 1.0), guarantee, _CLIPPED_SHARE)
             return cls(n_rows, d, radius, solver, moments, step, _STEPS, 1.0, residuals=residuals, clipped=clipped)
-        steps, pace, momentum = _way(_noise(ball, guarantee, 1.0), n_rows, d)
-        return cls(n_rows, d, radius, solver, None, _noise(ball, guarantee, 1 / steps), steps, pace, momentum)
+        if constant == 0:
+            _, steps, pace, momentum = _way(_noise(ball, guarantee, 1.0), n_rows, d)
+            return cls(n_rows, d, radius, solver, None, _noise(ball, guarantee, 1 / steps), steps, pace, momentum)
+        level = LpBall(1, 2, gradient_sensitivity * (constant + 2.0**-BITS))
+
+        def planned(share: float) -> tuple[float, int, float, bool]:
+            cost, steps, pace, momentum = _way(_noise(ball, guarantee, 1 - share), n_rows, d)
+            of_mean = deviation_of(_noise(level, guarantee, share)) / (n_rows * constant)
+            return cost + of_mean**2, steps, pace, momentum
+
+        share = min(_MEAN_SHARES, key=lambda one: planned(one)[0])
+        (_, steps, pace, momentum), mean = planned(share), _noise(level, guarantee, share)
+        step = _noise(ball, guarantee, (1 - share) / steps)
+        return cls(n_rows, d, radius, solver, None, step, steps, pace, momentum, constant=constant, mean=mean)
 
     @property
     def guarantee(self) -> Guarantee:
         """The guarantee of all releases together."""
-        once = [noise.guarantee for noise in (self.moments, self.residuals, self.clipped) if noise is not None]
-        return compose([(self.gradient.guarantee, self.steps), *((guarantee, 1) for guarantee in once)])
+        once = self.moments, self.residuals, self.clipped, self.mean
+        parts = [(noise.guarantee, 1) for noise in once if noise is not None]
+        return compose([(self.gradient.guarantee, self.steps), *parts])
 
     @property
     def exactness(self) -> str:
@@ -135,11 +169,32 @@ class LeastSquares:
 
     def _by_gradients(self, sums: Sums, rng: Entropy) -> tuple[np.ndarray, None]:
         metric = Metric(np.full(self.n_columns, self.n_rows / self.pace), np.eye(self.n_columns), self.radius)
-        start = weights = np.zeros(self.n_columns)
+        centre = self._centre(sums, rng)
+        start = weights = centre
         for step in range(self.steps):
-            before, weights = weights, self._rounded(metric.step(start, self._gradient(sums, start, 1.0, rng)))
+            before, gradient = weights, self._gradient(sums, start, 1.0, rng)
+            weights = self._rounded(centre + metric.step(start - centre, gradient))
             start = self._rounded(weights + step / (step + 3) * (weights - before)) if self.momentum else weights
-        return weights, None
+        return weights if self.mean is None else self._rounded(self._shrunk(weights, centre)), None
+
+    def _centre(self, sums: Sums, rng: Entropy) -> np.ndarray:
+        """Return the weights (d,) that predict the noisy mean of the target, or 0 without a constant."""
+        centre = np.zeros(self.n_columns)
+        if self.mean is not None:
+            noisy = float(released(sums(level_sum) * 4.0**-BITS, self.mean, rng)[0])
+            total = self.n_rows * self.constant
+            centre[-1] = bounded_mean(noisy / total, deviation_of(self.mean) / total) / self.constant
+        return self._rounded(centre)
+
+    def _shrunk(self, weights: np.ndarray, centre: np.ndarray) -> np.ndarray:
+        """Shrink the way from the centre by the share of its square that noise explains (James and Stein 1961)."""
+        places = np.arange(1, self.steps + 1)
+        lengths = places / 2 * (1 - (places / self.steps) ** 2) if self.momentum else np.full(self.steps, self.pace)
+        whole = 2 * float(lengths.sum()) / self.n_columns  # of the way, over the length of mean curvature
+        kept = -math.expm1(-whole) / max(whole, 1e-9)  # of the noise, which later steps lessen
+        variance = kept * float((lengths**2).sum()) * (deviation_of(self.gradient) / self.n_rows) ** 2
+        square = float(((weights - centre) ** 2).sum())
+        return centre + (weights - centre) * max(0.0, 1 - self.n_columns * variance / max(square, 1e-300))
 
     def _by_moments(
         self, moments: AdditiveNoise, sums: Sums, rng: Entropy, span: np.ndarray | None
@@ -147,39 +202,53 @@ class LeastSquares:
         """Return the mean of the last steps and the distribution of the best w, from moments and gradients."""
         second = released_square(sums(second_moments) * 4.0**-BITS, moments, rng)
         metric = Metric.of(second, max(1.1 * moments_edge(moments, self.n_columns), 1e-300), self.radius)
-        points, gradients, clip = self._path(metric, sums, rng)
+        points, gradients, clip, n_clipped = self._path(metric, sums, rng)
         weights = self._rounded(np.mean(points[_SKIPPED - self.steps :], axis=0))
         mean_square = self._mean_square(sums, weights, clip, rng)
         unclipped = before_clipping(mean_square) if clip == 1 else mean_square
         whole = self.n_rows * unclipped + explained(second, points[:-1], gradients, weights)
         noise = clip * deviation_of(self.gradient)
         releases = NoisyEvidence(second, points[:-1], gradients, deviation_of(moments), noise, whole)
+        errors = mean_square + (self._cut_off(n_clipped) if clip == 1 else 0.0)
         if span is None:
-            return weights, releases.best(mean_square)
-        return weights, releases.within(span).best(mean_square).mapped(span, np.zeros(len(span)))
+            return weights, releases.best(errors)
+        return weights, releases.within(span).best(errors).mapped(span, np.zeros(len(span)))
 
-    def _path(self, metric: "Metric", sums: Sums, rng: Entropy) -> tuple[np.ndarray, np.ndarray, float]:
-        """Return points (k + 1, d), their gradients (k, d) and the width of residuals, from where it was set."""
-        points, clip = [np.zeros(self.n_columns)], 1.0
+    def _path(self, metric: "Metric", sums: Sums, rng: Entropy) -> tuple[np.ndarray, np.ndarray, float, float]:
+        """Return points (k + 1, d), their gradients (k, d), the residuals' width since, and how many are clipped."""
+        points, clip, n_clipped = [np.zeros(self.n_columns)], 1.0, 0.0
         gradients: list[np.ndarray] = []
         for step in range(self.steps):
-            if step == _COUNTED_AT and self._is_clipping(sums, points[-1], rng):
-                points, gradients, clip = points[-1:], [], 2.0
+            if step == _COUNTED_AT:
+                n_clipped = self._n_clipped(sums, points[-1], rng)
+                if self._is_clipping(n_clipped):
+                    points, gradients, clip = points[-1:], [], 2.0
             gradients.append(self._gradient(sums, points[-1], clip, rng))
             points.append(self._rounded(metric.step(points[-1], gradients[-1])))
-        return np.array(points), np.array(gradients), clip
+        return np.array(points), np.array(gradients), clip, n_clipped
 
     def _gradient(self, sums: Sums, point: np.ndarray, clip: float, rng: Entropy) -> np.ndarray:
         exact = sums(Gradient(np.rint(point / self._fine), self._fine, clip)) * 4.0**-BITS
         return clip * released(exact, self.gradient, rng)
 
-    def _is_clipping(self, sums: Sums, point: np.ndarray, rng: Entropy) -> bool:
-        """Return whether clipping changes the gradient more than noise does, by a noisy count."""
+    def _n_clipped(self, sums: Sums, point: np.ndarray, rng: Entropy) -> float:
+        """Return the noisy number of clipped residuals."""
         assert self.clipped is not None
         exact = sums(Clipped(np.rint(point / self._fine), self._fine)).astype(float)
-        n_clipped = float(released(exact, self.clipped, rng)[0])
+        return float(released(exact, self.clipped, rng)[0])
+
+    def _is_clipping(self, n_clipped: float) -> bool:
+        """Return whether clipping changes the gradient more than noise does, by a noisy count."""
+        assert self.clipped is not None
         hidden = math.sqrt(2 * self.n_columns) * deviation_of(self.gradient)
         return n_clipped > max(_SIGNIFICANT * deviation_of(self.clipped), _VISIBLE * hidden)
+
+    def _cut_off(self, n_clipped: float) -> float:
+        """Return what clipping may hide of the residuals' mean square, its bias included."""
+        assert self.clipped is not None
+        least = max(n_clipped, 0.0)
+        most = least + _HIDDEN * deviation_of(self.clipped)
+        return (_SQUARE * least + (_SHIFT * most) ** 2) / self.n_rows
 
     def _mean_square(self, sums: Sums, weights: np.ndarray, clip: float, rng: Entropy) -> float:
         """Return the residuals' noisy mean square plus one standard deviation."""
@@ -285,6 +354,11 @@ def second_moments(features: np.ndarray, target: np.ndarray) -> np.ndarray:
     return features.T @ features
 
 
+def level_sum(features: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Return Σ x·t for the last feature over rows, in steps of 4^−BITS, shape (1,)."""
+    return np.array([features[:, -1] @ target])
+
+
 def before_clipping(mean_square: float) -> float:
     """Return an upper bound on normal residuals' variance, given their mean square clipped to [−1, 1]."""
     return mean_square / max(1 - mean_square, _LEAST_INSIDE) ** 2
@@ -314,11 +388,11 @@ def moments_edge(moments: AdditiveNoise, d: int) -> float:
     return math.sqrt(2 * d) * deviation_of(moments)
 
 
-def _way(noise: AdditiveNoise, n_rows: int, d: int) -> tuple[int, float, bool]:
-    """Return number and length of steps, and whether with momentum."""
+def _way(noise: AdditiveNoise, n_rows: int, d: int) -> tuple[float, int, float, bool]:
+    """Return the expected loss, number and length of steps, and whether with momentum."""
     sigma = deviation_of(noise) / n_rows
     paces = np.geomspace(1e-3, 50 * d, 2000)
     costs = (paces * sigma) ** 2 + _EXPLAINED * np.exp(-2 * paces / d)
-    best = float(paces[costs.argmin()])
+    best, cost = float(paces[costs.argmin()]), float(costs.min())
     steps, with_momentum = max(1, math.ceil(best / 2)), math.ceil(math.sqrt(8 * best))
-    return (with_momentum, 1.0, True) if with_momentum < steps else (steps, best / steps, False)
+    return (cost, with_momentum, 1.0, True) if with_momentum < steps else (cost, steps, best / steps, False)

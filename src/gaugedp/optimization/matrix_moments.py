@@ -174,10 +174,20 @@ class MatrixMoments:
     @property
     def variance(self) -> float:
         """τ²: about the gradient's noise variance per entry at an extreme point."""
-        noise_of_b = self.noise if self.noise_of_b is None else self.noise_of_b
-        weight = self.scale.weight if self.noise_of_b is None else 1.0
-        of_b = float(noise_of_b.variances.max()) * (self.scale.ratio / weight) ** 2
+        of_b = self.variance_of_first * self.scale.ratio**2
         return float(self.noise.variances.max()) * self.scale.from_second + of_b
+
+    @property
+    def variance_of_second(self) -> float:
+        """Noise variance of an entry of H off its diagonal."""
+        return float(self.noise.variances.max()) / 2
+
+    @property
+    def variance_of_first(self) -> float:
+        """Noise variance of an entry of b."""
+        if self.noise_of_b is not None:
+            return float(self.noise_of_b.variances.max())
+        return float(self.noise.variances.max()) / self.scale.weight**2
 
     def loudness(self, n_rows: float) -> float:
         """Return the edge over n/p ≥ H's mean eigenvalue."""
