@@ -13,6 +13,7 @@ from gaugedp.bodies.prepare import KEPT, PreparedGenerators
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
+from gaugedp.mechanisms.base import is_integer
 from gaugedp.mechanisms.norm_noise import NormNoise
 from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.samplers.gauge_noise import is_ellipsoid
@@ -27,6 +28,8 @@ _ONE_DIRECTION = "identical to Laplace in one direction"
 TOO_WIDE = "its noise would not fit 64-bit numbers"
 _FEW_POINTS = {2: 1000, 3: 1000, 4: 500, 5: 200, 6: 120, 7: 80, 8: 45}  # by rank: facets are listed in a second
 _MOST_COLUMNS, _MOST_WALK = 5000, 10**6  # generators, and rank² times generators: a walk takes seconds
+_MANY_COLUMNS, _MOST_EXACT = 1.2, 2000  # times the rank: with fewer generators, noise on cells is as good
+_MOST_RANK = 24
 _LONG = 100
 
 
@@ -45,6 +48,20 @@ def body_noise(
         if walks_allowed or mechanism.guarantee == pure:  # facets that cannot be separated need a walk: not pure
             mechanism.error(2, weights)
             yield mechanism
+
+
+def exact_noise(
+    calibrate: Callable[[Body, Guarantee, bool], N], body: Body, guarantee: Guarantee, weights: np.ndarray | None
+) -> Iterator[N]:
+    """Yield exact noise of a flat body of integer answers, if a draw takes few trials."""
+    rank, count = size(body)
+    listed = count <= _FEW_POINTS.get(rank, 0)
+    if listed or not 1 < rank < body.ambient_dim or rank > _MOST_RANK or not _MANY_COLUMNS * rank <= count <= _MOST_EXACT or not is_integer(body):
+        return
+    with contextlib.suppress(InvalidRequest):
+        mechanism = calibrate(body, pure_within(guarantee), False)
+        mechanism.error(2, weights)
+        yield mechanism
 
 
 def uses_delta(body: Body, guarantee: Guarantee) -> bool:

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
@@ -48,6 +49,24 @@ _known: dict[str, "GaugeNoise"] = {}
 Weights = Callable[[int, int, Entropy], np.ndarray]
 
 
+class LatticeLaw(Protocol):
+    """Exact noise in integer lattice steps, on sums of the columns of `lattice_columns()` (d, n_columns)."""
+
+    n_columns: int
+
+    def on_lattice(self, size: int, epsilon: Fraction, rng: Entropy) -> np.ndarray:
+        """Return exact draws for the rate ε, int64 (size, d)."""
+        ...
+
+    def unit(self, epsilon: Fraction) -> Fraction:
+        """Return the size of conv{±column} that shifts may have for a loss of 1; refuses noise beyond 64 bits."""
+        ...
+
+    def lattice_columns(self) -> np.ndarray:
+        """Return the generators that the noise is drawn for."""
+        ...
+
+
 class GaugeNoise(ABC):
     """Noise of density ∝ e^{−‖z‖_K} on the span of K, of rank r.
 
@@ -63,6 +82,7 @@ class GaugeNoise(ABC):
         None  # if draws can be rounded exactly: the noise is this function, each coordinate times a side
     )
     sides = np.ones(1)  # (1,) or (d,)
+    lattice: "LatticeLaw | None" = None  # if integers are drawn exactly
     cube_gauge: Fraction | None = None  # a certified upper bound on Σ‖e_i‖_K over the unit vectors
 
     @abstractmethod
@@ -80,6 +100,32 @@ class GaugeNoise(ABC):
     def release(self, size: int, steps: int, rng: Entropy, progress: Progress = silent) -> np.ndarray:  # noqa: ARG002
         """Return independent draws for release, each after its own `steps` steps."""
         return self.draw(size, rng)
+
+    def rounded_trials(self, scale: float) -> np.ndarray:
+        """Return trial draws times `scale`, rounded to lattice steps."""
+        return np.rint(self.trials * scale)
+
+    def described(self, size: int, scale: float, seed: int) -> np.ndarray | None:  # noqa: ARG002
+        """Return draws (size, d) in steps that describe the noise times `scale`, if its own take too long."""
+        return None
+
+    def check(self, scale: float) -> None:  # noqa: B027
+        """Refuse noise that takes too long to draw, at ε = 1/scale."""
+
+    def price_at(self, scale: float) -> str:  # noqa: ARG002
+        """Return the work of a draw of this noise times `scale` as text, after a comma."""
+        return self.price
+
+    def shown(self, scale: float) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return trial draws in steps with weights, or others that are larger on average if few are non-zero.
+
+        |round(s·x)| is at most 2·|s·x|, and at most |round(t·x)| for t ≥ s.
+        """
+        # 0.01: of the draws, at least, that must be non-zero to show an error
+        least, alike = 0.5 / np.quantile(np.abs(self.trials).max(axis=2), 1 - 0.01), np.ones((1, 1))
+        if scale >= least:
+            return [(self.rounded_trials(scale), alike)]
+        return [(np.rint(self.trials * least), alike), (2 * scale * self.trials, alike)]
 
     @cached_property
     def trials(self) -> np.ndarray:
