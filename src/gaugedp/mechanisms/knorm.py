@@ -13,12 +13,19 @@ from gaugedp.bodies.base import Body
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
-from gaugedp.mechanisms.base import is_integer
-from gaugedp.mechanisms.body_limits import TOO_WIDE, body_noise, exact_noise, uses_delta, why_no_body_noise, why_no_direct_noise
+from gaugedp.mechanisms.body_limits import (
+    TOO_WIDE,
+    body_noise,
+    exact_noise,
+    uses_delta,
+    why_no_body_noise,
+    why_no_direct_noise,
+)
 from gaugedp.mechanisms.noise_laws import HullLaw, NoiseLaw, Unchecked
 from gaugedp.mechanisms.norm_noise import NormNoise, is_own_scale_proved, lattice_of, rate_for
 from gaugedp.mechanisms.pure_within import pure_within
-from gaugedp.samplers.gauge_noise import GaugeNoise, gauge_noise
+from gaugedp.samplers.body_noise import GaugeNoise
+from gaugedp.samplers.gauge_noise import gauge_noise
 from gaugedp.samplers.lattice_rejection import lattice_noise
 from gaugedp.samplers.rejection import RejectionNoise
 
@@ -29,8 +36,8 @@ class KNorm(NormNoise):
 
     It lies in the span of K (Hardt and Talwar 2010). It is drawn directly for balls and ellipsoids, for the hull of a
     box and its negative, and for polytopes with as many generators as their rank; from the list of all facets for
-    polytopes of rank at most 8; for integer answers in a flat body, in a plan, by rejection from a box if that takes few
-    trials; otherwise by a random walk over the facets. Then the mechanism is "mixing", and its
+    polytopes of rank at most 8; in plans, from a box for integer answers in a flat body if few trials are needed;
+    otherwise by a random walk over the facets. Then the mechanism is "mixing", and its
     `guarantee` is ApproxDP(ε, δ), even if PureDP(ε) was requested: δ is an allowance for the distance of the walk from
     its target distribution. That the walk meets it is measured by a rule, not proved (docs/theory/knorm.md).
     """
@@ -53,9 +60,9 @@ class KNorm(NormNoise):
         if noise.walks and not walk:
             noise = _without_walk(cast(Polytope, body), noise)
         epsilon, satisfied = rate_for(guarantee, noise)
+        step, scale_factor = lattice_of(body, body, 1.0, noise.cube_gauge)
         if noise.lattice is not None:
             noise.lattice.unit(decimal(epsilon))  # refuses noise beyond 64 bits
-        step, scale_factor = lattice_of(body, body, 1.0, noise.cube_gauge)
         return cls(body, satisfied, body, noise, epsilon, scale_factor, step)
 
     @classmethod
@@ -94,11 +101,13 @@ class KNorm(NormNoise):
     def describe(self) -> str:
         """Return the rank, the rate and the cost of drawing."""
         walk = f", {self.steps:,} steps of a walk, {self.cost_of_walk}" if self.noise.walks else ""
-        return f"K-norm noise of rank {self.noise.rank}, rate {self.epsilon:.6g}{walk}{self.noise.price_at(self._scale)}"
+        return (
+            f"K-norm noise of rank {self.noise.rank}, rate {self.epsilon:.6g}{walk}{self.noise.price_at(self._scale)}"
+        )
 
 
 def _without_walk(body: Polytope, walk: GaugeNoise) -> GaugeNoise:
-    """Return exact noise for integer answers in a flat body, otherwise noise from the box around it."""
-    if body.rank < body.ambient_dim and is_integer(body):
-        return lattice_noise(body)
-    return RejectionNoise(body, walk)
+    """Return exact noise on the lattice of a flat body, otherwise noise from the box around it."""
+    if body.rank == body.ambient_dim:
+        return RejectionNoise(body, walk)
+    return lattice_noise(body, lattice_of(body, body, 1.0)[0])

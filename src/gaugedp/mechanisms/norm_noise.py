@@ -26,9 +26,9 @@ from gaugedp.guarantees.spherical import SphericalLaplaceLoss
 from gaugedp.guarantees.spherical_curve import is_known
 from gaugedp.mechanisms.base import FINE_STEPS, AdditiveNoise, is_integer
 from gaugedp.mechanisms.remember import remembered
+from gaugedp.samplers.body_noise import GaugeNoise
 from gaugedp.samplers.continuous import rounded
 from gaugedp.samplers.direct import has_direct
-from gaugedp.samplers.gauge_noise import GaugeNoise
 from gaugedp.samplers.reals import rounded_draws
 
 ALLOWANCE = 1e-9  # the δ of a walk if none was requested

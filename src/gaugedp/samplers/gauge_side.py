@@ -81,7 +81,7 @@ class GaugeSide:
 
     def _solved(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Solve the programs of a block by pivots, the largest violation first."""
-        count, rank, n = len(targets), *self.columns.shape
+        count, n = len(targets), self.columns.shape[1]
         values = targets @ self.inverse.T
         signs = np.where(values < 0, -1.0, 1.0)
         inverses, values = self.inverse * signs[:, :, None], np.abs(values)

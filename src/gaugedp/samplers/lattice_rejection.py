@@ -11,10 +11,10 @@ from gaugedp.bodies.digest import digest
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
+from gaugedp.samplers.body_noise import GROUPS, GaugeNoise
 from gaugedp.samplers.box_coordinates import box_coordinates
 from gaugedp.samplers.continuous import gammas, uniforms
 from gaugedp.samplers.discrete import geometric, uniform_below
-from gaugedp.samplers.gauge_noise import GROUPS, GaugeNoise
 from gaugedp.samplers.gauge_side import GaugeSide
 from gaugedp.samplers.nearest import NearestPlane
 
@@ -26,10 +26,11 @@ _BLOCK, _FEW = 2**14, 24
 _LEARNED, _ROUNDS, _PILOT = 160, 4, 4096
 _MOST_TRIALS = 2**14  # expected trials, until a point of the box is in the body
 _MOST_WORK = 2**19  # expected, until one is accepted: a second
-_HOPELESS = 16  # times as many in an early estimate
+_HOPELESS = 4  # times as many in an early estimate
 _POINTS, _KEPT, _RADII = 3072, 64, 2  # public points of each group, directions among them, draws of each
 _NOT_ALL_ZERO = 0.5  # of the trial draws, at the least scale at which they are rounded
 _TINY = 1e-300
+_BATCH, _MOST_BATCHES = 512, 40  # reference draws
 _MOST_KNOWN = 16
 _known: dict[str, "LatticeRejection | InvalidRequest"] = {}
 
@@ -51,11 +52,19 @@ class LatticeRejection(GaugeNoise):
     directions come from public points in floats, weighted and resampled.
     """
 
-    def __init__(self, body: Polytope) -> None:
-        coordinates = box_coordinates(body.distinct.columns)
+    expected_trials: float
+
+    def __init__(self, body: Polytope, step: Fraction = Fraction(1)) -> None:
+        columns, per_unit = body.distinct.columns, 1 / step
+        if not ((columns == np.rint(columns)).all() and float(body.factor).is_integer() and per_unit.denominator == 1):
+            raise InvalidRequest(
+                "The body is flat, and exact noise needs generators of integers.", "Leave walk at True, or use Matrix."
+            )
+        coordinates = box_coordinates(columns)
         if coordinates is None:
             raise InvalidRequest("The body has no small exact coordinates.", "Use Matrix, or leave walk at True.")
         self.coordinates, self.rank, self.factor = coordinates, body.rank, int(body.factor)
+        self.per_unit = int(per_unit)
         self.lattice, self.n_columns = self, coordinates.columns.shape[1]
         self.half, self.side = coordinates.half, GaugeSide(coordinates.columns)
         self.plane = NearestPlane(coordinates.left)
@@ -66,7 +75,7 @@ class LatticeRejection(GaugeNoise):
         self._functionals = self._learned(trial_stream(PUBLIC_SEED))
         if not self.expected_trials <= _MOST_TRIALS:
             raise InvalidRequest(
-                f"A draw of the K-norm noise would take at least {self.expected_trials:.2g} trials.",
+                f"A draw of the K-norm noise would take more than {self.expected_trials:.2g} trials.",
                 "Use Matrix, or leave walk at True.",
             )
         self._rounded: dict[float, Trials] = {}
@@ -84,13 +93,13 @@ class LatticeRejection(GaugeNoise):
         return (points @ self._left.T).astype(np.int64)
 
     def unit(self, epsilon: Fraction) -> Fraction:
-        """Return the scale of the law in units of the body without its factor."""
+        """Return the scale of the law in units of the body without its factor, of whose columns steps are shifts."""
         fineness, scale = self.fine_law(epsilon)
         return scale / fineness
 
     def fine_law(self, epsilon: Fraction) -> tuple[int, Fraction]:
         """Return N and the scale N·factor/ε of the gauge on the fine lattice."""
-        unit, fineness = self.factor / epsilon, 1
+        unit, fineness = self.factor / epsilon, self.per_unit
         while fineness * unit < _FINE:
             fineness *= 2
         if not float(fineness * unit) * float(self.half.max()) < _WIDEST:
@@ -100,13 +109,25 @@ class LatticeRejection(GaugeNoise):
     def lattice_columns(self) -> np.ndarray:
         """Return the images M·A⁻¹·w_j of the columns that the gauge is computed with."""
         shown = self.coordinates
-        return np.asarray(shown.left @ (shown.adjoint @ shown.columns / shown.divisor))
+        return np.asarray(self.per_unit * shown.left @ (shown.adjoint @ shown.columns / shown.divisor))
+
+    def reference(self, size: int, scale: float, rng: Entropy) -> np.ndarray:
+        """Return draws (k, d), k ≤ size: continuous noise in floats, rounded, and accepted by weight."""
+        found: list[np.ndarray] = []
+        for _ in range(_MOST_BATCHES):
+            draws = self.draw(_BATCH, rng)
+            shown = self.as_steps(draws, self._gauges(draws[:, self.coordinates.kept]), scale)
+            found.append(shown.draws[uniforms(_BATCH, rng) < shown.weights])
+            if sum(map(len, found)) >= size:
+                break
+        return np.concatenate(found)[:size]
 
     def accepted(self, points: np.ndarray, sizes: np.ndarray, fineness: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the lattice points (k, r) near fine points (k, r), and whether they are accepted at `sizes`."""
         numerators = points.astype(object) @ self._adjoint.T
-        chosen = self.plane.exact(numerators, self.coordinates.divisor * fineness)
-        near = (chosen @ self._matrix.T * fineness).astype(np.int64)
+        spacing = fineness // self.per_unit
+        chosen = self.plane.exact(numerators, self.coordinates.divisor * spacing)
+        near = (chosen @ self._matrix.T * spacing).astype(np.int64)
         left = sizes - _LEAST * self.side.multiples(points - near, _LEAST)
         is_accepted = left > 0
         is_accepted[is_accepted] = self.side.inside(near[is_accepted], left[is_accepted])
@@ -129,7 +150,7 @@ class LatticeRejection(GaugeNoise):
         return self._answers(np.concatenate(batches))
 
     def weighted(self, scale: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return lattice points (GROUPS, n, d) and weights (GROUPS, n), of mean 1 in each group, that describe the law at ε = 1/scale.
+        """Return lattice points (GROUPS, n, d) and weights (GROUPS, n) of mean 1 that describe the law at ε = 1/scale.
 
         If nearly all draws would be 0, those of a larger scale are weighted.
         """
@@ -171,20 +192,25 @@ class LatticeRejection(GaugeNoise):
     def _trials_at(self, scale: float) -> float:
         return self.expected_trials / float(self._at(max(scale, self._least_scale)).weights.mean())
 
-    def as_steps(self, draws: np.ndarray, scale: float) -> Trials:
-        """Return draws (…, d) of ε = 1 times `scale` rounded to the lattice, with weights for its law."""
+    def as_steps(self, draws: np.ndarray, sizes: np.ndarray, scale: float) -> Trials:
+        """Return draws (…, d) with gauges `sizes` times `scale`, rounded to the lattice, with weights for its law."""
         at = self.coordinates
         shown = draws[..., at.kept] * scale
         near = self.plane.floats(shown)
-        parts = [part.reshape(-1, self.rank) @ at.matrix.T / self.factor for part in (shown, near, shown - near)]
-        whole, gauges, missed = (self.side.programs(part)[0].reshape(shown.shape[:-1]) for part in parts)
-        return Trials(near @ at.left.T, gauges, np.exp((whole - gauges - missed) / scale))
+        gauges, missed = self._gauges(near), self._gauges(shown - near)
+        return Trials(near @ at.left.T, gauges, np.exp(sizes - (gauges + missed) / scale))
+
+    def _gauges(self, points: np.ndarray) -> np.ndarray:
+        """Return the gauges of x (…, r), for the body with its factor, in units of 1."""
+        targets = points.reshape(-1, self.rank) @ self.coordinates.matrix.T / self.factor
+        return self.side.programs(targets)[0].reshape(points.shape[:-1])
 
     def _at(self, scale: float) -> Trials:
         if scale not in self._rounded:
             if len(self._rounded) == 4:  # scales that a session compares
                 del self._rounded[next(iter(self._rounded))]
-            self._rounded[scale] = self.as_steps(self.trials, scale)
+            draws = self.trials
+            self._rounded[scale] = self.as_steps(draws, self._sizes, scale)
         return self._rounded[scale]
 
     @cached_property
@@ -196,12 +222,13 @@ class LatticeRejection(GaugeNoise):
 
     def _trials(self, rng: Entropy) -> np.ndarray:  # noqa: ARG002
         stream = trial_stream(PUBLIC_SEED)
-        points = self._answers(np.stack([self._directions(stream) for _ in range(GROUPS)]))
-        radii = stream.standard_gamma(self.rank + 1, (GROUPS, _RADII, _KEPT, 1))
-        return (radii * points[:, None]).reshape(GROUPS, _RADII * _KEPT, -1)
+        edges = self._answers(np.stack([self._directions(stream) for _ in range(GROUPS)]))
+        sizes = stream.standard_gamma(self.rank, (GROUPS, _RADII, _KEPT))
+        self._sizes = sizes.reshape(GROUPS, -1)
+        return (sizes[..., None] * edges[:, None]).reshape(GROUPS, _RADII * _KEPT, -1)
 
     def _directions(self, stream: TrialStream) -> np.ndarray:
-        """Return nearly uniform points of the body, resampled from weighted public points."""
+        """Return the edges of the body in nearly uniform directions, resampled from weighted public points."""
         edges, weights = self._outer(self._in_box(_POINTS, stream), self._functionals)
         found = np.empty((0, self.rank))
         while len(found) < _KEPT:
@@ -209,7 +236,7 @@ class LatticeRejection(GaugeNoise):
             gauges = self.side.programs(chosen)[0]
             is_kept = stream.random(len(chosen)) < gauges ** -float(self.rank)
             found = np.vstack([found, (chosen / gauges[:, None])[is_kept]])
-        return found[:_KEPT] * stream.random((_KEPT, 1)) ** (1 / self.rank)
+        return found[:_KEPT]
 
     def _outer(self, points: np.ndarray, functionals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the points where rays leave the box and all |functionals| ≤ 1, and shares of the box in each ray."""
@@ -292,14 +319,14 @@ class LatticeRejection(GaugeNoise):
         return [int(half) for half in self.half]
 
 
-def lattice_noise(body: Polytope) -> LatticeRejection:
-    """Return cached noise for a flat body of integer answers; a refusal is cached, too."""
-    key = digest(body)
+def lattice_noise(body: Polytope, step: Fraction = Fraction(1)) -> LatticeRejection:
+    """Return cached noise for a flat body of integer generators on a lattice; a refusal is cached, too."""
+    key = f"{digest(body)} {step}"
     if key not in _known:
         if len(_known) == _MOST_KNOWN:
             del _known[next(iter(_known))]
         try:
-            _known[key] = LatticeRejection(body)
+            _known[key] = LatticeRejection(body, step)
         except InvalidRequest as refusal:
             _known[key] = refusal
     known = _known[key]

@@ -50,7 +50,7 @@ def _reduced(left: np.ndarray) -> np.ndarray:
     basis = np.vstack([left, np.eye(left.shape[1])])  # the last rows record T
     place, swaps = 1, 0
     while place < left.shape[1] and swaps < _MOST_SWAPS:
-        triangle = np.linalg.qr(basis[: len(left), : place + 1], mode="r")
+        triangle = np.asarray(np.linalg.qr(basis[: len(left), : place + 1], mode="r"))
         for before in range(place - 1, -1, -1):
             times = np.rint(triangle[before, place] / triangle[before, before])
             basis[:, place] -= times * basis[:, before]
