@@ -37,7 +37,8 @@ def shaped_tests(mechanism: NormNoise, draws: np.ndarray, rng: Entropy, progress
 
     "radius": the gauge of such noise is Gamma(r), r the rank; "uniform": ‖u‖^r of uniform draws is uniform; "size" and
     "projections": against Gamma(r + 1) times uniform draws, rounded; "radius and direction": they are independent. If
-    rounding is coarse, "radius" uses draws before rounding. Noise on a lattice has `lattice_tests`. ε is that of the guarantee, not the mechanism's own.
+    rounding is coarse, "radius" uses draws before rounding. Noise on a lattice has `lattice_tests`. ε is that of the
+    guarantee, not the mechanism's own.
     """
     scale = expected_scale(mechanism)
     if mechanism.noise.lattice is not None:

@@ -31,8 +31,8 @@ class GaugeSide:
         self._unit_gauge = _sum_of_inverse(self.columns[:, self.start], self.inverse)
 
     def inside(self, points: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Return whether ‖point‖_K ≤ size, for integer points (k, r) and positive sizes (k,), int64."""
-        values, weights, duals = self.programs(points / sizes[:, None])
+        """Return whether ‖point‖_K ≤ size, for integer points (k, r) and sizes ≥ 0 (k,), int64."""
+        values, weights, duals = self.programs(points / np.maximum(sizes, 1)[:, None])
         is_in = (values <= 1) & (self._sums_above(points, sizes[:, None] * weights) <= sizes << _DIGITS)
         left = np.flatnonzero(~is_in & ~self._is_beyond(points, sizes, duals))
         for place in left:

@@ -129,7 +129,7 @@ class LatticeRejection(GaugeNoise):
         chosen = self.plane.exact(numerators, self.coordinates.divisor * spacing)
         near = (chosen @ self._matrix.T * spacing).astype(np.int64)
         left = sizes - _LEAST * self.side.multiples(points - near, _LEAST)
-        is_accepted = left > 0
+        is_accepted = left >= 0
         is_accepted[is_accepted] = self.side.inside(near[is_accepted], left[is_accepted])
         return chosen, is_accepted
 
