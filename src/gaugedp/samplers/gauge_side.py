@@ -14,6 +14,7 @@ _MOST_PIVOTS = 400
 _CLOSE = 1e-9
 _DIGITS, _FINE_DIGITS = 12, 22  # binary digits of weights and functionals in certificates
 _MOST_DENOMINATOR = 65
+_WHOLE = 2.0**62  # sums below it fit 64 bits
 
 
 class GaugeSide:
@@ -29,6 +30,8 @@ class GaugeSide:
         self.start = independent(self.columns)
         self.inverse = np.linalg.inv(self.columns[:, self.start])
         self._unit_gauge = _sum_of_inverse(self.columns[:, self.start], self.inverse)
+        self._longest = len(self.columns) * float(np.abs(self.columns).max())
+        self._growth = 2.0**_DIGITS * self._unit_gauge * self._longest * self.columns.shape[1]
 
     def inside(self, points: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Return whether ‖point‖_K ≤ size, for integer points (k, r) and sizes ≥ 0 (k,), int64."""
@@ -69,12 +72,18 @@ class GaugeSide:
 
     def _sums_above(self, points: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return upper bounds of 2^_DIGITS gauges: Σ|x| of rounded weights, and the gauge of what they miss."""
+        largest = max(np.abs(points).max(initial=0), np.abs(weights).max(initial=0.0))
+        if not float(largest) * self._growth < _WHOLE:
+            return np.full(len(points), 2**62)
         chosen = np.rint(np.ldexp(weights, _DIGITS)).astype(np.int64)
         missed = (points << _DIGITS) - chosen @ self._whole.T
         return np.asarray(np.abs(chosen).sum(axis=1) + self._unit_gauge * np.abs(missed).sum(axis=1))
 
     def _is_beyond(self, points: np.ndarray, sizes: np.ndarray, duals: np.ndarray) -> np.ndarray:
         """Return True if a rounded dual functional separates the point from the multiple of the body."""
+        largest = float(np.abs(points).max(initial=0)) + float(sizes.max(initial=0))
+        if not float(np.abs(duals).max(initial=0.0)) * largest * self._longest * 2**_FINE_DIGITS < _WHOLE:
+            return np.zeros(len(points), dtype=bool)
         chosen = np.rint(np.ldexp(duals, _FINE_DIGITS)).astype(np.int64)
         most = np.abs(chosen @ self._whole).max(axis=1)
         return np.asarray(np.abs((chosen * points).sum(axis=1)) > most * sizes)
@@ -89,7 +98,7 @@ class GaugeSide:
         duals, open_ = inverses.sum(axis=1), np.arange(count)
         for _ in range(_MOST_PIVOTS):
             prices = duals[open_] @ self.columns
-            enter = np.abs(prices).argmax(axis=1)
+            enter = np.rint(2.0**30 * np.abs(prices)).argmax(axis=1)  # the first of equal ones on every machine
             price = prices[np.arange(len(open_)), enter]
             is_open = np.abs(price) > 1 + _CLOSE
             open_, enter, side = open_[is_open], enter[is_open], np.sign(price[is_open])

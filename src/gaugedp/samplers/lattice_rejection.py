@@ -262,7 +262,8 @@ class LatticeRejection(GaugeNoise):
             edges, weights = self._outer(self._in_box(_PILOT, stream), found)
             chosen = edges[stream.choice(_PILOT, _LEARNED, p=weights / weights.sum())]
             gauges, _, duals = self.side.programs(chosen)
-            self.expected_trials = 1 / float(weights.mean() * (gauges ** -float(self.rank)).mean())
+            share = float(weights.mean() * (gauges ** -float(self.rank)).mean())
+            self.expected_trials = float(f"{1 / share:.3g}")  # the same on every machine
             if self.expected_trials > _HOPELESS * _MOST_TRIALS:
                 break
             functionals, sizes = self.side.functionals(duals[gauges > 1])
