@@ -9,6 +9,7 @@ from gaugedp.bodies.whole_basis import whole_basis
 _MOST_ROWS = 60  # distinct rows whose sums and differences are tried
 _MOST_EXCHANGES = 200
 _EXACT = 2.0**52
+_TIES = 2.0**30  # differences below its inverse are ties
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +39,7 @@ def box_coordinates(generators: np.ndarray) -> BoxCoordinates | None:
     Rows of A are functionals: answers, their sums and differences, less the middle of their range if the constant is a
     functional. Those with the largest determinant are picked, by exchanges.
     """
-    basis = whole_basis(generators)
+    basis = _first_basis(generators) or whole_basis(generators)
     if basis is None:
         return None
     left, kept = basis
@@ -79,17 +80,34 @@ def _functionals(left: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.nda
     return found / common[:, None], sizes / common
 
 
-def _picked(vectors: np.ndarray) -> np.ndarray:
-    """Return places of r rows with a large determinant, up to exchanges of one."""
-    import scipy.linalg
+def _first_basis(generators: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the first r independent rows of F and integers M with F = M·F[rows], the same on every machine, or None."""
+    rows: list[int] = []
+    left = np.array(generators, dtype=float)
+    lengths = (left**2).sum(axis=1)
+    for place in range(len(left)):
+        size = float(left[place] @ left[place])
+        if size > 1e-9 * lengths[place]:
+            rows.append(place)
+            left -= np.outer(left @ left[place] / size, left[place])
+    kept = np.array(rows)
+    whole = np.rint(generators @ np.linalg.pinv(generators[kept]))
+    return (whole, kept) if np.array_equal(whole @ generators[kept], generators) else None
 
-    places = scipy.linalg.qr(vectors.T, mode="r", pivoting=True)[1][: vectors.shape[1]].copy()
+
+def _picked(vectors: np.ndarray) -> np.ndarray:
+    """Return places of r rows with a large determinant, up to exchanges of one; the first of equal ones."""
+    places, left = np.empty(vectors.shape[1], dtype=int), vectors.copy()
+    for row in range(len(places)):
+        places[row] = np.rint(_TIES * (left**2).sum(axis=1)).argmax()
+        unit = left[places[row]] / np.linalg.norm(left[places[row]])
+        left -= np.outer(left @ unit, unit)
     shares = np.linalg.solve(vectors[places].T, vectors.T)
     for _ in range(_MOST_EXCHANGES):
-        leave, enter = np.unravel_index(np.abs(shares).argmax(), shares.shape)
-        if abs(shares[leave, enter]) < 1 + 1e-6:
+        out, enter = np.unravel_index(np.rint(_TIES * np.abs(shares)).argmax(), shares.shape)
+        if abs(shares[out, enter]) < 1 + 1e-6:
             break
-        row = shares[leave] / shares[leave, enter]
-        shares -= np.outer(shares[:, enter], row)
-        shares[leave], places[leave] = row, enter
+        row_of = shares[out] / shares[out, enter]
+        shares -= np.outer(shares[:, enter], row_of)
+        shares[out], places[out] = row_of, enter
     return places

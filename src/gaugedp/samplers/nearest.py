@@ -5,6 +5,7 @@ import numpy as np
 _BITS = 8  # of the coefficients
 _SWAP = 0.99  # of a squared length, that an exchange must shorten it to
 _MOST_SWAPS = 2000
+_TIE = 1e-9  # which floats decide in the same way on every machine
 
 
 class NearestPlane:
@@ -52,11 +53,11 @@ def _reduced(left: np.ndarray) -> np.ndarray:
     while place < left.shape[1] and swaps < _MOST_SWAPS:
         triangle = np.asarray(np.linalg.qr(basis[: len(left), : place + 1], mode="r"))
         for before in range(place - 1, -1, -1):
-            times = np.rint(triangle[before, place] / triangle[before, before])
+            times = np.floor(triangle[before, place] / triangle[before, before] + 0.5 - _TIE)
             basis[:, place] -= times * basis[:, before]
             triangle[:, place] -= times * triangle[:, before]
         if triangle[place - 1 : place + 1, place] @ triangle[place - 1 : place + 1, place] >= (
-            _SWAP * triangle[place - 1, place - 1] ** 2
+            (_SWAP - _TIE) * triangle[place - 1, place - 1] ** 2
         ):
             place += 1
         else:
