@@ -81,7 +81,7 @@ def _functionals(left: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def _first_basis(generators: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return the first r independent rows of F and integers M with F = M·F[rows], the same on every machine, or None."""
+    """Return integers M and the first r independent rows of F, the same on every machine, or None."""
     rows: list[int] = []
     left = np.array(generators, dtype=float)
     lengths = (left**2).sum(axis=1)
