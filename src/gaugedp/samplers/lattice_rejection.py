@@ -1,5 +1,6 @@
 """Exact K-norm noise of integer answers by rejection from a box."""
 
+import math
 from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
@@ -30,6 +31,7 @@ _HOPELESS = 4  # times as many in an early estimate
 _POINTS, _KEPT, _RADII = 3072, 64, 2  # public points of each group, directions among them, draws of each
 _NOT_ALL_ZERO = 0.5  # of the trial draws, at the least scale at which they are rounded
 _TINY = 1e-300
+_SCALES = 8  # for each factor of 2, at which trial draws are rounded
 _BATCH, _MOST_BATCHES = 512, 40  # reference draws
 _MOST_KNOWN = 16
 _known: dict[str, "LatticeRejection | InvalidRequest"] = {}
@@ -152,10 +154,9 @@ class LatticeRejection(GaugeNoise):
     def weighted(self, scale: float) -> tuple[np.ndarray, np.ndarray]:
         """Return lattice points (GROUPS, n, d) and weights (GROUPS, n) of mean 1 that describe the law at ε = 1/scale.
 
-        If nearly all draws would be 0, those of a larger scale are weighted.
+        Draws of a near scale are weighted, and if nearly all would be 0, of a larger one.
         """
-        base = max(scale, self._least_scale)
-        known = self._at(base)
+        base, known = self._near(scale)
         weights = known.weights * np.exp(-known.gauges * (1 / scale - 1 / base))
         return known.draws, np.maximum(weights / weights.mean(axis=1, keepdims=True), _TINY)
 
@@ -190,7 +191,7 @@ class LatticeRejection(GaugeNoise):
         return f", by rejection, about {self._trials_at(scale):.2g} trials a draw"
 
     def _trials_at(self, scale: float) -> float:
-        return self.expected_trials / float(self._at(max(scale, self._least_scale)).weights.mean())
+        return self.expected_trials / float(self._near(scale)[1].weights.mean())
 
     def as_steps(self, draws: np.ndarray, sizes: np.ndarray, scale: float) -> Trials:
         """Return draws (…, d) with gauges `sizes` times `scale`, rounded to the lattice, with weights for its law."""
@@ -205,13 +206,15 @@ class LatticeRejection(GaugeNoise):
         targets = points.reshape(-1, self.rank) @ self.coordinates.matrix.T / self.factor
         return self.side.programs(targets)[0].reshape(points.shape[:-1])
 
-    def _at(self, scale: float) -> Trials:
-        if scale not in self._rounded:
-            if len(self._rounded) == 4:  # scales that a session compares
+    def _near(self, scale: float) -> tuple[float, Trials]:
+        """Return a scale within 5 %, or the least one, and its trials."""
+        base = max(2.0 ** (round(_SCALES * math.log2(scale)) / _SCALES), self._least_scale)
+        if base not in self._rounded:
+            if len(self._rounded) == _SCALES:
                 del self._rounded[next(iter(self._rounded))]
             draws = self.trials
-            self._rounded[scale] = self.as_steps(draws, self._sizes, scale)
-        return self._rounded[scale]
+            self._rounded[base] = self.as_steps(draws, self._sizes, base)
+        return base, self._rounded[base]
 
     @cached_property
     def _least_scale(self) -> float:
