@@ -13,7 +13,8 @@ import gaugedp as gd
 from gaugedp.bodies import LpBall, Polytope
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms import norm_noise
-from gaugedp.samplers.gauge_noise import GaugeNoise, gauge_noise
+from gaugedp.samplers.body_noise import GaugeNoise
+from gaugedp.samplers.gauge_noise import gauge_noise
 from gaugedp.samplers.integer_exp import exp_negative
 from gaugedp.samplers.reals import Reals
 from tests.mechanisms.test_exact_strategies import rational, solved

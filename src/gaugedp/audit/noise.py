@@ -10,6 +10,7 @@ import scipy
 from gaugedp._internal.progress import Progress, silent
 from gaugedp.audit import goodness_of_fit
 from gaugedp.audit.goodness_of_fit import Found
+from gaugedp.audit.lattice import lattice_tests
 from gaugedp.audit.linear import chance_by_width, common, directions, identity_tests, matrix_tests
 from gaugedp.audit.samples import ObservedRuns
 from gaugedp.bodies.base import Body
@@ -22,9 +23,9 @@ from gaugedp.mechanisms.base import AdditiveNoise, Calibrated
 from gaugedp.mechanisms.independent import IndependentNoise
 from gaugedp.mechanisms.nim import NestedNoise
 from gaugedp.mechanisms.norm_noise import NormNoise
+from gaugedp.samplers.body_noise import GaugeNoise
 from gaugedp.samplers.continuous import gammas
 from gaugedp.samplers.direct import has_direct
-from gaugedp.samplers.gauge_noise import GaugeNoise
 from gaugedp.samplers.uniform import uniform
 
 _MOST_AXES = 8
@@ -36,9 +37,12 @@ def shaped_tests(mechanism: NormNoise, draws: np.ndarray, rng: Entropy, progress
 
     "radius": the gauge of such noise is Gamma(r), r the rank; "uniform": ‖u‖^r of uniform draws is uniform; "size" and
     "projections": against Gamma(r + 1) times uniform draws, rounded; "radius and direction": they are independent. If
-    rounding is coarse, "radius" uses draws before rounding. ε is that of the guarantee, not the mechanism's own.
+    rounding is coarse, "radius" uses draws before rounding. Noise on a lattice has `lattice_tests`. ε is that of the
+    guarantee, not the mechanism's own.
     """
     scale = expected_scale(mechanism)
+    if mechanism.noise.lattice is not None:
+        return lattice_tests(mechanism, mechanism.noise.lattice, draws, scale, rng)
     reference = np.rint(reference_noise(mechanism, len(draws), rng, progress) * scale)
     spread = np.maximum(reference.std(axis=0), 1e-9)
     ours, theirs = (np.linalg.norm(rows / spread, axis=1) for rows in (draws, reference))

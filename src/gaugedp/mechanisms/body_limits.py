@@ -13,9 +13,11 @@ from gaugedp.bodies.prepare import KEPT, PreparedGenerators
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
+from gaugedp.mechanisms.base import is_integer
 from gaugedp.mechanisms.norm_noise import NormNoise
 from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.samplers.gauge_noise import is_ellipsoid
+from gaugedp.samplers.lattice_rejection import lattice_noise
 
 N = TypeVar("N", bound=NormNoise)
 
@@ -27,6 +29,8 @@ _ONE_DIRECTION = "identical to Laplace in one direction"
 TOO_WIDE = "its noise would not fit 64-bit numbers"
 _FEW_POINTS = {2: 1000, 3: 1000, 4: 500, 5: 200, 6: 120, 7: 80, 8: 45}  # by rank: facets are listed in a second
 _MOST_COLUMNS, _MOST_WALK = 5000, 10**6  # generators, and rank² times generators: a walk takes seconds
+_MANY_COLUMNS = 1.2  # times the rank: with fewer generators, noise on cells is about as good
+_MOST_RANK, _MOST_EXACT, _MOST_TRIALS = 24, 2 * 10**5, 2**12  # rank² times generators: plans take half a second
 _LONG = 100
 
 
@@ -45,6 +49,24 @@ def body_noise(
         if walks_allowed or mechanism.guarantee == pure:  # facets that cannot be separated need a walk: not pure
             mechanism.error(2, weights)
             yield mechanism
+
+
+def exact_noise(
+    calibrate: Callable[[Body, Guarantee, bool], N], body: Body, guarantee: Guarantee, weights: np.ndarray | None
+) -> Iterator[N]:
+    """Yield exact noise of a flat body of integer answers, if a draw takes few trials."""
+    if not isinstance(body, Polytope) or not is_integer(body):
+        return
+    rank, count = size(body)
+    is_able = 1 < rank < min(body.ambient_dim, _MOST_RANK) and _MANY_COLUMNS * rank <= count <= _MOST_EXACT // rank**2
+    if count <= _FEW_POINTS.get(rank, 0) or not is_able:
+        return
+    with contextlib.suppress(InvalidRequest):
+        if lattice_noise(body).expected_trials > _MOST_TRIALS:
+            return
+        mechanism = calibrate(body, pure_within(guarantee), False)
+        mechanism.error(2, weights)
+        yield mechanism
 
 
 def uses_delta(body: Body, guarantee: Guarantee) -> bool:

@@ -21,7 +21,8 @@ from gaugedp.mechanisms.norm_noise import NormNoise, lattice_of, rate_for
 from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.mechanisms.strategies.certified import Proved, proved
 from gaugedp.mechanisms.strategies.dense import Dense, words_for
-from gaugedp.samplers.gauge_noise import GaugeNoise, gauge_noise
+from gaugedp.samplers.body_noise import GaugeNoise
+from gaugedp.samplers.gauge_noise import gauge_noise
 from gaugedp.samplers.variables import Spherical
 
 

@@ -8,15 +8,25 @@ from typing import ClassVar, cast
 
 import numpy as np
 
+from gaugedp._internal.validate import decimal
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
-from gaugedp.mechanisms.body_limits import TOO_WIDE, body_noise, uses_delta, why_no_body_noise, why_no_direct_noise
+from gaugedp.mechanisms.body_limits import (
+    TOO_WIDE,
+    body_noise,
+    exact_noise,
+    uses_delta,
+    why_no_body_noise,
+    why_no_direct_noise,
+)
 from gaugedp.mechanisms.noise_laws import HullLaw, NoiseLaw, Unchecked
 from gaugedp.mechanisms.norm_noise import NormNoise, is_own_scale_proved, lattice_of, rate_for
 from gaugedp.mechanisms.pure_within import pure_within
+from gaugedp.samplers.body_noise import GaugeNoise
 from gaugedp.samplers.gauge_noise import gauge_noise
+from gaugedp.samplers.lattice_rejection import lattice_noise
 from gaugedp.samplers.rejection import RejectionNoise
 
 
@@ -26,7 +36,8 @@ class KNorm(NormNoise):
 
     It lies in the span of K (Hardt and Talwar 2010). It is drawn directly for balls and ellipsoids, for the hull of a
     box and its negative, and for polytopes with as many generators as their rank; from the list of all facets for
-    polytopes of rank at most 8; otherwise by a random walk over the facets. Then the mechanism is "mixing", and its
+    polytopes of rank at most 8; in plans, from a box for integer answers in a flat body if few trials are needed;
+    otherwise by a random walk over the facets. Then the mechanism is "mixing", and its
     `guarantee` is ApproxDP(ε, δ), even if PureDP(ε) was requested: δ is an allowance for the distance of the walk from
     its target distribution. That the walk meets it is measured by a rule, not proved (docs/theory/knorm.md).
     """
@@ -41,14 +52,17 @@ class KNorm(NormNoise):
         A walk uses at most min(δ, 1e−9). Balls and ellipsoids use all of δ: their rate is the largest that satisfies
         (ε, δ), and their guarantee the exact loss (docs/theory/knorm_delta.md). Other bodies use ε only; no proof is
         known that δ permits smaller noise. For PureDP(ε) and a body that needs a walk, the guarantee is ApproxDP(ε,
-        1e−9), and `describe` states it; with walk=False the noise is drawn by rejection from the box around the body,
-        is pure, and is refused if that takes too many trials (docs/theory/walks.md).
+        1e−9), and `describe` states it; with walk=False the noise is drawn by rejection from a box around the body, is
+        pure, and is refused if that takes too many trials (docs/theory/walks.md). For integer answers in a flat body
+        it is exact (docs/theory/flat_knorm.md).
         """
         noise = gauge_noise(body)
         if noise.walks and not walk:
-            noise = RejectionNoise(cast(Polytope, body), noise)
+            noise = _without_walk(cast(Polytope, body), noise)
         epsilon, satisfied = rate_for(guarantee, noise)
         step, scale_factor = lattice_of(body, body, 1.0, noise.cube_gauge)
+        if noise.lattice is not None:
+            noise.lattice.unit(decimal(epsilon))  # refuses noise beyond 64 bits
         return cls(body, satisfied, body, noise, epsilon, scale_factor, step)
 
     @classmethod
@@ -57,7 +71,8 @@ class KNorm(NormNoise):
         if uses_delta(body, guarantee):
             yield cls.calibrate(body, guarantee)
         if not body.has_closed_form:
-            yield from body_noise(cls.calibrate, body, guarantee, weights)
+            exact = next(exact_noise(cls.calibrate, body, guarantee, weights), None)
+            yield from body_noise(cls.calibrate, body, guarantee, weights) if exact is None else (exact,)
         elif not why_no_direct_noise(body):
             with contextlib.suppress(InvalidRequest):  # noise beyond 64 bits
                 yield cls.calibrate(body, pure_within(guarantee))
@@ -73,6 +88,8 @@ class KNorm(NormNoise):
             return Unchecked(f"{self.name}: the distribution of a finite walk is not known exactly")
         if not isinstance(self.body, Polytope):
             return super().noise_law()
+        if (lattice := self.noise.lattice) is not None:
+            return HullLaw(lattice.lattice_columns, lattice.n_columns, lattice.unit(decimal(self.epsilon)))
         n, scale = self.body.generators.n_generators, Fraction(self._scale) * Fraction(self.body.factor)
         return HullLaw(self.body.symmetric_columns, n * (n + 1) // 2 if self.body.differences else n, scale)
 
@@ -84,4 +101,13 @@ class KNorm(NormNoise):
     def describe(self) -> str:
         """Return the rank, the rate and the cost of drawing."""
         walk = f", {self.steps:,} steps of a walk, {self.cost_of_walk}" if self.noise.walks else ""
-        return f"K-norm noise of rank {self.noise.rank}, rate {self.epsilon:.6g}{walk}{self.noise.price}"
+        return (
+            f"K-norm noise of rank {self.noise.rank}, rate {self.epsilon:.6g}{walk}{self.noise.price_at(self._scale)}"
+        )
+
+
+def _without_walk(body: Polytope, walk: GaugeNoise) -> GaugeNoise:
+    """Return exact noise on the lattice of a flat body, otherwise noise from the box around it."""
+    if body.rank == body.ambient_dim:
+        return RejectionNoise(body, walk)
+    return lattice_noise(body, lattice_of(body, body, 1.0)[0])

@@ -21,7 +21,8 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.body_limits import body_noise, is_long, why_no_body_noise, why_not_long
 from gaugedp.mechanisms.norm_noise import NormNoise, is_own_scale_proved, lattice_of, pure_or_approx
-from gaugedp.samplers.gauge_noise import GaugeNoise, gauge_noise
+from gaugedp.samplers.body_noise import GaugeNoise
+from gaugedp.samplers.gauge_noise import gauge_noise
 from gaugedp.samplers.known_laws import Known
 from gaugedp.samplers.mapped import Mapped, SummedVariables
 from gaugedp.samplers.uniform import moments

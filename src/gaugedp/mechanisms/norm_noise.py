@@ -26,9 +26,9 @@ from gaugedp.guarantees.spherical import SphericalLaplaceLoss
 from gaugedp.guarantees.spherical_curve import is_known
 from gaugedp.mechanisms.base import FINE_STEPS, AdditiveNoise, is_integer
 from gaugedp.mechanisms.remember import remembered
+from gaugedp.samplers.body_noise import GaugeNoise
 from gaugedp.samplers.continuous import rounded
 from gaugedp.samplers.direct import has_direct
-from gaugedp.samplers.gauge_noise import GaugeNoise
 from gaugedp.samplers.reals import rounded_draws
 
 ALLOWANCE = 1e-9  # the δ of a walk if none was requested
@@ -63,13 +63,15 @@ class NormNoise(AdditiveNoise, ABC):
     def __post_init__(self) -> None:
         if not self.shape.radius(np.inf) * self._scale * (self.noise.rank + 60) < _LARGEST:
             raise InvalidRequest("The noise would not fit 64-bit lattice steps.", "Use a larger epsilon or fewer rows.")
+        self.noise.check(self._scale)
 
     @property
     def exactness(self) -> str:
         """ "mixing" for a walk, "exact" if all is proved, else "idealized"."""
         if self.noise.walks:
             return "mixing"
-        return "exact" if self.noise.law is not None and self._is_scale_proved else "idealized"
+        is_drawn_exactly = self.noise.law is not None or self.noise.lattice is not None
+        return "exact" if is_drawn_exactly and self._is_scale_proved else "idealized"
 
     def recalibrated(self, guarantee: Guarantee) -> "NormNoise":
         """Return the same noise for PureDP(ε) or ApproxDP(ε, δ), of which a walk uses at most δ and 1e−9."""
@@ -99,13 +101,20 @@ class NormNoise(AdditiveNoise, ABC):
         """Return draws in lattice steps; a walk's are correlated, with fewer steps than a release."""
         if self.noise.law is not None:
             return rounded_draws(self.noise.law, size, self._lattice, rng)
+        if self.noise.lattice is not None:
+            return self.noise.lattice.on_lattice(size, decimal(self.epsilon), rng)
         return rounded(self._in_steps(self.noise.draw(size, rng)), self._deviations, rng)
 
     def releasable(self, size: int, rng: Entropy, progress: Progress = silent) -> np.ndarray:
         """Return independent draws, each from its own walk."""
-        if self.noise.law is not None:
+        if self.noise.law is not None or self.noise.lattice is not None:
             return self.draw(size, rng)
         return rounded(self._in_steps(self.noise.release(size, self.steps, rng, progress)), self._deviations, rng)
+
+    def trial_noise(self, size: int, seed: int) -> np.ndarray:
+        """Return draws that describe the noise; if exact ones take too long, of nearly the same distribution."""
+        draws = self.noise.described(size, self._scale, seed)
+        return super().trial_noise(size, seed) if draws is None else draws * float(self.step)
 
     @cached_property
     def variances(self) -> np.ndarray:
@@ -119,7 +128,8 @@ class NormNoise(AdditiveNoise, ABC):
             in_steps = (rank + 1) * (rank + 2) * squares * self._scale**2
             if in_steps.min() > 1 or self.step != 1:
                 return (in_steps + 1 / 12) * float(self.step) ** 2
-        return min(((draws**2).mean(axis=(0, 1)) for draws in self._shown()), key=np.sum) * float(self.step) ** 2
+        shown = [(draws**2 * weights[..., None]).mean(axis=(0, 1)) for draws, weights in self._shown()]
+        return min(shown, key=np.sum) * float(self.step) ** 2
 
     @remembered
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
@@ -197,7 +207,8 @@ class NormNoise(AdditiveNoise, ABC):
 
     @cached_property
     def _trials(self) -> np.ndarray:
-        return np.rint(self._in_steps(self.noise.trials))
+        self._in_steps(self.noise.trials)
+        return self.noise.rounded_trials(self._scale)
 
     @cached_property
     def _deviations(self) -> np.ndarray:
@@ -213,18 +224,13 @@ class NormNoise(AdditiveNoise, ABC):
         """Return norms of trial draws, or upper bounds if few are non-zero."""
         one_of(("1", "2"), norm=f"{norm:g}")
         scales = (1.0 if weights is None else np.asarray(weights, dtype=float)) / float(self.step)
-        return min((np.linalg.norm(draws / scales, norm, axis=2) for draws in self._shown()), key=np.mean)
+        shown = [np.linalg.norm(draws / scales, norm, axis=2) * weights for draws, weights in self._shown()]
+        return min(shown, key=np.mean)
 
-    def _shown(self) -> list[np.ndarray]:
-        """Return the trial draws in steps, or others that are larger on average if few are non-zero.
-
-        |round(s·x)| is at most 2·|s·x|, and at most |round(t·x)| for t ≥ s.
-        """
-        # 0.01: of the draws, at least, that must be non-zero to show an error
-        least = 0.5 / np.quantile(np.abs(self.noise.trials).max(axis=2), 1 - 0.01)
-        if self._scale >= least:
-            return [self._trials]
-        return [np.rint(self.noise.trials * least), 2 * self._scale * self.noise.trials]
+    def _shown(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return the trial draws in steps with weights, or others that are larger on average if few are non-zero."""
+        self._in_steps(self.noise.trials)
+        return self.noise.shown(self._scale)
 
 
 def rate_for(guarantee: Guarantee, noise: GaugeNoise) -> tuple[float, Guarantee]:

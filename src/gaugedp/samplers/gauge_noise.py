@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
@@ -21,6 +20,7 @@ from gaugedp.bodies.prepare import PreparedGenerators
 from gaugedp.bodies.schatten import SchattenBall
 from gaugedp.entropy import Entropy, research_rng
 from gaugedp.errors import InvalidRequest
+from gaugedp.samplers.body_noise import GROUPS, MOST_TRIALS, GaugeNoise
 from gaugedp.samplers.combined import Alone, Combined
 from gaugedp.samplers.cone_noise import ConeNoise, cone_noise
 from gaugedp.samplers.continuous import exponential_weights, gammas, signs, simplex_weights, uniforms
@@ -30,82 +30,18 @@ from gaugedp.samplers.facet_walk import Chains, facets_of, started
 from gaugedp.samplers.facets import MOST_HULL_POINTS, ListedFacets
 from gaugedp.samplers.known_laws import known_law
 from gaugedp.samplers.near_inverse import cross_gauge
-from gaugedp.samplers.reals import RealFunction
 from gaugedp.samplers.second_moments import mean_square, second_moment
 from gaugedp.samplers.swept_noise import swept_noise
 from gaugedp.samplers.variables import LaplaceVariables
 
-GROUPS = 32
-_MOST_TRIALS = 4 * 10**6  # numbers stored
-_MOST_HELD = 5 * 10**7  # where that would be fewer than 50 draws in a group
 _SHIFT = 1e-6  # by which generators are moved, in coordinates of a basis, so that facets are simplices
 _LAZY_STEPS = 20  # at the end of a walk, against eigenvalues near −1
 _SAFETY = 1.5  # factor on a measured autocorrelation time
 _MOST_KNOWN = 32
 _MOST_WORK = 10**7  # rank² times generators: minutes
-_known: dict[str, "GaugeNoise"] = {}
+_known: dict[str, GaugeNoise] = {}
 
 Weights = Callable[[int, int, Entropy], np.ndarray]
-
-
-class GaugeNoise(ABC):
-    """Noise of density ∝ e^{−‖z‖_K} on the span of K, of rank r.
-
-    `walks`: it comes from a finite random walk. `trials`: draws with a public seed, in GROUPS independent groups.
-    """
-
-    rank: int
-    walks = False
-    price = ""  # the work of a draw as text, after a comma
-    _refusal: InvalidRequest | None = None
-    is_spherical = False  # the body is an ellipsoid: lengths in its gauge are Euclidean in some coordinates
-    law: RealFunction | None = (
-        None  # if draws can be rounded exactly: the noise is this function, each coordinate times a side
-    )
-    sides = np.ones(1)  # (1,) or (d,)
-    cube_gauge: Fraction | None = None  # a certified upper bound on Σ‖e_i‖_K over the unit vectors
-
-    @abstractmethod
-    def draw(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return draws (size, d); never release those of a walk."""
-
-    @abstractmethod
-    def uniform(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return uniform draws on the body, of the same quality."""
-
-    def steps(self, allowance: float) -> int:  # noqa: ARG002
-        """Return the steps of a walk for `allowance` in total variation."""
-        return 0
-
-    def release(self, size: int, steps: int, rng: Entropy, progress: Progress = silent) -> np.ndarray:  # noqa: ARG002
-        """Return independent draws for release, each after its own `steps` steps."""
-        return self.draw(size, rng)
-
-    @cached_property
-    def trials(self) -> np.ndarray:
-        """Draws with a public seed, shape (GROUPS, n, d); a refusal is remembered."""
-        if self._refusal is not None:
-            raise self._refusal
-        try:
-            return self._trials(research_rng(PUBLIC_SEED))
-        except InvalidRequest as refusal:
-            self._refusal = refusal
-            raise
-
-    @property
-    def second_moment(self) -> np.ndarray | None:
-        """E zzᵀ (d, d) of uniform z on K, or None."""
-        return None
-
-    @property
-    def squares(self) -> np.ndarray | None:
-        """The diagonal of `second_moment`, shape (d,)."""
-        return None if self.second_moment is None else np.diag(self.second_moment)
-
-    def _trials(self, rng: Entropy) -> np.ndarray:
-        width = GROUPS * self.draw(1, rng).shape[1]
-        size = max(min(50, _MOST_HELD // width), min(2000, _MOST_TRIALS // width), 4)
-        return self.draw(GROUPS * size, rng).reshape(GROUPS, size, -1)
 
 
 class RadialNoise(GaugeNoise):
@@ -329,7 +265,7 @@ class WalkNoise(GaugeNoise):
                 f"The walk over the facets of a body of rank {self.rank} mixes too slowly to be measured.",
                 "Use Cube, LaplaceVariables or Matrix, or fewer generators.",
             )
-        size = max(50, min(1000, _MOST_TRIALS // (GROUPS * len(self.frame))))
+        size = max(50, min(1000, MOST_TRIALS // (GROUPS * len(self.frame))))
         noise = np.empty((GROUPS, size, len(self.frame)))
         for place, index in enumerate(np.linspace(0, len(visits) - 1, size).astype(int)):
             cones = facets_of(self.columns, *visits[index])

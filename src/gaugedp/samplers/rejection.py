@@ -7,8 +7,8 @@ from gaugedp.bodies.frame import sums_above
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.entropy import Entropy, research_rng
 from gaugedp.errors import InvalidRequest
+from gaugedp.samplers.body_noise import GaugeNoise
 from gaugedp.samplers.continuous import gammas, uniforms
-from gaugedp.samplers.gauge_noise import GaugeNoise
 
 _PILOT, _FEWEST = 500, 3  # public points, and how many of them must lie in the body
 _KEY = 2411
