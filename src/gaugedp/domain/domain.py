@@ -15,6 +15,7 @@ from gaugedp.domain.hierarchies import Tree, check_trees, starts_in
 from gaugedp.domain.person_aggregates import PerPerson
 from gaugedp.domain.structural_zeros import Impossible
 from gaugedp.domain.toml import (
+    SECTIONS,
     add_facts,
     named,
     named_tree,
@@ -26,8 +27,11 @@ from gaugedp.domain.toml import (
     read_own,
     read_per_person,
     read_toml,
+    read_weights,
 )
 from gaugedp.errors import InvalidRequest, UnknownName
+
+MOST_WEIGHT = 2**20  # steps: products with 2^32 steps of a value are floats, and sums over 2^43 rows fit 64 bits
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,8 @@ class Domain:
 
     `unit` is the privacy unit of the domain file, or None, and `file` its name. `captions` are shown instead of names
     and codes; domains that differ only in captions are equal. If a row is a person, aggregated from the `rows` that are
-    described there, `made` states how. `impossible` lists structural zeros, which only synthetic rows use.
+    described there, `made` states how. `impossible` lists structural zeros, which only synthetic rows use. `weights`
+    names the bounded column of the rows' weights in a survey, if any.
     """
 
     attributes: Mapping[str, Attribute]
@@ -127,6 +132,7 @@ class Domain:
     rows: "Domain | None" = None
     made: Mapping[str, PerPerson] = field(default_factory=dict)
     impossible: tuple[Impossible, ...] = field(default=(), compare=False)
+    weights: str | None = None
 
     _repr_html_ = drawn_by("domain")
 
@@ -138,6 +144,8 @@ class Domain:
                     "Use gd.Domain.of(sex=[...], age=gd.bins(...), pay=gd.bounded(...)), or gd.Domain.load(path).",
                 )
         check_trees(self.attributes)
+        if self.weights is not None:
+            check_weights(self.weights, self.columns.get(self.weights))
 
     @classmethod
     def of(cls, **columns: Attribute | BoundedColumn | Tree | Sequence[str]) -> "Domain":
@@ -164,7 +172,7 @@ class Domain:
     def load(cls, path: str | Path) -> "Domain":
         """Return the domain described by a TOML file. See docs/how-to/domain-file.md."""
         facts = read_toml(path)
-        only_keys("the domain file", facts, ("name", "unit", "attributes", "columns", "person", "impossible", *TEXTS))
+        only_keys("the domain file", facts, (*SECTIONS, *TEXTS))
         name = facts.get("name", Path(path).stem)
         if not isinstance(name, str):
             raise InvalidRequest(f"The name in {path} is {name!r}.", "Write the name as text.")
@@ -177,6 +185,8 @@ class Domain:
             Path(path).name,
             read_captions(facts, attributes, Path(path).parent),
         )
+        if weights := read_weights(facts):
+            domain = domain.with_weights(*weights)
         impossible = read_impossible(facts)
         if "person" not in facts:
             return domain.with_impossible(*impossible)
@@ -206,6 +216,11 @@ class Domain:
                 "Use [person] in the domain file, or for example visits=gd.PerPerson.count(gd.integers(0, 50)).",
             )
         facts = {name: self._made(name, per_person) for name, per_person in made.items()}
+        if self.weights is not None and self.weights not in made:
+            raise InvalidRequest(
+                f"The weight {self.weights} belongs to rows, but rows are aggregated by person.",
+                f'Describe the weight of a person under [person], such as {self.weights} = {{ max = "{self.weights}" }}.',
+            )
         captions = {
             name: self.captions.columns.get(per_person.of or "")
             for name, per_person in made.items()
@@ -244,6 +259,23 @@ class Domain:
         """Return the domain with another description of an attribute."""
         self.described(name)
         return replace(self, attributes={**self.attributes, name: attribute})
+
+    def with_weights(self, name: str, weight: BoundedColumn) -> "Domain":
+        """Return the domain of a survey whose rows have weights in the column `name`.
+
+        Weights are clipped to the bounds of `weight`, which are public, at least 0, and at most 2^20 steps. Means, sums,
+        shares, comparisons and standard deviations are weighted then, unless the query says `unweighted`.
+
+        Examples
+        --------
+        >>> import gaugedp as gd
+        >>> domain = gd.Domain.of(sex=["1", "2"], pay=gd.bounded(0, 100)).with_weights("w", gd.bounded(1, 600))
+        >>> gd.query(domain, "weighted count by sex; mean(pay)").columns
+        ('w', 'pay')
+        """
+        if self.columns.get(name, weight) != weight:
+            raise InvalidRequest(f"{name} is described twice.", "Describe the weight under [weights] only.")
+        return replace(self, columns={**self.columns, name: weight}, weights=name)
 
     def with_captions(self, captions: Captions) -> "Domain":
         """Return the domain with other captions; queries do not change."""
@@ -360,6 +392,20 @@ class Domain:
     def n_cells(self, names: Sequence[str] | None = None) -> int:
         """Return the number of cells of a contingency table. By default it is over the finest attributes."""
         return math.prod(self.shape(self.finest(tuple(self.attributes)) if names is None else names))
+
+
+def check_weights(name: str, weight: BoundedColumn | None) -> None:
+    """Refuse what cannot be the weights of rows."""
+    if weight is None:
+        raise UnknownName(f"There is no bounded column {name!r} for the weights.", "Describe it by low and high.")
+    if weight.low < 0:
+        raise InvalidRequest(
+            f"The weight {name} may be {float(weight.low):g}, and a weight is never negative.", "Give low of at least 0."
+        )
+    if weight.high_steps > MOST_WEIGHT:
+        raise InvalidRequest(
+            f"The weight {name} has {weight.high_steps:,} steps.", f"Use a coarser step: at most {MOST_WEIGHT:,} steps."
+        )
 
 
 def _as_facts(name: str, value: object) -> Mapping[str, Attribute | BoundedColumn]:

@@ -13,6 +13,7 @@ from gaugedp.queries.builders import (
     ranges,
     shares,
     stack,
+    weighted_count,
     workload,
 )
 from gaugedp.queries.linear import Workload
@@ -36,5 +37,6 @@ __all__ = [
     "ranges",
     "shares",
     "stack",
+    "weighted_count",
     "workload",
 ]

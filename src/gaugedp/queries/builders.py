@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from gaugedp.queries.base import Query
 from gaugedp.queries.linear import Term, Workload, n_cells
 from gaugedp.queries.maps import CellMap, Identity, MatrixMap, Prefix, Ranges, check_size
 from gaugedp.queries.outline import ROWS
-from gaugedp.queries.piece import Piece
+from gaugedp.queries.piece import Piece, RowWeight
 from gaugedp.queries.products import Product
 from gaugedp.queries.stacked import joined
 from gaugedp.statistics import ColumnMean, Combination, Count, Share, StandardDeviation, Statistic, Sum
@@ -25,6 +26,7 @@ from gaugedp.statistics.independence import EqualShares
 from gaugedp.tables.aggregate import Coarse
 
 Names = str | Sequence[str] | None
+_LARGEST = 2**53  # steps of a product: floats represent integers exactly up to here
 
 
 def marginals(domain: Domain, *attribute_sets: Sequence[str] | str) -> Workload:
@@ -51,6 +53,25 @@ def count(domain: Domain) -> Workload:
     1
     """
     return Workload(domain, (_marginal(domain, ()),))
+
+
+def weighted_count(domain: Domain, by: Names = None) -> Workload:
+    """Return the sum of the rows' weights, in total or by cell.
+
+    This estimates the number of persons in the population from which the survey was drawn.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> domain = gd.Domain.of(sex=["1", "2"]).with_weights("w", gd.bounded(1, 600))
+    >>> gd.weighted_count(domain, by="sex").text
+    'weighted count by sex'
+    """
+    names, weight = _names(by), _row_weight(domain)
+    if weight is None:
+        raise InvalidRequest("The domain has no weights.", "Describe them under [weights], or count rows.")
+    piece = Piece(names, Identity(n_cells(domain, names)), weight=weight, step=_weight_step(domain))
+    return Workload(domain, (Term(f"weighted count{_by(names)}", (piece,), Sum(piece.cells.n_released)),))
 
 
 def prefix_sums(domain: Domain, attribute: str) -> Workload:
@@ -156,8 +177,10 @@ def workload(matrix: np.ndarray, domain: Domain) -> Workload:
     return Workload(domain, (_counts(f"matrix({_crossed(names)})", names, MatrixMap(values)),))
 
 
-def bounded_sums(domain: Domain, column: str, by: Names = None) -> Workload:
+def bounded_sums(domain: Domain, column: str, by: Names = None, *, weighted: bool = True) -> Workload:
     """Return the sum of a bounded column, in total or by cell.
+
+    It is weighted if the domain has weights, unless `weighted` is False.
 
     Examples
     --------
@@ -166,15 +189,15 @@ def bounded_sums(domain: Domain, column: str, by: Names = None) -> Workload:
     >>> gd.bounded_sums(domain, "pay", by="sex").text
     'sum(pay) by sex'
     """
-    return measured(domain, Sum, column, by)
+    return measured(domain, Sum, column, by, weighted=weighted)
 
 
-def bounded_means(domain: Domain, column: str, by: Names = None) -> Workload:
+def bounded_means(domain: Domain, column: str, by: Names = None, *, weighted: bool = True) -> Workload:
     """Return the mean of a bounded column, in total or by cell.
 
     The released values are the sums of the distances from the middle of the bounds, which are half as sensitive as the
     sums, and the counts; the mean is computed from both. The middle is returned for a cell whose noisy count is not
-    positive.
+    positive. With weights in the domain, sums and counts are weighted, unless `weighted` is False.
 
     Examples
     --------
@@ -183,16 +206,17 @@ def bounded_means(domain: Domain, column: str, by: Names = None) -> Workload:
     >>> gd.bounded_means(domain, "pay", by="sex").text
     'mean(pay) by sex'
     """
-    return measured(domain, ColumnMean, column, by)
+    return measured(domain, ColumnMean, column, by, weighted=weighted)
 
 
-def bounded_deviations(domain: Domain, column: str, by: Names = None) -> Workload:
+def bounded_deviations(domain: Domain, column: str, by: Names = None, *, weighted: bool = True) -> Workload:
     """Return the standard deviation of a column, in total or by cell.
 
     It divides by the number of rows. The released values are the sums of the distances from the middle of the bounds,
     of twice their squares minus the largest, and the counts; the standard deviation is computed from these. Values are
     squared as integer steps; above 2^24 steps they are rounded to 2^-24 of the range. Half of half the range is
-    returned for a cell whose noisy count is not positive.
+    returned for a cell whose noisy count is not positive. With weights in the domain, all of these are weighted, unless
+    `weighted` is False; squares are then rounded more coarsely, as `tables.aggregate.Coarse` states.
 
     Examples
     --------
@@ -201,14 +225,15 @@ def bounded_deviations(domain: Domain, column: str, by: Names = None) -> Workloa
     >>> gd.bounded_deviations(domain, "pay").text
     'sd(pay)'
     """
-    return measured(domain, StandardDeviation, column, by)
+    return measured(domain, StandardDeviation, column, by, weighted=weighted)
 
 
-def shares(domain: Domain, attributes: Sequence[str] | str, by: Names = None) -> Workload:
+def shares(domain: Domain, attributes: Sequence[str] | str, by: Names = None, *, weighted: bool = True) -> Workload:
     """Return shares of the cells of `attributes`, in total or by cell.
 
     The released values are the counts of `attributes` crossed with `by`, as for `marginals`; the shares are computed
-    from these only. 1/(number of cells of `attributes`) is returned if the noisy total is not positive.
+    from these only. 1/(number of cells of `attributes`) is returned if the noisy total is not positive. With weights in
+    the domain, the counts are weighted, unless `weighted` is False.
 
     Examples
     --------
@@ -217,16 +242,17 @@ def shares(domain: Domain, attributes: Sequence[str] | str, by: Names = None) ->
     >>> gd.shares(domain, "sex", by="age").text
     'share(sex) by age'
     """
-    return measured(domain, Share, attributes, by)
+    return measured(domain, Share, attributes, by, weighted=weighted)
 
 
-def comparisons(domain: Domain, kind: str, attribute: str, by: Names = None) -> Workload:
+def comparisons(domain: Domain, kind: str, attribute: str, by: Names = None, *, weighted: bool = True) -> Workload:
     """Compare the counts of an attribute's cells, in total or by cell.
 
     `kind` is "difference" (minus the count of the first cell), "ratio" (divided by it), "index" (100 times the ratio)
     or "change" (from the previous cell, in percent of it). The released values are the counts of `attribute` crossed
     with `by`, as for `marginals`. If the noisy denominator is below 1, both counts are raised to at least 1. Another
-    kind, and an attribute with one cell, are refused.
+    kind, and an attribute with one cell, are refused. With weights in the domain, the counts are weighted, unless
+    `weighted` is False.
 
     Examples
     --------
@@ -237,25 +263,61 @@ def comparisons(domain: Domain, kind: str, attribute: str, by: Names = None) -> 
     """
     if kind not in COMPARISONS:
         raise UnknownName.among("comparison", str(kind), COMPARISONS)
-    return measured(domain, COMPARISONS[kind], attribute, by)
+    return measured(domain, COMPARISONS[kind], attribute, by, weighted=weighted)
 
 
-def measured(domain: Domain, kind: type[Statistic], of: Names, by: Names = None) -> Workload:
-    """Return a statistic of a column or of counts, by cell."""
+def measured(domain: Domain, kind: type[Statistic], of: Names, by: Names = None, *, weighted: bool = True) -> Workload:
+    """Return a statistic of a column or of counts, by cell; weighted, if the domain has weights."""
     names, groups = _names(of), _names(by)
+    weight = _row_weight(domain) if weighted else None
     inside = ", ".join(map(written, names)) if kind.is_of_pairs else _crossed(names)
-    text = f"{kind.word}({inside}){_by(groups)}"
+    text = f"{_unweighted(domain, weighted)}{kind.word}({inside}){_by(groups)}"
+    if weight is not None and kind.is_test:
+        raise InvalidRequest(f"{text} is a test, and tests use no weights.", f"Write unweighted {text}.")
     if kind.moments:
         column, cells = domain.column(names[0]), Identity(n_cells(domain, groups))
-        pieces = tuple(_moment(moment, Piece(groups, cells, names[0]), column) for moment in kind.moments)
+        counts = Piece(groups, cells, names[0], weight=weight)
+        pieces = tuple(_weighted(domain, _moment(moment, counts, column)) for moment in kind.moments)
         return Workload(domain, (Term(text, pieces, kind.of_column(cells.n_released, column)),))
     n_cells(domain, names)  # refuses names that cannot be crossed
     cells = Identity(n_cells(domain, (*names, *groups)))
     estimate = kind.of_table(domain.shape((*names, *groups)), names)
-    return Workload(domain, (Term(text, (Piece((*names, *groups), cells),), estimate),))
+    piece = _weighted(domain, Piece((*names, *groups), cells, weight=weight))
+    return Workload(domain, (Term(text, (piece,), estimate),))
 
 
-def equality(domain: Domain, of: Names, by: Names, kind: type[EqualMeans] | None = None) -> Workload:
+def _unweighted(domain: Domain, weighted: bool) -> str:
+    """Return the word in front of a term without the domain's weights."""
+    return "" if weighted or domain.weights is None else "unweighted "
+
+
+def _row_weight(domain: Domain) -> RowWeight | None:
+    """Return the weights of the rows, if the domain has any; the least is 0 if one may be missing."""
+    if domain.weights is None:
+        return None
+    column = domain.column(domain.weights)
+    return RowWeight(domain.weights, 0 if column.missing is None else column.low_steps, column.high_steps)
+
+
+def _weight_step(domain: Domain) -> Fraction:
+    return domain.column(str(domain.weights)).step
+
+
+def _weighted(domain: Domain, piece: Piece) -> Piece:
+    """Return the piece in steps of products with the weight, if it has one."""
+    if piece.weight is None:
+        return piece
+    if piece.reach > _LARGEST:
+        raise InvalidRequest(
+            f"{piece.column} and the weight {piece.weight.column} have too many steps together.",
+            "Give one of them a coarser step: products of 2^53 steps or more are not added up.",
+        )
+    return replace(piece, step=piece.step * _weight_step(domain))
+
+
+def equality(
+    domain: Domain, of: Names, by: Names, kind: type[EqualMeans] | None = None, *, weighted: bool = True
+) -> Workload:
     """Return tests of equal shares or means in the cells of `by`.
 
     Each p-value compares a cell of the first attribute of `by` with its first cell, within the others. Shares are of
@@ -268,7 +330,9 @@ def equality(domain: Domain, of: Names, by: Names, kind: type[EqualMeans] | None
     >>> gd.query(domain, "test(share(age) by sex)").n_answers, gd.query(domain, "test(mean(pay) by sex)").n_answers
     (2, 1)
     """
-    names, groups = _names(of), _names(by)
+    names, groups, before = _names(of), _names(by), _unweighted(domain, weighted)
+    if weighted and domain.weights is not None:
+        raise InvalidRequest("Tests use no weights.", "Write unweighted test(…), which is about the rows.")
     first, *others = domain.shape(groups) or (1,)
     if first == 1:
         raise InvalidRequest("There is nothing to compare.", "Test by an attribute with two or more cells.")
@@ -277,11 +341,11 @@ def equality(domain: Domain, of: Names, by: Names, kind: type[EqualMeans] | None
         cells = n_cells(domain, names)
         pieces: tuple[Piece, ...] = (Piece((*groups, *names), Identity(n_cells(domain, (*groups, *names)))),)
         estimate: Statistic = EqualShares.of_parts(n_tests, cells, first)
-        return Workload(domain, (Term(f"test(share({_crossed(names)}){_by(groups)})", pieces, estimate),))
+        return Workload(domain, (Term(f"{before}test(share({_crossed(names)}){_by(groups)})", pieces, estimate),))
     column, counts = domain.column(names[0]), Piece(groups, Identity(n_cells(domain, groups)), names[0])
     pieces = tuple(_moment(moment, counts, column) for moment in kind.moments)
     estimate = kind(n_tests, first, float((column.high - column.low) / 2))
-    return Workload(domain, (Term(f"test(mean({written(names[0])}){_by(groups)})", pieces, estimate),))
+    return Workload(domain, (Term(f"{before}test(mean({written(names[0])}){_by(groups)})", pieces, estimate),))
 
 
 def _moment(moment: str, counts: Piece, column: BoundedColumn) -> Piece:
@@ -293,7 +357,7 @@ def _moment(moment: str, counts: Piece, column: BoundedColumn) -> Piece:
     if moment == CENTRED:
         return replace(counts, centred=True, low=-span, high=span, step=column.step / 2)
     if moment == SQUARED:
-        reach = Coarse(span).reach
+        reach = Coarse(span, 1 if counts.weight is None else counts.weight.heavy).reach
         step = ((column.high - column.low) / (2 * reach)) ** 2
         return replace(counts, squared=True, low=-(reach**2), high=reach**2, step=step)
     return counts

@@ -39,7 +39,7 @@ _ENDS = (
 )
 _SHORT = (
     "An error bar that is not visible is smaller than its dot. Rows that the rules below leave out are not part of the "
-    "true answers."
+    "true answers. Intervals describe the noise: they do not include the sampling error of a survey."
 )
 _DIGITS = (
     "Numbers are shown to the precision of their intervals, whose ends are rounded outwards. The released numbers "

@@ -141,6 +141,10 @@ def _measure(outline: Outline, captions: Captions) -> str:
     title = wording.title if has_shares else wording.title_alone or wording.title
     said = title.format(*filter(None, (name, reference)), "", rows=captions.rows or "rows", text=outline.text)
     unit = captions.unit(outline.column) if outline.column is not None and wording.in_units else ""
+    if outline.weights:
+        is_count = outline.column == outline.weights
+        said = f"weighted number of {captions.rows or 'rows'}" if is_count else f"weighted {said[0].lower()}{said[1:]}"
+        said = said[0].upper() + said[1:]
     return f"{said} ({unit})" if unit else said[0].upper() + said[1:]
 
 

@@ -4,7 +4,8 @@ The statement reads each needed column once, computes the cells and steps of eve
 the rows of each person, and groups. Its result has a row for each cell that occurs in each grouping: `cell<i>` is the
 cell of place i (−1 if the grouping has no such place), `n` the rows, `present<j>` those that have a value in column j,
 and the sum of its steps is `sum<j>_high` · 2^32 + `sum<j>_low`, that of squares likewise `sum_squares<j>_…`: every
-number fits 64 bits.
+number fits 64 bits. With weights, `sum_weights_…` is the sum of the rows' weights, in steps, `sum_weights<j>_…` that of
+the rows that have a value in column j, and `sum_products<j>_…` and `sum_weighted_squares<j>_…` those of products.
 """
 
 import math
@@ -26,6 +27,7 @@ HALF = 2**32
 JOINT_CELLS = 2**20  # up to so many joint cells, group by all attributes first and regroup the result
 PRODUCT_ENTRIES = 2**22  # per matrix product; float32 represents integers up to 2^24
 PRODUCT_CELLS = 64  # of the product: as fast as counting one table of two attributes
+_UNWEIGHTED = "present", "sum", "sum_squares"  # names of the numbers of a column, as below
 MANY_TABLES = 32  # from so many on, grouping takes the engine longer than returning the rows
 
 
@@ -46,8 +48,10 @@ class Aggregation:
 
     @cached_property
     def columns(self) -> list[str]:
-        """Bounded columns in use; column j is `s<j>`."""
-        return list(dict.fromkeys(total.column for total in self.totals if total.column is not None))
+        """Bounded columns in use, the weight last; column j is `s<j>`."""
+        weights = [self.domain.weights for total in self.totals if total.weighted]
+        names = [*(total.column for total in self.totals), *weights]
+        return list(dict.fromkeys(name for name in names if name is not None))
 
     @property
     def person(self) -> str | None:
@@ -200,23 +204,49 @@ class Aggregation:
     def _added(self) -> dict[str, Sql]:
         """Return the sums by name: rows, present values, steps."""
         added: dict[str, Sql] = {"n": exp.Count(this=exp.Star())}
-        summed = {total.column for total in self.totals if not total.each}
-        squared = {total.column for total in self.totals if total.squared}
+        totals = [total for total in self.totals if not total.weighted]
+        summed = {total.column for total in totals if not total.each}
+        squared = {total.column for total in totals if total.squared}
         for j in (j for j, name in enumerate(self.columns) if name in summed):
             added[f"present{j}"] = exp.Count(this=exp.column(f"s{j}"))
             added[f"sum{j}"] = exp.Sum(this=exp.column(f"s{j}"))
             if self.columns[j] in squared:
-                added[f"sum_squares{j}"] = exp.Sum(this=self._square(j))
+                added[f"sum_squares{j}"] = exp.Sum(this=self._square(j, is_weighted=False))
+        return added | self._weighted()
+
+    def _weighted(self) -> dict[str, Sql]:
+        """Return the sums of weights, and of values and squares times weights."""
+        totals = [total for total in self.totals if total.weighted]
+        if not totals:
+            return {}
+        weight, zero = self._weight(), exp.convert(0)
+        added: dict[str, Sql] = {"sum_weights": exp.Sum(this=weight.copy())}
+        for j, name in enumerate(self.columns):
+            if name in {total.column for total in totals if not total.each}:
+                steps = exp.cast(exp.column(f"s{j}"), "BIGINT")
+                is_there = exp.Case().when(exp.column(f"s{j}") >= zero.copy(), weight.copy())
+                added[f"sum_weights{j}"] = exp.Sum(this=is_there)
+                added[f"sum_products{j}"] = exp.Sum(this=weight.copy() * steps)
+            if name in {total.column for total in totals if total.squared}:
+                added[f"sum_weighted_squares{j}"] = exp.Sum(this=weight.copy() * self._square(j, is_weighted=True))
         return added
 
-    def _square(self, j: int) -> Sql:
-        coarse, steps = self._coarse(self.columns[j]), exp.cast(exp.column(f"s{j}"), "BIGINT")  # squares exceed 32 bits
+    def _weight(self) -> Sql:
+        """Return the steps of a row's weight, NULL without one."""
+        name = str(self.domain.weights)
+        steps = exp.cast(exp.column(f"s{self.columns.index(name)}"), "BIGINT")
+        return exp.paren(steps + exp.convert(self.domain.column(name).low_steps))
+
+    def _square(self, j: int, is_weighted: bool) -> Sql:
+        coarse = self._coarse(self.columns[j], is_weighted)
+        steps = exp.cast(exp.column(f"s{j}"), "BIGINT")  # squares exceed 32 bits
         cut = steps if not coarse.bits else (steps + coarse.half) // (1 << coarse.bits)
         centred = cut * 2 - coarse.reach
         return exp.paren(centred) * exp.paren(centred.copy())
 
-    def _coarse(self, column: str) -> Coarse:
-        return Coarse(self._span(column) - 1)
+    def _coarse(self, column: str, is_weighted: bool) -> Coarse:
+        heavy = self.domain.column(str(self.domain.weights)).high_steps if is_weighted else 1
+        return Coarse(self._span(column) - 1, heavy)
 
     def _mark(self, place: str) -> Sql:
         cell = exp.column(place)
@@ -253,17 +283,24 @@ class Aggregation:
         return in_group
 
     def _values(self, total: Aggregate, result: Mapping[str, np.ndarray], in_group: np.ndarray) -> np.ndarray:
+        number, plain, squares = ("sum_weights", "sum_products", "sum_weighted_squares") if total.weighted else _UNWEIGHTED
         if total.column is None or total.each:
-            return result["n"][in_group]
-        j, bounded = self.columns.index(total.column), self.domain.column(total.column)
-        n_present = result[f"present{j}"][in_group]
+            return _number(number if total.weighted else "n", result, in_group)
+        j = self.columns.index(total.column)
+        n_present = _number(f"{number}{j}", result, in_group)
         if total.present:
             return n_present
-        name = f"sum_squares{j}" if total.squared else f"sum{j}"
-        steps = result[f"{name}_high"][in_group].astype(object) * HALF + result[f"{name}_low"][in_group].astype(object)
-        if total.squared:
-            return 2 * steps - self._coarse(total.column).reach ** 2 * n_present.astype(object)
-        return 2 * steps - (bounded.high_steps - bounded.low_steps) * n_present.astype(object)
+        steps = _number(f"{squares if total.squared else plain}{j}", result, in_group)
+        coarse = self._coarse(total.column, total.weighted)
+        return 2 * steps - (coarse.reach**2 if total.squared else coarse.span) * n_present.astype(object)
+
+
+def _number(name: str, result: Mapping[str, np.ndarray], in_group: np.ndarray) -> np.ndarray:
+    """Return a count, or a sum from its two halves."""
+    if not name.startswith("sum"):
+        return result[name][in_group]
+    high, low = (result[f"{name}_{half}"][in_group].astype(object) for half in ("high", "low"))
+    return np.asarray(high * HALF + low)
 
 
 def source(readings: Sequence[ColumnExpression]) -> Sql:

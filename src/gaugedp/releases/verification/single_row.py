@@ -55,7 +55,8 @@ class SingleRow(Rows):
         size = self.domain.n_cells(total.attributes) * (span + 1 if total.each else 1)
         cells = np.zeros(size, dtype=np.int64 if span < 2**31 else object)
         value = 0 if self.row is None or total.column is None else self.row.values[total.column]
-        if self.row is None or value is None:
+        times = self._times() if total.weighted else 1
+        if self.row is None or value is None or times is None:
             return cells
         place = 0
         for name in total.attributes:
@@ -63,8 +64,15 @@ class SingleRow(Rows):
         if total.each:
             cells[place * (span + 1) + value] = 1
         else:
-            cells[place] = 1 if total.column is None else _number(total, value, span)
+            heavy = _heavy(self.domain) if total.weighted else 1
+            cells[place] = times * (1 if total.column is None else _number(total, value, Coarse(span, heavy)))
         return cells
+
+    def _times(self) -> int | None:
+        """Return the steps of the row's weight, None if it is missing."""
+        name = str(self.domain.weights)
+        steps = None if self.row is None else self.row.values[name]
+        return None if steps is None else self.domain.column(name).low_steps + steps
 
     def _cell(self, name: str, row: PossibleRow) -> int:
         if name in row.cells:
@@ -73,12 +81,15 @@ class SingleRow(Rows):
         return bisect_right(self.domain.starts(name, finest), row.cells[finest]) - 1
 
 
-def _number(total: Aggregate, value: int, span: int) -> int:
+def _heavy(domain: Domain) -> int:
+    return domain.column(str(domain.weights)).high_steps
+
+
+def _number(total: Aggregate, value: int, coarse: Coarse) -> int:
     if total.present:
         return 1
     if not total.squared:
-        return 2 * value - span
-    coarse = Coarse(span)
+        return 2 * value - coarse.span
     centred = 2 * ((value + coarse.half) >> coarse.bits) - coarse.reach
     return 2 * centred**2 - coarse.reach**2
 
