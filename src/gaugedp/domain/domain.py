@@ -29,9 +29,8 @@ from gaugedp.domain.toml import (
     read_toml,
     read_weights,
 )
+from gaugedp.domain.weights import check_weights
 from gaugedp.errors import InvalidRequest, UnknownName
-
-MOST_WEIGHT = 2**20  # steps: products with 2^32 steps of a value are floats, and sums over 2^43 rows fit 64 bits
 
 
 @dataclass(frozen=True)
@@ -144,8 +143,7 @@ class Domain:
                     "Use gd.Domain.of(sex=[...], age=gd.bins(...), pay=gd.bounded(...)), or gd.Domain.load(path).",
                 )
         check_trees(self.attributes)
-        if self.weights is not None:
-            check_weights(self.weights, self.columns.get(self.weights))
+        check_weights(self.weights, self.columns)
 
     @classmethod
     def of(cls, **columns: Attribute | BoundedColumn | Tree | Sequence[str]) -> "Domain":
@@ -216,11 +214,6 @@ class Domain:
                 "Use [person] in the domain file, or for example visits=gd.PerPerson.count(gd.integers(0, 50)).",
             )
         facts = {name: self._made(name, per_person) for name, per_person in made.items()}
-        if self.weights is not None and self.weights not in made:
-            raise InvalidRequest(
-                f"The weight {self.weights} belongs to rows, but rows are aggregated by person.",
-                f'Describe the weight of a person under [person], such as {self.weights} = {{ max = "{self.weights}" }}.',
-            )
         captions = {
             name: self.captions.columns.get(per_person.of or "")
             for name, per_person in made.items()
@@ -263,8 +256,8 @@ class Domain:
     def with_weights(self, name: str, weight: BoundedColumn) -> "Domain":
         """Return the domain of a survey whose rows have weights in the column `name`.
 
-        Weights are clipped to the bounds of `weight`, which are public, at least 0, and at most 2^20 steps. Means, sums,
-        shares, comparisons and standard deviations are weighted then, unless the query says `unweighted`.
+        Weights are clipped to the bounds of `weight`: public, at least 0, at most 2^20 steps. Means, sums, shares,
+        comparisons, standard deviations and quantiles are weighted then, unless the query says `unweighted`.
 
         Examples
         --------
@@ -392,20 +385,6 @@ class Domain:
     def n_cells(self, names: Sequence[str] | None = None) -> int:
         """Return the number of cells of a contingency table. By default it is over the finest attributes."""
         return math.prod(self.shape(self.finest(tuple(self.attributes)) if names is None else names))
-
-
-def check_weights(name: str, weight: BoundedColumn | None) -> None:
-    """Refuse what cannot be the weights of rows."""
-    if weight is None:
-        raise UnknownName(f"There is no bounded column {name!r} for the weights.", "Describe it by low and high.")
-    if weight.low < 0:
-        raise InvalidRequest(
-            f"The weight {name} may be {float(weight.low):g}, and a weight is never negative.", "Give low of at least 0."
-        )
-    if weight.high_steps > MOST_WEIGHT:
-        raise InvalidRequest(
-            f"The weight {name} has {weight.high_steps:,} steps.", f"Use a coarser step: at most {MOST_WEIGHT:,} steps."
-        )
 
 
 def _as_facts(name: str, value: object) -> Mapping[str, Attribute | BoundedColumn]:

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 
@@ -15,9 +14,10 @@ from gaugedp.queries.base import Query
 from gaugedp.queries.linear import Term, Workload, n_cells
 from gaugedp.queries.maps import CellMap, Identity, MatrixMap, Prefix, Ranges, check_size
 from gaugedp.queries.outline import ROWS
-from gaugedp.queries.piece import Piece, RowWeight
+from gaugedp.queries.piece import Piece
 from gaugedp.queries.products import Product
 from gaugedp.queries.stacked import joined
+from gaugedp.queries.weights import row_weight, times_weight, unweighted
 from gaugedp.statistics import ColumnMean, Combination, Count, Share, StandardDeviation, Statistic, Sum
 from gaugedp.statistics.base import CENTRED, SQUARED, SUMMED
 from gaugedp.statistics.comparison import COMPARISONS
@@ -26,7 +26,6 @@ from gaugedp.statistics.independence import EqualShares
 from gaugedp.tables.aggregate import Coarse
 
 Names = str | Sequence[str] | None
-_LARGEST = 2**53  # steps of a product: floats represent integers exactly up to here
 
 
 def marginals(domain: Domain, *attribute_sets: Sequence[str] | str) -> Workload:
@@ -67,10 +66,10 @@ def weighted_count(domain: Domain, by: Names = None) -> Workload:
     >>> gd.weighted_count(domain, by="sex").text
     'weighted count by sex'
     """
-    names, weight = _names(by), _row_weight(domain)
+    names, weight = _names(by), row_weight(domain)
     if weight is None:
         raise InvalidRequest("The domain has no weights.", "Describe them under [weights], or count rows.")
-    piece = Piece(names, Identity(n_cells(domain, names)), weight=weight, step=_weight_step(domain))
+    piece = times_weight(domain, Piece(names, Identity(n_cells(domain, names)), weight=weight))
     return Workload(domain, (Term(f"weighted count{_by(names)}", (piece,), Sum(piece.cells.n_released)),))
 
 
@@ -269,50 +268,21 @@ def comparisons(domain: Domain, kind: str, attribute: str, by: Names = None, *, 
 def measured(domain: Domain, kind: type[Statistic], of: Names, by: Names = None, *, weighted: bool = True) -> Workload:
     """Return a statistic of a column or of counts, by cell; weighted, if the domain has weights."""
     names, groups = _names(of), _names(by)
-    weight = _row_weight(domain) if weighted else None
+    weight = row_weight(domain) if weighted else None
     inside = ", ".join(map(written, names)) if kind.is_of_pairs else _crossed(names)
-    text = f"{_unweighted(domain, weighted)}{kind.word}({inside}){_by(groups)}"
+    text = f"{unweighted(domain, weighted)}{kind.word}({inside}){_by(groups)}"
     if weight is not None and kind.is_test:
         raise InvalidRequest(f"{text} is a test, and tests use no weights.", f"Write unweighted {text}.")
     if kind.moments:
         column, cells = domain.column(names[0]), Identity(n_cells(domain, groups))
         counts = Piece(groups, cells, names[0], weight=weight)
-        pieces = tuple(_weighted(domain, _moment(moment, counts, column)) for moment in kind.moments)
+        pieces = tuple(times_weight(domain, _moment(moment, counts, column)) for moment in kind.moments)
         return Workload(domain, (Term(text, pieces, kind.of_column(cells.n_released, column)),))
     n_cells(domain, names)  # refuses names that cannot be crossed
     cells = Identity(n_cells(domain, (*names, *groups)))
     estimate = kind.of_table(domain.shape((*names, *groups)), names)
-    piece = _weighted(domain, Piece((*names, *groups), cells, weight=weight))
+    piece = times_weight(domain, Piece((*names, *groups), cells, weight=weight))
     return Workload(domain, (Term(text, (piece,), estimate),))
-
-
-def _unweighted(domain: Domain, weighted: bool) -> str:
-    """Return the word in front of a term without the domain's weights."""
-    return "" if weighted or domain.weights is None else "unweighted "
-
-
-def _row_weight(domain: Domain) -> RowWeight | None:
-    """Return the weights of the rows, if the domain has any; the least is 0 if one may be missing."""
-    if domain.weights is None:
-        return None
-    column = domain.column(domain.weights)
-    return RowWeight(domain.weights, 0 if column.missing is None else column.low_steps, column.high_steps)
-
-
-def _weight_step(domain: Domain) -> Fraction:
-    return domain.column(str(domain.weights)).step
-
-
-def _weighted(domain: Domain, piece: Piece) -> Piece:
-    """Return the piece in steps of products with the weight, if it has one."""
-    if piece.weight is None:
-        return piece
-    if piece.reach > _LARGEST:
-        raise InvalidRequest(
-            f"{piece.column} and the weight {piece.weight.column} have too many steps together.",
-            "Give one of them a coarser step: products of 2^53 steps or more are not added up.",
-        )
-    return replace(piece, step=piece.step * _weight_step(domain))
 
 
 def equality(
@@ -330,7 +300,7 @@ def equality(
     >>> gd.query(domain, "test(share(age) by sex)").n_answers, gd.query(domain, "test(mean(pay) by sex)").n_answers
     (2, 1)
     """
-    names, groups, before = _names(of), _names(by), _unweighted(domain, weighted)
+    names, groups, before = _names(of), _names(by), unweighted(domain, weighted)
     if weighted and domain.weights is not None:
         raise InvalidRequest("Tests use no weights.", "Write unweighted test(…), which is about the rows.")
     first, *others = domain.shape(groups) or (1,)

@@ -74,7 +74,7 @@ class WorkloadColumns:
     @property
     def counting(self) -> bool:
         """True if rows are only counted: neighbours differ by columns."""
-        return not self.columns
+        return not self.columns and not any(piece.weight for piece in self.pieces)
 
     @property
     def structure(self) -> Structure | None:
@@ -154,8 +154,8 @@ class WorkloadColumns:
         fixed = alike.pop(None, [np.zeros(self.shape)])[0]
         tables = [np.stack(alike[name][:count]) for name, count in zip(self.columns, self._n_choices, strict=True)]
         high, low = (self._best(sign * fixed, [sign * table for table in tables]) for sign in (1, -1))
-        before = place * math.prod(self._n_choices) * math.prod(self.shape)
-        return (high[0], before + high[1]), (-low[0], before + low[1])
+        first = place * math.prod(self._n_choices) * math.prod(self.shape)
+        return (high[0], first + high[1]), (-low[0], first + low[1])
 
     def _best(self, fixed: np.ndarray, tables: list[np.ndarray]) -> tuple[float, int]:
         """Return the largest total over cells and choices, with index."""

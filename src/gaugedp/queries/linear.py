@@ -194,7 +194,7 @@ class Workload(Query):
         facts = [self.text, *(f"{name}={self.domain.attribute(name)!r}" for name in self.attributes)]
         facts += [f"{name}={self.domain.column(name)!r}" for name in self.columns]
         facts += self.domain.recipe([*self.attributes, *self.columns])
-        facts += [f"{term.text} weighted by {piece.weight}" for term in self.terms for piece in term.pieces[:1] if piece.weight]
+        facts += [f"{term.text}: {term.pieces[0].weight!r}" for term in self.terms if term.pieces[0].weight]
         state = hashlib.sha256("\n".join(facts).encode())
         for piece in self.pieces:
             if isinstance(piece.cells, MatrixMap):
@@ -211,7 +211,7 @@ class Workload(Query):
         piece = term.pieces[0]
         reference = self.domain.attribute(piece.attributes[0]).labels[0] if term.estimate.first_cell else ""
         weights = "" if piece.weight is None else piece.weight.column
-        column = piece.column or weights or None
+        column = piece.column or (weights if weights and term.estimate.moments else None)
         return Outline(term.text, term.estimate.kind, column, self._axes(term), reference, weights)
 
     def _axes(self, term: Term) -> tuple[Axis, ...]:

@@ -22,8 +22,8 @@ class Piece:
     `cells` maps the totals of the cells. Each row adds `low` … `high` steps to its cell: 1 to count; its value in steps
     to sum a column; twice its distance from the middle of the bounds, in half steps, if `centred`; twice the square of
     that, minus the largest square, if `squared` (tables.aggregate.Coarse). A piece with a `column` describes the rows
-    that have a value in it; `may_miss` means that others can exist. With a `weight`, all this is multiplied by the steps
-    of the row's weight.
+    that have a value in it; `may_miss` means that others can exist. With a `weight`, all this is multiplied by the
+    steps of the row's weight.
     """
 
     attributes: tuple[str, ...]

@@ -234,7 +234,9 @@ class QuantileMechanisms(MechanismChoice):
         )
         what = "intervals" if self.query.interval else "answers"
         ranks = self.query.ranks
-        said = f"Ranks: {what} reach ±{reach} {ranks} on ordinary tables, with spread values; ±{worst} in the worst case."
+        said = (
+            f"Ranks: {what} reach ±{reach} {ranks} on ordinary tables, with spread values; ±{worst} in the worst case."
+        )
         if not self.query.interval:
             return [said, "No intervals are released: those shown are the range of the column."]
         share = min(min(quantile, 1 - quantile) for quantile in self.query.quantiles)

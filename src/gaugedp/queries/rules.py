@@ -26,7 +26,7 @@ def query_rules(query: Query) -> list[str]:
 
 def weight_rules(query: Query) -> list[str]:
     """Describe which terms are weighted, and that weights are clipped."""
-    names = {outline.weights: [] for outline in query.outlines if outline.weights}
+    names: dict[str, list[str]] = {outline.weights: [] for outline in query.outlines if outline.weights}
     for outline in query.outlines:
         names.get(outline.weights, []).append(outline.text)
     return [

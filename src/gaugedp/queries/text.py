@@ -23,6 +23,7 @@ _MEASURES = {kind.word: kind for kind in KINDS.values() if kind.word}
 _QUANTILES = ("median", "quantiles", "quantile")
 _TESTS: dict[str, type[EqualMeans] | None] = {Share.word: None, ColumnMean.word: EqualMeans}
 _WEIGHTED = re.compile(r"^weighted\s+count(?:\s+by\s+(.+))?$")
+_CALLED = re.compile(r"(\w+)\s*\(")
 _WORD = re.compile(r"^(weighted|unweighted)\s+(?=\S)(?!by\s)")
 _TEST = re.compile(rf"^test\s*\(\s*({'|'.join(_TESTS)})\s*\((.+)\)\s+by\s+(.+?)\s*\)$")
 WORDS = ("count", *_CELLS, *_MEASURES, *_QUANTILES[:2], "test", "weighted", "unweighted")  # that begin a term
@@ -46,9 +47,9 @@ def query(domain: Domain, text: str) -> Query:
     Terms are also `prefix(A)`, `ranges(A)`, `sum(C)`, `sd(C) by A`, `share(A) by B`, `change(A) by B` (or `difference`,
     `ratio`, `index`), `median(C)`, `quantiles(C, 0.1, 0.9) by A` and `median(C) by A without interval`. `prefix(A)*R`,
     `ranges(A) by R` and `ranges(A)*ranges(B)` multiply. `independence(A, B) by R`, `test(share(A) by B)` and
-    `test(mean(C) by B)` are p-values. In a domain with weights, `weighted count by A` is a sum of weights, statistics are
-    weighted, and `unweighted mean(C)` is not. Terms are joined by `;`, as `stack` does. Names are those of the domain;
-    write a name that contains `*`, `;`, `(`, `)` or a quote in double quotes.
+    `test(mean(C) by B)` are p-values. In a domain with weights, `weighted count by A` is a sum of weights, statistics
+    are weighted, and `unweighted mean(C)` is not. Terms are joined by `;`, as `stack` does. Names are those of the
+    domain; write a name that contains `*`, `;`, `(`, `)` or a quote in double quotes.
 
     Examples
     --------
@@ -89,9 +90,10 @@ def _term(domain: Domain, text: str) -> Workload | Quantiles:
     if not (word := _WORD.match(text)) or text in domain.attributes:
         return _unprefixed(domain, text, weighted=True)
     rest = text[word.end() :]
-    if "(" not in without_quoted(rest):
-        instead = f"weighted count by {rest}" if word[1] == "weighted" else rest
-        raise InvalidRequest(f"{text!r} is not a term: {rest} counts rows.", f"Write {instead}.")
+    called = _CALLED.match(rest)
+    if called is None or called[1] in _CELLS:
+        instead = f"weighted count by {rest}" if word[1] == "weighted" and called is None else rest
+        raise InvalidRequest(f"{text!r} is not a term: {rest} is a number of rows.", f"Write {instead}.")
     if word[1] == "weighted" and domain.weights is None:
         raise InvalidRequest(f"{text!r} needs weights, and the domain has none.", "Describe them under [weights].")
     return _unprefixed(domain, rest, weighted=word[1] == "weighted")
@@ -106,9 +108,7 @@ def _unprefixed(domain: Domain, text: str, weighted: bool) -> Workload | Quantil
 
 def _with_interval(domain: Domain, text: str, weighted: bool) -> Workload | Quantiles:
     if test := _TEST.match(text):
-        return builders.equality(
-            domain, _product(test[2]), _by(domain, test[3]), _TESTS[test[1]], weighted=weighted
-        )
+        return builders.equality(domain, _product(test[2]), _by(domain, test[3]), _TESTS[test[1]], weighted=weighted)
     call = _CALL.match(text)
     if call is None:
         return _of_names(domain, text)
@@ -232,9 +232,7 @@ def _check_joined(domain: Domain, text: str) -> None:
         )
 
 
-def _quantiles(
-    domain: Domain, word: str, inside: str, by: tuple[str, ...] | None, weighted: bool
-) -> Quantiles:
+def _quantiles(domain: Domain, word: str, inside: str, by: tuple[str, ...] | None, weighted: bool) -> Quantiles:
     """Parse the arguments of `median` and `quantiles`. Both take `level=0.99` as the last argument."""
     column, *arguments = parts(inside, ",")
     level = (

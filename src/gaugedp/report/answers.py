@@ -38,8 +38,8 @@ _ENDS = (
     "quantiles with probability at least {level} over the noise. Their ends were released with the answers."
 )
 _SHORT = (
-    "An error bar that is not visible is smaller than its dot. Rows that the rules below leave out are not part of the "
-    "true answers. Intervals describe the noise: they do not include the sampling error of a survey."
+    "Intervals describe the noise: they do not include the sampling error of a survey. An error bar that is not visible is smaller than its dot. Rows that the rules below leave out are not part of the "
+    "true answers."
 )
 _DIGITS = (
     "Numbers are shown to the precision of their intervals, whose ends are rounded outwards. The released numbers "

@@ -223,10 +223,9 @@ class Aggregation:
         added: dict[str, Sql] = {"sum_weights": exp.Sum(this=weight.copy())}
         for j, name in enumerate(self.columns):
             if name in {total.column for total in totals if not total.each}:
-                steps = exp.cast(exp.column(f"s{j}"), "BIGINT")
                 is_there = exp.Case().when(exp.column(f"s{j}") >= zero.copy(), weight.copy())
                 added[f"sum_weights{j}"] = exp.Sum(this=is_there)
-                added[f"sum_products{j}"] = exp.Sum(this=weight.copy() * steps)
+                added[f"sum_products{j}"] = exp.Sum(this=weight.copy() * self._steps(j))
             if name in {total.column for total in totals if total.squared}:
                 added[f"sum_weighted_squares{j}"] = exp.Sum(this=weight.copy() * self._square(j, is_weighted=True))
         return added
@@ -234,12 +233,14 @@ class Aggregation:
     def _weight(self) -> Sql:
         """Return the steps of a row's weight, NULL without one."""
         name = str(self.domain.weights)
-        steps = exp.cast(exp.column(f"s{self.columns.index(name)}"), "BIGINT")
-        return exp.paren(steps + exp.convert(self.domain.column(name).low_steps))
+        return exp.paren(self._steps(self.columns.index(name)) + exp.convert(self.domain.column(name).low_steps))
+
+    def _steps(self, j: int) -> Sql:
+        """Return the steps of a column, of which squares and products exceed 32 bits."""
+        return exp.cast(exp.column(f"s{j}"), "BIGINT")
 
     def _square(self, j: int, is_weighted: bool) -> Sql:
-        coarse = self._coarse(self.columns[j], is_weighted)
-        steps = exp.cast(exp.column(f"s{j}"), "BIGINT")  # squares exceed 32 bits
+        coarse, steps = self._coarse(self.columns[j], is_weighted), self._steps(j)
         cut = steps if not coarse.bits else (steps + coarse.half) // (1 << coarse.bits)
         centred = cut * 2 - coarse.reach
         return exp.paren(centred) * exp.paren(centred.copy())
@@ -283,7 +284,9 @@ class Aggregation:
         return in_group
 
     def _values(self, total: Aggregate, result: Mapping[str, np.ndarray], in_group: np.ndarray) -> np.ndarray:
-        number, plain, squares = ("sum_weights", "sum_products", "sum_weighted_squares") if total.weighted else _UNWEIGHTED
+        number, plain, squares = (
+            ("sum_weights", "sum_products", "sum_weighted_squares") if total.weighted else _UNWEIGHTED
+        )
         if total.column is None or total.each:
             return _number(number if total.weighted else "n", result, in_group)
         j = self.columns.index(total.column)
@@ -297,7 +300,7 @@ class Aggregation:
 
 def _number(name: str, result: Mapping[str, np.ndarray], in_group: np.ndarray) -> np.ndarray:
     """Return a count, or a sum from its two halves."""
-    if not name.startswith("sum"):
+    if name in result:
         return result[name][in_group]
     high, low = (result[f"{name}_{half}"][in_group].astype(object) for half in ("high", "low"))
     return np.asarray(high * HALF + low)

@@ -120,8 +120,11 @@ def _has_widths(release: Release, question: Query, mechanism: Mechanism) -> bool
 def _told(release: Release) -> Domain:
     """Return a domain with the release's cells, from the release."""
     kinds = [KINDS[term.measure] for term in release.terms]
-    if not all(kind.has_counts and not kind.moments for kind in kinds) or not all(
-        axis.form == CELLS for term in release.terms for axis in term.axes
+    are_weighted = any(term.weights for term in release.terms)
+    if (
+        are_weighted
+        or not all(kind.has_counts and not kind.moments for kind in kinds)
+        or not all(axis.form == CELLS for term in release.terms for axis in term.axes)
     ):
         raise InvalidRequest(
             "The release does not contain all facts about its answers.",

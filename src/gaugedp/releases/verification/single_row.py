@@ -62,7 +62,7 @@ class SingleRow(Rows):
         for name in total.attributes:
             place = place * self.domain.attribute(name).n_cells + self._cell(name, self.row)
         if total.each:
-            cells[place * (span + 1) + value] = 1
+            cells[place * (span + 1) + value] = times
         else:
             heavy = _heavy(self.domain) if total.weighted else 1
             cells[place] = times * (1 if total.column is None else _number(total, value, Coarse(span, heavy)))
