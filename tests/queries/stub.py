@@ -56,7 +56,11 @@ class StubTable(Rows):
             return measure
         facts = self.domain.column(self.domain.weights)
         weight = facts.missing if row[self.domain.weights] is None else row[self.domain.weights]
-        return None if weight is None else int(min(max(weight, facts.low), facts.high) / facts.step) * measure
+        return (
+            None
+            if weight is None
+            else int(min(max(weight, facts.low), facts.high) / facts.step) ** total.weighted * measure
+        )
 
     def _unweighted(self, total: Aggregate, row: dict) -> int | None:
         if total.column is None:
@@ -68,6 +72,8 @@ class StubTable(Rows):
         steps = Fraction(min(max(value, facts.low), facts.high)) / facts.step
         assert steps.denominator == 1, "the stub takes values on the grid only"
         centred = 2 * int(steps) - facts.low_steps - facts.high_steps
+        if total.weighted == 2 and not total.squared and not total.present:
+            assert (facts.high_steps - facts.low_steps) < 2**12, "the stub does not coarsen"
         if total.squared:
             return 2 * centred**2 - (facts.high_steps - facts.low_steps) ** 2
         return 1 if total.present else centred

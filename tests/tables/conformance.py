@@ -242,8 +242,9 @@ def weights(max_rows=None):
     domain = Domain.of(kind=categories(["A", "B"], outside="other"), cost=bounded(-100, 10**6, 0.01), few=bounded(0, 3))
     domain = domain.with_weights("weight", bounded(0.25, 10, 0.01))
     of = [("few", {}), ("cost", {}), ("cost", {"present": True}), ("cost", {"squared": True}), ("few", {"each": True})]
-    totals = [Aggregate(by, None, weighted=True) for by in ((), ("kind",))]
-    totals += [Aggregate(("kind",), name, weighted=True, **more) for name, more in of]
+    totals = [Aggregate(by, None, weighted=power) for by in ((), ("kind",)) for power in (1, 2)]
+    totals += [Aggregate(("kind",), name, weighted=1, **more) for name, more in of]
+    totals += [Aggregate((), name, weighted=2, **more) for name, more in of[:4]]
     totals += [Aggregate(("kind",)), Aggregate((), "cost"), Aggregate((), "cost", squared=True)]
     unit = ROW if max_rows is None else PrivacyUnit("pid", max_rows=max_rows)
     return Case(table, domain, totals, unit)

@@ -96,8 +96,15 @@ def addend(total, codes, domain):
     if not total.weighted:
         return plain_addend(total, codes, domain, 24)
     heavy = domain.columns[domain.weights].high_steps
-    digits = min(24, (53 - heavy.bit_length()) // 2)
-    return weight_of(domain, codes) * plain_addend(total, codes, domain, digits)
+    digits = min(24, (53 - (heavy**total.weighted).bit_length()) // 2)
+    weight = weight_of(domain, codes) ** total.weighted
+    if total.weighted == 2 and total.column and not total.present and not total.squared:
+        return (
+            0
+            if codes[total.column] is None
+            else weight * coarse(domain.columns[total.column], codes[total.column], digits)[0]
+        )
+    return weight * plain_addend(total, codes, domain, digits)
 
 
 def plain_addend(total, codes, domain, digits):
@@ -112,13 +119,19 @@ def plain_addend(total, codes, domain, digits):
 
 
 def square(column, centred, digits=24):
-    """Twice the square of a centred value, less the largest, after k is rounded to so many binary digits."""
+    """Twice the square of a coarse centred value, less the largest."""
+    value, largest = coarse(column, centred, digits)
+    return 2 * value**2 - largest**2
+
+
+def coarse(column, centred, digits):
+    """A centred value and the largest, after k is rounded to so many binary digits."""
     span = column.high_steps - column.low_steps
     unit = 1
     while span // unit >= 2**digits:
         unit *= 2
     k, c = ((number + unit // 2) // unit for number in ((centred + span) // 2, span))
-    return 2 * (2 * k - c) ** 2 - c**2
+    return 2 * k - c, c
 
 
 def values_of(domain, total, kept):

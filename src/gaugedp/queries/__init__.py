@@ -18,6 +18,7 @@ from gaugedp.queries.builders import (
 )
 from gaugedp.queries.linear import Workload
 from gaugedp.queries.quantiles import Quantiles, quantiles
+from gaugedp.queries.sampling import with_sampling_error
 from gaugedp.queries.text import query
 
 __all__ = [
@@ -38,5 +39,6 @@ __all__ = [
     "shares",
     "stack",
     "weighted_count",
+    "with_sampling_error",
     "workload",
 ]

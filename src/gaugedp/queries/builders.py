@@ -2,12 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from gaugedp._internal.names import written
-from gaugedp.domain.attributes import BoundedColumn
 from gaugedp.domain.domain import Domain
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.queries.base import Query
@@ -17,13 +15,19 @@ from gaugedp.queries.outline import ROWS
 from gaugedp.queries.piece import Piece
 from gaugedp.queries.products import Product
 from gaugedp.queries.stacked import joined
-from gaugedp.queries.weights import row_weight, times_weight, unweighted
-from gaugedp.statistics import ColumnMean, Combination, Count, Share, StandardDeviation, Statistic, Sum
-from gaugedp.statistics.base import CENTRED, SQUARED, SUMMED
+from gaugedp.queries.weights import moment_of, row_weight, times_weight, unweighted
+from gaugedp.statistics import (
+    ColumnMean,
+    Combination,
+    Count,
+    Share,
+    StandardDeviation,
+    Statistic,
+    Sum,
+)
 from gaugedp.statistics.comparison import COMPARISONS
 from gaugedp.statistics.equal_means import EqualMeans
 from gaugedp.statistics.independence import EqualShares
-from gaugedp.tables.aggregate import Coarse
 
 Names = str | Sequence[str] | None
 
@@ -276,7 +280,7 @@ def measured(domain: Domain, kind: type[Statistic], of: Names, by: Names = None,
     if kind.moments:
         column, cells = domain.column(names[0]), Identity(n_cells(domain, groups))
         counts = Piece(groups, cells, names[0], weight=weight)
-        pieces = tuple(times_weight(domain, _moment(moment, counts, column)) for moment in kind.moments)
+        pieces = tuple(times_weight(domain, moment_of(moment, counts, column)) for moment in kind.moments)
         return Workload(domain, (Term(text, pieces, kind.of_column(cells.n_released, column)),))
     n_cells(domain, names)  # refuses names that cannot be crossed
     cells = Identity(n_cells(domain, (*names, *groups)))
@@ -313,24 +317,9 @@ def equality(
         estimate: Statistic = EqualShares.of_parts(n_tests, cells, first)
         return Workload(domain, (Term(f"{before}test(share({_crossed(names)}){_by(groups)})", pieces, estimate),))
     column, counts = domain.column(names[0]), Piece(groups, Identity(n_cells(domain, groups)), names[0])
-    pieces = tuple(_moment(moment, counts, column) for moment in kind.moments)
+    pieces = tuple(moment_of(moment, counts, column) for moment in kind.moments)
     estimate = kind(n_tests, first, float((column.high - column.low) / 2))
     return Workload(domain, (Term(f"{before}test(mean({written(names[0])}){_by(groups)})", pieces, estimate),))
-
-
-def _moment(moment: str, counts: Piece, column: BoundedColumn) -> Piece:
-    """Return the piece of a bounded column for a moment."""
-    counts = replace(counts, may_miss=column.missing is None)
-    span = column.high_steps - column.low_steps
-    if moment == SUMMED:
-        return replace(counts, low=column.low_steps, high=column.high_steps, step=column.step)
-    if moment == CENTRED:
-        return replace(counts, centred=True, low=-span, high=span, step=column.step / 2)
-    if moment == SQUARED:
-        reach = Coarse(span, 1 if counts.weight is None else counts.weight.heavy).reach
-        step = ((column.high - column.low) / (2 * reach)) ** 2
-        return replace(counts, squared=True, low=-(reach**2), high=reach**2, step=step)
-    return counts
 
 
 def stack(*queries: Query) -> Query:

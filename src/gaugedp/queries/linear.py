@@ -66,6 +66,11 @@ class Workload(Query):
             raise InvalidRequest("The query is empty.", "Give at least one term, such as a marginal.")
         if len({term.text for term in self.terms}) < len(self.terms):
             raise InvalidRequest(f"A term is repeated in {self.text!r}.", "Use each term once.")
+        if len({piece.weight for piece in self.pieces if piece.weight}) > 1:
+            raise InvalidRequest(
+                f"{self.text!r} mixes weights and squared weights.",
+                "Use gd.with_sampling_error(query), or request them separately.",
+            )
         in_counts = sum(piece.cells.n_released for piece in self.pieces if piece.counts)
         n_released = sum(term.estimate.n_released for term in self.terms)
         check_size(f"The query has {n_released:,} answers", in_counts, n_released - in_counts)
@@ -290,9 +295,9 @@ def _rows_are_counts(piece: Piece) -> np.ndarray:
 
 
 def _needed(piece: Piece) -> Sequence[Aggregate]:
-    is_weighted = piece.weight is not None
-    count = Aggregate(piece.attributes, piece.column, present=piece.column is not None, weighted=is_weighted)
-    total = Aggregate(piece.attributes, piece.column, squared=piece.squared, weighted=is_weighted)
+    power = 0 if piece.weight is None else piece.weight.power
+    count = Aggregate(piece.attributes, piece.column, present=piece.column is not None, weighted=power)
+    total = Aggregate(piece.attributes, piece.column, squared=piece.squared, weighted=power)
     return [count, total] if piece.sums else [count]
 
 

@@ -8,11 +8,12 @@ from gaugedp.queries.maps import CellMap
 
 
 class RowWeight(NamedTuple):
-    """Weight of a row: its column, and the least and the largest number of steps that it counts."""
+    """Power of the weight of a row: its column, and the least and the largest number of steps that it counts."""
 
     column: str
     light: int
     heavy: int
+    power: int = 1
 
 
 @dataclass(frozen=True)

@@ -163,7 +163,7 @@ class Quantiles(Query):
 
     def evaluate(self, table: Rows, row_key: bytes) -> np.ndarray:
         """Return the rows, or their weights, at each value per cell, shape (cells·values,), int64."""
-        total = Aggregate(self.by, self.column, each=True, weighted=bool(self.weights))
+        total = Aggregate(self.by, self.column, each=True, weighted=int(bool(self.weights)))
         return table.totals([total], row_key)[0].astype(np.int64)
 
     @property

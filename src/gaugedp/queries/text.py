@@ -12,6 +12,7 @@ from gaugedp.queries import builders
 from gaugedp.queries.base import Query
 from gaugedp.queries.linear import Workload
 from gaugedp.queries.quantiles import LEVEL, MEDIAN, WITHOUT, Quantiles, quantiles
+from gaugedp.queries.sampling import squared_weights
 from gaugedp.statistics import KINDS, ColumnMean, Share, Statistic
 from gaugedp.statistics.equal_means import EqualMeans
 
@@ -23,6 +24,7 @@ _MEASURES = {kind.word: kind for kind in KINDS.values() if kind.word}
 _QUANTILES = ("median", "quantiles", "quantile")
 _TESTS: dict[str, type[EqualMeans] | None] = {Share.word: None, ColumnMean.word: EqualMeans}
 _WEIGHTED = re.compile(r"^weighted\s+count(?:\s+by\s+(.+))?$")
+_SQUARED = re.compile(r'^squared\s+weights(?:\s*\((?P<name>(?:"[^"]*"|[^()"])+)\))?(?:\s+by\s+(?P<by>.+))?$')
 _CALLED = re.compile(r"(\w+)\s*\(")
 _WORD = re.compile(r"^(weighted|unweighted)\s+(?=\S)(?!by\s)")
 _TEST = re.compile(rf"^test\s*\(\s*({'|'.join(_TESTS)})\s*\((.+)\)\s+by\s+(.+?)\s*\)$")
@@ -87,6 +89,9 @@ def _term(domain: Domain, text: str) -> Workload | Quantiles:
     """Parse a term, with or without the word `weighted` or `unweighted` in front."""
     if (counted := _WEIGHTED.match(text)) and text not in domain.attributes:
         return builders.weighted_count(domain, _by(domain, counted[1]))
+    if (squared := _SQUARED.match(text)) and text not in domain.attributes:
+        column = None if squared["name"] is None else plain(squared["name"].strip())
+        return squared_weights(domain, column, _by(domain, squared["by"]) or ())
     if not (word := _WORD.match(text)) or text in domain.attributes:
         return _unprefixed(domain, text, weighted=True)
     rest = text[word.end() :]

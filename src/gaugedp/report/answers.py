@@ -38,9 +38,14 @@ _ENDS = (
     "quantiles with probability at least {level} over the noise. Their ends were released with the answers."
 )
 _SHORT = (
-    "Intervals describe the noise: they do not include the sampling error of a survey. An error bar that is not visible is smaller than its dot. Rows that the rules below leave out are not part of the "
-    "true answers."
+    "An error bar that is not visible is smaller than its dot. {covered} Rows that the rules below leave out are not "
+    "part of the true answers."
 )
+_COVERED = {
+    "noise": "Intervals contain the noise only, and not the sampling error of a survey.",
+    "total": "The intervals of weighted counts, sums, means and shares contain the noise and the sampling error, which "
+    "is estimated as for sampling with replacement; the others contain the noise only.",
+}
 _DIGITS = (
     "Numbers are shown to the precision of their intervals, whose ends are rounded outwards. The released numbers "
     "with all digits are in the CSV and JSON files."
@@ -95,7 +100,8 @@ def answers(release: "Release", remarks: Sequence[str] = ()) -> Html:
 def _explained(release: "Release", terms: list[ReportTerm]) -> list[str]:
     bars = dict.fromkeys((_ENDS if term.simultaneous else _ALONE).format(level=term.level) for term in terms)
     legends = [f"{_MARKS} {'; '.join(flag.legend for flag in release.flags)}."] if release.flags else []
-    meaning = " ".join([*bars, _SHORT, *PrivacyUnit.of(release.facts["unit"]).rules, *legends])
+    short = _SHORT.format(covered=_COVERED[release.intervals])
+    meaning = " ".join([*bars, short, *PrivacyUnit.of(release.facts["unit"]).rules, *legends])
     if not release.processing:
         adds_up = any(estimate.is_plain for estimate in release.estimates)
         return [f"{_DOTS} {meaning}", _DIGITS, *[_NEGATIVE] * adds_up]

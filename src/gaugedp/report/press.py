@@ -19,8 +19,12 @@ if TYPE_CHECKING:
 _MOST_FINDINGS = 6  # findings
 _NOISE = (
     "Every statistic includes random noise, so that it reveals almost nothing about any one person. {intervals} "
-    "They do not include the sampling error of a survey."
+    "{covered}"
 )
+_COVERED = {
+    "noise": "They do not include the sampling error of a survey.",
+    "total": "For weighted statistics they include the sampling error of the survey.",
+}
 _SIMULTANEOUS = "The intervals are simultaneous: all contain the statistics without noise with probability {level}."
 _INDIVIDUAL = "The intervals are individual: each contains its statistic without noise with probability {level}."
 _PROCESSED = "The intervals are those before the statistics were made consistent."
@@ -67,7 +71,7 @@ def _noise(release: "Release", term: ReportTerm) -> Html:
     source = f"Source: {captions.source.removesuffix('.')}." if captions.source else ""
     intervals = (_SIMULTANEOUS if term.simultaneous else _INDIVIDUAL).format(level=term.level)
     said = (
-        _NOISE.format(intervals=intervals),
+        _NOISE.format(intervals=intervals, covered=_COVERED[release.intervals]),
         _PROCESSED if release.processing else "",
         captions.footnote,
         source,

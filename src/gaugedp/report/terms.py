@@ -88,14 +88,14 @@ class ReportTerm:
 
 
 def read_terms(release: "Release") -> list[ReportTerm]:
-    """Return the terms of a release, in query order."""
+    """Return the terms of a release, in query order, without those that only serve sampling errors."""
     marks, hidden = release.marks() if release.flags else (None, False)
     columns = [np.where(hidden, np.nan, column) for column in (release.values, *release.interval(LEVEL))]
     pieces = zip(*(split_answers(release.estimates, column) for column in columns), strict=True)
     flags = split_answers(release.estimates, np.full(len(columns[0]), "") if marks is None else marks)
     labels = zip(release.terms, release.labels.terms, pieces, strict=True)
     terms = [_term(outline, release.captions, cells, parts) for outline, (_, cells), parts in labels]
-    return [
+    shown = [
         replace(
             term,
             processed=bool(release.processing),
@@ -105,6 +105,7 @@ def read_terms(release: "Release") -> list[ReportTerm]:
         )
         for term, estimate, flag in zip(terms, release.estimates, flags, strict=True)
     ]
+    return [term for term, estimate in zip(shown, release.estimates, strict=True) if not estimate.of_sampling]
 
 
 def _term(outline: Outline, captions: Captions, cells: Sequence[str], parts: tuple[np.ndarray, ...]) -> ReportTerm:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gaugedp.statistics.base import SUMMED, Ends, Statistic, Wording
+from gaugedp.statistics.base import SUMMED, About, Ends, Statistic, Wording
 
 
 class Plain(Statistic):
@@ -37,3 +37,8 @@ class Sum(Plain, kind="sum"):
     word = "sum"
     moments = (SUMMED,)
     wording = Wording("Sum of {}", in_units=True)
+
+    def sampling_variance(self, values: np.ndarray, about: About, n_rows: float) -> np.ndarray:
+        """Return n/(n − 1)·(Σ w²·y² − (Σ w·y)²/n)."""
+        n = max(n_rows, 2.0)
+        return n / (n - 1) * (about(np.zeros(self.n_answers)) - values**2 / n)

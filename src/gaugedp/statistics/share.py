@@ -7,7 +7,7 @@ import numpy as np
 
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.base import AdditiveNoise
-from gaugedp.statistics.base import Ends, Statistic, Terms, Wording, longest_half
+from gaugedp.statistics.base import About, Ends, Statistic, Terms, Wording, longest_half
 from gaugedp.statistics.inversion import quotients_within
 from gaugedp.statistics.pairs import NoisePairs, PairWidths, are_alike, pair_draws, pair_kinds, share_places
 
@@ -53,6 +53,17 @@ class Share(Statistic, kind="share"):
         low, high = self._open(values, values, self._totals(values), widths, curves)
         middle = self.answers(values)
         return np.minimum(low, middle), np.maximum(high, middle)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The range of a share."""
+        return 0.0, 1.0
+
+    def sampling_variance(self, values: np.ndarray, about: About, n_rows: float) -> np.ndarray:  # noqa: ARG002
+        """Return Σ w²·(1[row in the part] − share)²/(Σ w)², infinite without weight."""
+        shares, totals, squares = self.answers(values), self._totals(values), about(np.zeros(self.n_answers))
+        sums = squares * (1 - shares) ** 2 + np.maximum(self._totals(squares) - squares, 0) * shares**2
+        return np.divide(sums, totals**2, out=np.full(self.n_answers, np.inf), where=totals > 0)
 
     def half_length(self, widths: np.ndarray, count: float, curves: np.ndarray | None = None) -> float:
         """Return half the longest interval in a group of `count` rows, the other parts alike."""

@@ -21,8 +21,9 @@ class Aggregate:
 
     It is the number of rows, or, of the rows that have a value in `column`, their number (`present`), the number at
     each value low … high of the column (`each`), the sum of their centred values, in half steps, or that of the centred
-    squares (`squared`): Σ (2·w² − C²), see `Coarse`. If `weighted`, each row counts as often as its weight in the
-    domain says, in steps of it, and rows without a weight are left out.
+    squares (`squared`): Σ (2·w² − C²), see `Coarse`. With a power in `weighted`, each row counts as often as
+    that power of its weight in the domain, in steps of it, and rows without a weight are left out. For a power of 2,
+    sums are those of coarse centred values, Σ w.
     """
 
     attributes: tuple[str, ...]
@@ -30,7 +31,7 @@ class Aggregate:
     present: bool = False
     each: bool = False
     squared: bool = False
-    weighted: bool = False
+    weighted: int = 0
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Coarse:
 
     k = 0 … span steps above the lower bound become w = 2·⌊(k + 2^bits/2)/2^bits⌋ − C. w runs from −C to C, with C =
     `reach` at most 2^24, so that squares fit a float; below a span of 2^24 it is 2·k − span. With `heavy`, the largest
-    weight of a row, C² times that fits too.
+    weight of a row, or its square, C² times that fits too.
     """
 
     span: int

@@ -4,8 +4,9 @@ The statement reads each needed column once, computes the cells and steps of eve
 the rows of each person, and groups. Its result has a row for each cell that occurs in each grouping: `cell<i>` is the
 cell of place i (−1 if the grouping has no such place), `n` the rows, `present<j>` those that have a value in column j,
 and the sum of its steps is `sum<j>_high` · 2^32 + `sum<j>_low`, that of squares likewise `sum_squares<j>_…`: every
-number fits 64 bits. With weights, `sum_weights_…` is the sum of the rows' weights, in steps, `sum_weights<j>_…` that of
-the rows that have a value in column j, and `sum_products<j>_…` and `sum_weighted_squares<j>_…` those of products.
+number fits 64 bits. `sum_weights_1_…` is the sum of the rows' weights, in steps, `sum_weights_1_<j>_…` that of the rows
+that have a value in column j, and `sum_products_1_<j>_…` and `sum_weighted_squares_1_<j>_…` those of products; with a 2
+those of squared weights.
 """
 
 import math
@@ -28,6 +29,7 @@ JOINT_CELLS = 2**20  # up to so many joint cells, group by all attributes first 
 PRODUCT_ENTRIES = 2**22  # per matrix product; float32 represents integers up to 2^24
 PRODUCT_CELLS = 64  # of the product: as fast as counting one table of two attributes
 _UNWEIGHTED = "present", "sum", "sum_squares"  # names of the numbers of a column, as below
+_WEIGHTED = "sum_weights", "sum_products", "sum_weighted_squares"
 MANY_TABLES = 32  # from so many on, grouping takes the engine longer than returning the rows
 
 
@@ -211,42 +213,49 @@ class Aggregation:
             added[f"present{j}"] = exp.Count(this=exp.column(f"s{j}"))
             added[f"sum{j}"] = exp.Sum(this=exp.column(f"s{j}"))
             if self.columns[j] in squared:
-                added[f"sum_squares{j}"] = exp.Sum(this=self._square(j, is_weighted=False))
-        return added | self._weighted()
+                added[f"sum_squares{j}"] = exp.Sum(this=self._square(j, 0))
+        return added | self._weighted(1) | self._weighted(2)
 
-    def _weighted(self) -> dict[str, Sql]:
-        """Return the sums of weights, and of values and squares times weights."""
-        totals = [total for total in self.totals if total.weighted]
+    def _weighted(self, power: int) -> dict[str, Sql]:
+        """Return the sums of weights, and of values and squares times weights, or of their squares."""
+        totals = [total for total in self.totals if total.weighted == power]
         if not totals:
             return {}
-        weight, zero = self._weight(), exp.convert(0)
-        added: dict[str, Sql] = {"sum_weights": exp.Sum(this=weight.copy())}
+        weight, zero = self._weight(power), exp.convert(0)
+        added: dict[str, Sql] = {f"sum_weights_{power}_": exp.Sum(this=weight.copy())}
         for j, name in enumerate(self.columns):
             if name in {total.column for total in totals if not total.each}:
                 is_there = exp.Case().when(exp.column(f"s{j}") >= zero.copy(), weight.copy())
-                added[f"sum_weights{j}"] = exp.Sum(this=is_there)
-                added[f"sum_products{j}"] = exp.Sum(this=weight.copy() * self._steps(j))
+                steps = self._steps(j) if power == 1 else self._centred(j, power)
+                added[f"sum_weights_{power}_{j}"] = exp.Sum(this=is_there)
+                added[f"sum_products_{power}_{j}"] = exp.Sum(this=weight.copy() * steps)
             if name in {total.column for total in totals if total.squared}:
-                added[f"sum_weighted_squares{j}"] = exp.Sum(this=weight.copy() * self._square(j, is_weighted=True))
+                added[f"sum_weighted_squares_{power}_{j}"] = exp.Sum(this=weight.copy() * self._square(j, power))
         return added
 
-    def _weight(self) -> Sql:
-        """Return the steps of a row's weight, NULL without one."""
+    def _weight(self, power: int) -> Sql:
+        """Return a power of the steps of a row's weight, NULL without one."""
         name = str(self.domain.weights)
+        if power == 2:
+            return exp.paren(self._weight(1) * self._weight(1))
         return exp.paren(self._steps(self.columns.index(name)) + exp.convert(self.domain.column(name).low_steps))
 
     def _steps(self, j: int) -> Sql:
         """Return the steps of a column, of which squares and products exceed 32 bits."""
         return exp.cast(exp.column(f"s{j}"), "BIGINT")
 
-    def _square(self, j: int, is_weighted: bool) -> Sql:
-        coarse, steps = self._coarse(self.columns[j], is_weighted), self._steps(j)
-        cut = steps if not coarse.bits else (steps + coarse.half) // (1 << coarse.bits)
-        centred = cut * 2 - coarse.reach
-        return exp.paren(centred) * exp.paren(centred.copy())
+    def _square(self, j: int, power: int) -> Sql:
+        centred = self._centred(j, power)
+        return centred * centred.copy()
 
-    def _coarse(self, column: str, is_weighted: bool) -> Coarse:
-        heavy = self.domain.column(str(self.domain.weights)).high_steps if is_weighted else 1
+    def _centred(self, j: int, power: int) -> Sql:
+        """Return the coarse value of a column, centred."""
+        coarse, steps = self._coarse(self.columns[j], power), self._steps(j)
+        cut = steps if not coarse.bits else (steps + coarse.half) // (1 << coarse.bits)
+        return exp.paren(cut * 2 - coarse.reach)
+
+    def _coarse(self, column: str, power: int) -> Coarse:
+        heavy = self.domain.column(str(self.domain.weights)).high_steps ** power if power else 1
         return Coarse(self._span(column) - 1, heavy)
 
     def _mark(self, place: str) -> Sql:
@@ -284,17 +293,18 @@ class Aggregation:
         return in_group
 
     def _values(self, total: Aggregate, result: Mapping[str, np.ndarray], in_group: np.ndarray) -> np.ndarray:
-        number, plain, squares = (
-            ("sum_weights", "sum_products", "sum_weighted_squares") if total.weighted else _UNWEIGHTED
-        )
+        power = total.weighted
+        number, plain, squares = (f"{name}_{power}_" for name in _WEIGHTED) if power else _UNWEIGHTED
         if total.column is None or total.each:
-            return _number(number if total.weighted else "n", result, in_group)
+            return _number(number if power else "n", result, in_group)
         j = self.columns.index(total.column)
         n_present = _number(f"{number}{j}", result, in_group)
         if total.present:
             return n_present
         steps = _number(f"{squares if total.squared else plain}{j}", result, in_group)
-        coarse = self._coarse(total.column, total.weighted)
+        coarse = self._coarse(total.column, power)
+        if power == 2 and not total.squared:  # centred already
+            return steps
         return 2 * steps - (coarse.reach**2 if total.squared else coarse.span) * n_present.astype(object)
 
 

@@ -32,6 +32,7 @@ from gaugedp.releases.described import spread
 from gaugedp.releases.metadata import about_answers
 from gaugedp.releases.plan_widths import bonferroni_level
 from gaugedp.releases.planning import Plan
+from gaugedp.releases.sampling_error import NOISE
 from gaugedp.statistics import KINDS
 from gaugedp.statistics.base import for_released, in_units
 from gaugedp.statistics.forms import Pivot
@@ -235,6 +236,7 @@ def released_ends(release: Release, terms: Sequence[FormTerm], noisy: Sequence[N
         "counts": [[5 * n_answers, False]],
         "deviations": [[5 * n_answers, 0.0]],
         "widths": None,
+        "intervals": NOISE,
     }
     estimates = tuple(term.kind(len(term.quotients), level, no_end=_NO_END * float(term.step)) for term in terms)
     labels = Labels(tuple((term.outline.text, Cells(tuple(term.cells))) for term in terms))
