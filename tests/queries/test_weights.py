@@ -47,6 +47,16 @@ def test_the_body_holds_all_neighbours_and_is_their_hull(text, weight, unit) -> 
         assert np.allclose(attained, stated, rtol=1e-9)
 
 
+@pytest.mark.parametrize("unit", [ROW, REPLACED], ids=repr)
+@pytest.mark.parametrize("weight", WEIGHTS, ids=repr)
+@pytest.mark.parametrize("text", ["squared weights", "squared weights(v) by a", "count; squared weights by a"])
+def test_the_body_holds_squared_weights(text, weight, unit) -> None:
+    query = gd.query(domain_of(weight), text)
+    check_holds(query, unit)
+    attained, stated = hull_of(query, unit)
+    assert ("(" in text) or np.allclose(attained, stated, rtol=1e-9)
+
+
 @pytest.mark.parametrize("unit", [PERSON, PERSON_REPLACED], ids=repr)
 @pytest.mark.parametrize("text", ["mean(v)", "a; weighted count", "weighted count by a; sum(z)"])
 def test_no_persons_differ_by_more_than_the_body(text, unit) -> None:
@@ -141,6 +151,7 @@ def test_words_of_weights_are_read_and_written() -> None:
         ("unweighted a", "number of rows"),
         ("weighted prefix(a)", "number of rows"),
         ("test(mean(v) by a)", "no weights"),
+        ("weighted count; squared weights", "mixes"),
         ("independence(a, b)", "no weights"),
     ],
 )
@@ -178,6 +189,12 @@ def test_a_release_states_its_weights_and_a_share_is_derived_with_its_domain() -
         exact(rows, domain, "share(a)"), abs=0.01
     )
     assert read_terms(answer)[0].measure.startswith("Weighted percentage")
+
+
+def test_the_interval_of_a_share_does_not_depend_on_the_step_of_the_weights() -> None:
+    fine, coarse = (gd.query(domain_of(gd.bounded(k, 5 * k, k)), "share(a) by b; ratio(a)") for k in (1, 10))
+    widths = [[term["of_1000_rows"] for term in gd.plan(each, ROW, epsilon=1).terms()] for each in (fine, coarse)]
+    assert np.allclose(*widths)
 
 
 def test_consistent_numbers_keep_rows_and_weights_apart() -> None:

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from statistics import NormalDist
+from typing import cast
 
 import numpy as np
 
 from gaugedp.queries.outline import COUNT, Outline
 from gaugedp.statistics import KINDS
-from gaugedp.statistics.base import Ends, Statistic, split
+from gaugedp.statistics.base import Ends, Noisy, Statistic, split
 from gaugedp.statistics.squares import Squares
 
 NOISE, TOTAL = "noise", "total"  # what intervals contain
@@ -25,19 +26,17 @@ def sampling_errors(
 
     Theorem 4 of docs/theory/survey_weights.md. A sum of squares counts as at least the deviation of its noise.
     """
-    numbers, noise = split(estimates, values), split(estimates, deviations)
+    numbers = list(map(Noisy, split(estimates, values), split(estimates, deviations)))
     squares = {_key(outline): place for place, outline in enumerate(outlines) if KINDS[outline.measure].of_sampling}
-    rows = [
-        numbers[place][0] for place, outline in enumerate(outlines) if (outline.measure, outline.axes) == (COUNT, ())
-    ]
+    places = [place for place, outline in enumerate(outlines) if (outline.measure, outline.axes) == (COUNT, ())]
+    rows = numbers[places[0]] if places else Noisy(np.array([np.inf]), np.zeros(1))
     errors = []
     for outline, estimate, own in zip(outlines, estimates, numbers, strict=True):
         place = squares.get(_key(outline)) if outline.weights and not estimate.of_sampling else None
-        moments = None if place is None else estimates[place]
         variances = None
-        if place is not None and isinstance(moments, Squares):
-            about = _About(moments, numbers[place], noise[place])
-            variances = estimate.sampling_variance(own, about, float(rows[0]) if rows else np.inf)
+        if place is not None:
+            about = _About(cast(Squares, estimates[place]), numbers[place])
+            variances = estimate.sampling_variance(own, about, rows)
         errors.append(np.zeros(estimate.n_answers) if variances is None else np.sqrt(np.maximum(variances, 0)))
     return errors
 
@@ -45,11 +44,11 @@ def sampling_errors(
 class _About:
     """Sums of squares about centres, no smaller than the deviation of their noise."""
 
-    def __init__(self, moments: Squares, values: np.ndarray, deviations: np.ndarray) -> None:
-        self._moments, self._values, self._deviations = moments, values, deviations
+    def __init__(self, moments: Squares, numbers: Noisy) -> None:
+        self._moments, self._numbers = moments, numbers
 
     def __call__(self, centre: np.ndarray) -> np.ndarray:
-        return np.maximum(*self._moments.about(self._values, self._deviations, centre))
+        return np.maximum(*self._moments.about(*self._numbers, centre))
 
 
 def total_ends(estimate: Statistic, middle: np.ndarray, ends: Ends, errors: np.ndarray, level: float) -> Ends:

@@ -105,7 +105,8 @@ def read_terms(release: "Release") -> list[ReportTerm]:
         )
         for term, estimate, flag in zip(terms, release.estimates, flags, strict=True)
     ]
-    return [term for term, estimate in zip(shown, release.estimates, strict=True) if not estimate.of_sampling]
+    few = [term for term, estimate in zip(shown, release.estimates, strict=True) if not estimate.of_sampling]
+    return few or shown
 
 
 def _term(outline: Outline, captions: Captions, cells: Sequence[str], parts: tuple[np.ndarray, ...]) -> ReportTerm:

@@ -29,6 +29,13 @@ class Wording(NamedTuple):
     title_alone: str = ""  # where no axis has shares of rows; empty where it is the same
 
 
+class Noisy(NamedTuple):
+    """Released numbers, and the standard deviations of their noise."""
+
+    values: np.ndarray
+    deviations: np.ndarray
+
+
 class Widths(Protocol):
     """Widths of a pivot at public places, from noise draws."""
 
@@ -115,10 +122,11 @@ class Statistic(ABC):
     def answers(self, values: np.ndarray) -> np.ndarray:
         """Return the answers (n_answers,) of released numbers, in their units."""
 
-    def sampling_variance(self, values: np.ndarray, about: About, n_rows: float) -> np.ndarray | None:  # noqa: ARG002
+    def sampling_variance(self, own: Noisy, about: About, rows: Noisy) -> np.ndarray | None:  # noqa: ARG002
         """Return the sampling variances (n_answers,) of weighted answers; None if they are not estimated.
 
-        `about` returns Σ w²·(y − c)² in each cell, for centres c; `n_rows` is the number of rows of the sample.
+        `own` are the released numbers; `about` returns Σ w²·(y − c)² in each cell, for centres c; `rows` is the size of
+        the sample.
         """
         return None
 
