@@ -80,7 +80,7 @@ def test_every_release_and_page_states_what_intervals_contain() -> None:
     rows, query = sample(300), gd.query(DOMAIN, "mean(pay) by sex")
     for intervals, report, press_words in (
         ("noise", "the noise only, and not the sampling error", "do not include the sampling error"),
-        ("total", "contain the noise and the sampling error", "include the sampling error of the survey"),
+        ("total", "contain the noise and the sampling error", "contain the value of the population"),
     ):
         answer = released(query, rows, 5.0, intervals=intervals)
         assert json.loads(answer.to_json())["intervals"] == intervals
@@ -106,8 +106,18 @@ def test_a_derived_release_has_intervals_of_the_noise() -> None:
     query = gd.with_sampling_error(gd.query(DOMAIN, "weighted count by sex"))
     answer = released(query, sample(), 1.0)
     plan = gd.plan(query, gd.PrivacyUnit(), epsilon=1.0)
-    derived = gd.derive(answer, "share(sex)", planned=plan)
-    assert (derived.intervals, derived.facts["intervals"]) == ("noise", "noise")
+    for options in ({"planned": plan}, {"domain": DOMAIN}):
+        derived = gd.derive(answer, "share(sex)", **options)
+        assert (derived.intervals, derived.facts["intervals"]) == ("noise", "noise")
+
+
+def test_processing_leaves_second_moments_as_they_are() -> None:
+    query = gd.with_sampling_error(gd.query(DOMAIN, "weighted count by sex; weighted count"))
+    answer = released(query, sample(), 1.0)
+    shown = answer.processed("consistent", "non_negative", query=query)
+    assert shown.values[:2].sum() == pytest.approx(shown.values[2])
+    assert np.array_equal(shown.values[3:], answer.raw[3:])
+    assert all(np.array_equal(*pair) for pair in zip(shown.sampling_errors, answer.sampling_errors, strict=True))
 
 
 @pytest.mark.parametrize("text", ["sex", "unweighted mean(pay)", "median(pay)", "sd(pay)"])

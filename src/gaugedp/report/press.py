@@ -23,7 +23,8 @@ _NOISE = (
 )
 _COVERED = {
     "noise": "They do not include the sampling error of a survey.",
-    "total": "For weighted statistics they include the sampling error of the survey.",
+    "total": "Those of weighted statistics include the sampling error of the survey, and contain the value of the "
+    "population with about this probability.",
 }
 _SIMULTANEOUS = "The intervals are simultaneous: all contain the statistics without noise with probability {level}."
 _INDIVIDUAL = "The intervals are individual: each contains its statistic without noise with probability {level}."

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from gaugedp.queries.maps import Identity
 from gaugedp.queries.outline import CELLS, Axis, Outline
 from gaugedp.queries.piece import Piece
 from gaugedp.queries.quantiles import LEVEL
+from gaugedp.queries.sampling import with_sampling_error
 from gaugedp.queries.text import query
 from gaugedp.releases.answer import Release
 from gaugedp.releases.conclusions import concluded
@@ -68,7 +70,7 @@ class Source:
         if domain is None:
             question = query(_told(release), release.facts["query"])
         else:
-            question = query(domain, release.facts["query"])
+            question = _asked(release, domain)
             _check_same(release, question)
         return cls.made(question, _mechanism(release, question, unit), unit)
 
@@ -85,6 +87,14 @@ def _linear(question: Query, mechanism: Mechanism) -> Iterator[tuple[int, Worklo
         if workload is not None and isinstance(noise, AdditiveNoise):
             yield start, workload, noise
         start += len(part.steps)
+
+
+def _asked(release: Release, domain: Domain) -> Query:
+    """Return the query of a release; second moments are taken to have the default share."""
+    if release.intervals == NOISE:
+        return query(domain, release.facts["query"])
+    own = takewhile(lambda term: not KINDS[term.measure].of_sampling, release.terms)
+    return with_sampling_error(query(domain, "; ".join(term.text for term in own)))
 
 
 def _check_same(release: Release, question: Query) -> None:
