@@ -7,7 +7,7 @@ Three designs; 1,000 samples of 6,500 persons of one made-up population, each wi
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -16,7 +16,9 @@ import pages
 import pyarrow as pa
 
 import gaugedp as gd
+from gaugedp.queries import Query
 from gaugedp.statistics.base import split_answers
+from gaugedp.tables.aggregate import Aggregate, Coarse, Rows
 
 TIMES = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
 N, SAMPLE, Z = 650_000, 6500, 1.959964
@@ -110,16 +112,56 @@ def measured(design: Design, people: Population, seed: int) -> tuple[np.ndarray,
     true, held, ratios, template = truth(people), [], [], None
     for i in range(TIMES):
         chosen, w = design.draw(people, rng)
-        table = gd.Table.scan(rows(people, chosen, w), domain=domain, name="survey")
+        sample = Sample(people, chosen, w, domain)
+        exact = [part.evaluate(sample, bytes(16)) + own[i] for part, own in zip(query.parts, noise, strict=True)]
         if template is None:
-            template = gd.release(query, table, ledger=gd.Ledger.in_memory(gd.PureDP(1)), planned=plan)
-        exact = [part.evaluate(table, bytes(16)) + own[i] for part, own in zip(query.parts, noise, strict=True)]
+            template = first_release(query, rows(people, chosen, w), plan, sample)
         answer = replace(template, numbers=np.concatenate(exact))
         low, high = (split_answers(answer.estimates, end)[:4] for end in answer.interval())
         held.append([np.mean((a <= t) & (t <= b)) for a, t, b in zip(low, true, high, strict=True)])
         without = lengths_without_noise(people, chosen, np.round(w, 1))
         ratios.append([np.mean((b - a) / length) for a, b, length in zip(low, high, without, strict=True)])
     return np.mean(held, axis=0), np.mean(ratios, axis=0)
+
+
+class Sample(Rows):
+    """A sample in memory, added up as `tables.aggregate.Aggregate` states: as engines do, and faster for few rows."""
+
+    name, unit = "survey", UNIT
+
+    def __init__(self, people: Population, chosen: np.ndarray, w: np.ndarray, domain: gd.Domain) -> None:
+        self.domain, self._heavy = domain, domain.column("w").high_steps
+        self._weights = np.clip(np.round(w * 10).astype(np.int64), domain.column("w").low_steps, self._heavy)
+        self._cells = {"region": people.region[chosen], "sex": people.sex[chosen]}
+        self._steps, self._span = (people.income[chosen] / 100).astype(np.int64), domain.column("income").high_steps
+
+    def totals(self, totals: Sequence[Aggregate], row_key: bytes) -> list[np.ndarray]:  # noqa: ARG002
+        """Return the totals."""
+        return [self._total(total) for total in totals]
+
+    def _total(self, total: Aggregate) -> np.ndarray:
+        added = self._weights**total.weighted * self._number(total)
+        cells = self._cells[total.attributes[0]] if total.attributes else np.zeros(len(added), dtype=int)
+        sums = np.zeros(self.domain.n_cells(total.attributes), dtype=np.int64)
+        np.add.at(sums, cells, added)
+        return sums
+
+    def _number(self, total: Aggregate) -> np.ndarray:
+        coarse = Coarse(self._span, self._heavy**total.weighted if total.weighted else 1)
+        if total.column is None or total.present:
+            return np.ones(len(self._steps), dtype=np.int64)
+        if not total.squared and total.weighted < 2:
+            return 2 * self._steps - self._span
+        centred = 2 * ((self._steps + coarse.half) >> coarse.bits) - coarse.reach
+        return 2 * centred**2 - coarse.reach**2 if total.squared else centred
+
+
+def first_release(query: Query, table: pa.Table, plan: gd.Plan, sample: Sample) -> gd.Release:
+    """Release the first sample, whose totals an engine computes too."""
+    source = gd.Table.scan(table, domain=query.domain, name="survey")
+    for part in query.parts:
+        assert (part.evaluate(source, bytes(16)) == part.evaluate(sample, bytes(16))).all()
+    return gd.release(query, source, ledger=gd.Ledger.in_memory(gd.PureDP(1)), planned=plan)
 
 
 def rows(people: Population, chosen: np.ndarray, w: np.ndarray) -> pa.Table:

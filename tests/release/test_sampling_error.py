@@ -90,9 +90,9 @@ def test_every_release_and_page_states_what_intervals_contain() -> None:
 
 
 def test_the_plan_states_the_share_of_second_moments() -> None:
-    plan = gd.plan(gd.with_sampling_error(gd.query(DOMAIN, "mean(pay)"), share=0.25), gd.PrivacyUnit(), epsilon=1.0)
-    assert "squared weights(pay): 0.25 of the guarantee" in str(plan)
-    assert [part.guarantee for part in plan.mechanism.parts] == [gd.PureDP(0.75), gd.PureDP(0.25)]
+    plan = gd.plan(gd.with_sampling_error(gd.query(DOMAIN, "mean(pay)"), share=0.125), gd.PrivacyUnit(), epsilon=1.0)
+    assert "squared weights(pay): 0.125 of the guarantee" in str(plan)
+    assert [part.guarantee for part in plan.mechanism.parts] == [gd.PureDP(0.875), gd.PureDP(0.125)]
 
 
 def test_numbers_that_noise_made_negative_leave_an_error() -> None:
@@ -145,7 +145,7 @@ def test_a_publication_with_total_intervals_keeps_a_share_for_them(tmp_path) -> 
         '[weights]\ncolumn = "w"\nlow = 1\nhigh = 5\n'
     )
     tables = '[[tables]]\ntitle = "Pay"\nquery = "mean(pay) by sex"\n'
-    for intervals, parts in (("total", [0.9, 0.1]), ("noise", [1.0])):
+    for intervals, parts in (("total", [0.75, 0.25]), ("noise", [1.0])):
         (tmp_path / "p.toml").write_text(f'title = "t"\nepsilon = 1.0\nintervals = "{intervals}"\n{tables}')
         plan = Publication.load(tmp_path / "p.toml").plan()
         assert [part.guarantee.epsilon_value for part in plan.mechanism.parts] == pytest.approx(parts)

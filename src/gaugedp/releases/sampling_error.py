@@ -11,6 +11,7 @@ from gaugedp.statistics import KINDS
 from gaugedp.statistics.base import Ends, Noisy, Statistic, split
 from gaugedp.statistics.squares import Squares
 
+_RAISED = 0.5  # deviations of noise: offset what a noisy error costs in coverage, up to noise of half the sum
 NOISE, TOTAL = "noise", "total"  # what intervals contain
 
 
@@ -24,7 +25,7 @@ def sampling_errors(
 ) -> list[np.ndarray]:
     """Return the standard errors of each term's answers, 0 for terms without.
 
-    Theorem 4 of docs/theory/survey_weights.md. A sum of squares counts as at least the deviation of its noise.
+    Theorem 4 of docs/theory/survey_weights.md. A sum of squares is raised by half the deviation of its noise.
     """
     numbers = list(map(Noisy, split(estimates, values), split(estimates, deviations)))
     squares = {_key(outline): place for place, outline in enumerate(outlines) if KINDS[outline.measure].of_sampling}
@@ -42,13 +43,14 @@ def sampling_errors(
 
 
 class _About:
-    """Sums of squares about centres, no smaller than the deviation of their noise."""
+    """Sums of squares about centres, raised by half the deviation of their noise."""
 
     def __init__(self, moments: Squares, numbers: Noisy) -> None:
         self._moments, self._numbers = moments, numbers
 
     def __call__(self, centre: np.ndarray) -> np.ndarray:
-        return np.maximum(*self._moments.about(*self._numbers, centre))
+        squares, noise = self._moments.about(*self._numbers, centre)
+        return np.maximum(squares, 0) + _RAISED * noise
 
 
 def total_ends(estimate: Statistic, middle: np.ndarray, ends: Ends, errors: np.ndarray, level: float) -> Ends:

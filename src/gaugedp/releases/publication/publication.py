@@ -61,8 +61,8 @@ class Publication:
     95 % intervals of its answers are at most ± `within`. Tables with weights divide the rest.
 
     `processing` names the steps of `Release.processed`. `labels` says what cells have in files: "codes", "labels" or
-    "both". `flags` mark answers with much noise. None of the three costs anything. With "total" `intervals`, a tenth of
-    the guarantee serves to include the sampling error of weighted terms (`queries.sampling`).
+    "both". `flags` mark answers with much noise. None of the three costs anything. With "total" `intervals`, a quarter
+    of the guarantee serves to include the sampling error of weighted terms (`queries.sampling`).
     """
 
     title: str
