@@ -219,3 +219,32 @@ def test_a_weighted_median_moves_by_no_more_ranks_than_the_weight() -> None:
     apart = (points[:, None] - points[None]).reshape(-1, points.shape[1])
     directions = np.random.default_rng(4).normal(size=(20, points.shape[1]))
     assert np.allclose(query.sensitivity(REPLACED).support(directions), (directions @ apart.T).max(axis=1))
+
+
+@pytest.mark.parametrize(
+    ("section", "says"),
+    [
+        ("low = 1\nhigh = 5", "does not name a column"),
+        ('column = "w"\nlow = 6\nhigh = 5', "Give low below high"),
+        ('column = "w"\nlow = -1\nhigh = 5', "never negative"),
+        ('column = "w"\nlow = 1', "has no bounds"),
+        ('column = "w"\nlow = "1"\nhigh = 5', "finite number"),
+        ('column = "w"\nlow = 1\nhigh = 5\nreplicates = "w1..w80"', "no key 'replicates'"),
+        ('column = "w"\nlow = 1\nhigh = 5\nstep = 0.000001', "coarser step"),
+        ('column = "v"\nlow = 1\nhigh = 5', "described twice"),
+    ],
+)
+def test_weights_that_cannot_be_are_refused(section, says, tmp_path) -> None:
+    path = tmp_path / "domain.toml"
+    path.write_text(f"[columns]\nv = {{ low = 0, high = 1 }}\n[weights]\n{section}\n", "utf-8")
+    with pytest.raises(gd.GaugedpError, match=says) as refused:
+        gd.Domain.load(path)
+    assert "nothing was spent" in str(refused.value)
+
+
+def test_a_table_without_the_weights_and_products_beyond_exact_floats_are_refused() -> None:
+    with pytest.raises(gd.UnknownName, match="'p'"):
+        gd.Table.scan(survey(9).drop(columns="p"), domain=domain_of(WEIGHTS[0]), name="survey")
+    fine = gd.Domain.of(v=gd.bounded(0, 1e9, 0.001)).with_weights("p", gd.bounded(1, 100, 0.001))
+    with pytest.raises(gd.InvalidRequest, match="too many steps"):
+        gd.query(fine, "mean(v)")

@@ -73,7 +73,11 @@ def test_a_total_interval_combines_noise_and_sampling() -> None:
         assert (answer.values[:9] <= high[:9]).all()
     widths = np.concatenate(answer.sampling_errors)
     individual = np.subtract(*answer.interval()[::-1]) / 2
-    assert (individual[:7] >= Z * widths[:7] * 0.999).all()  # noise makes them longer, never shorter
+    assert (individual[:7] >= Z * widths[:7] * 0.999).all()
+    (least, most), middle = next(iter(answer._each_alone(0.95))), answer.raw[:2]
+    low, high = (end[:2] for end in answer.interval())
+    assert middle - low == pytest.approx(np.hypot(middle - least, Z * widths[:2]))
+    assert high - middle == pytest.approx(np.hypot(most - middle, Z * widths[:2]))
 
 
 def test_every_release_and_page_states_what_intervals_contain() -> None:
