@@ -33,7 +33,7 @@ def finding(term: ReportTerm) -> str:
     if lower[top] <= upper[bottom]:
         return (
             f"{_subject(term)} from {texts[bottom]} for {names[1]} to {texts[top]} for {names[0]}. The intervals of "
-            "these two overlap, so the noise may explain all differences."
+            f"these two overlap, so {term.errors} may explain all differences."
         )
     said = (
         f"{_of(term)} is largest for {names[0]}, at {texts[top]}, and smallest for {names[1]}, at {texts[bottom]}."

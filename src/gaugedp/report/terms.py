@@ -35,7 +35,8 @@ class ReportTerm:
     of the cells of one attribute, if known, by their texts in `axes`. `unit` is that of the numbers in the cells of one
     attribute. `sign` follows a number in a sentence. If `from_zero`, the axis of a chart includes 0. `axes` describe
     the cells of each attribute, and `counts` means that rows are counted in them. `marks` are the quality flags of the
-    cells, if any; suppressed numbers are NaN. `rows` is what is counted, and `answer_unit` the unit of the answers.
+    cells, if any; suppressed numbers are NaN. `rows` is what is counted, `answer_unit` the unit of the
+    answers, and `errors` what intervals contain.
     """
 
     text: str
@@ -60,6 +61,7 @@ class ReportTerm:
     marks: tuple[str, ...] = ()
     rows: str = "rows"
     answer_unit: str = ""
+    errors: str = "the noise"
 
     @property
     def shown(self) -> np.ndarray:
@@ -105,6 +107,11 @@ def read_terms(release: "Release") -> list[ReportTerm]:
         )
         for term, estimate, flag in zip(terms, release.estimates, flags, strict=True)
     ]
+    if release.intervals == "total":
+        shown = [
+            replace(term, errors="noise and sampling") if errors.any() else term
+            for term, errors in zip(shown, release.sampling_errors, strict=True)
+        ]
     few = [term for term, estimate in zip(shown, release.estimates, strict=True) if not estimate.of_sampling]
     return few or shown
 
