@@ -264,7 +264,7 @@ class Domain:
         >>> import gaugedp as gd
         >>> domain = gd.Domain.of(sex=["1", "2"], pay=gd.bounded(0, 100)).with_weights("w", gd.bounded(1, 600))
         >>> gd.query(domain, "weighted count by sex; mean(pay)").columns
-        ('w', 'pay')
+        ('pay', 'w')
         """
         if self.columns.get(name, weight) != weight:
             raise InvalidRequest(f"{name} is described twice.", "Describe the weight under [weights] only.")
