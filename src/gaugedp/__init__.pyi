@@ -56,6 +56,8 @@ from gaugedp.queries import query as query
 from gaugedp.queries import ranges as ranges
 from gaugedp.queries import shares as shares
 from gaugedp.queries import stack as stack
+from gaugedp.queries import weighted_count as weighted_count
+from gaugedp.queries import with_sampling_error as with_sampling_error
 from gaugedp.queries import workload as workload
 from gaugedp.queries.sql import sql_query as sql_query
 from gaugedp.releases import streams as streams

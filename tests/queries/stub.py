@@ -46,10 +46,23 @@ class StubTable(Rows):
             measure = self._measure(total, row)
             if measure is not None:
                 table[tuple(row[name] for name in total.attributes)] += measure
-        counts = total.column is None or total.present
+        counts = (total.column is None or total.present) and not total.weighted
         return np.array(list(table.values()), dtype=np.int64 if counts else object)
 
     def _measure(self, total: Aggregate, row: dict) -> int | None:
+        """The number that a row adds, times the steps of its clipped weight; None where it is left out."""
+        measure = self._unweighted(total, row)
+        if not total.weighted or measure is None:
+            return measure
+        facts = self.domain.column(self.domain.weights)
+        weight = facts.missing if row[self.domain.weights] is None else row[self.domain.weights]
+        return (
+            None
+            if weight is None
+            else int(min(max(weight, facts.low), facts.high) / facts.step) ** total.weighted * measure
+        )
+
+    def _unweighted(self, total: Aggregate, row: dict) -> int | None:
         if total.column is None:
             return 1
         facts = self.domain.column(total.column)
@@ -59,6 +72,8 @@ class StubTable(Rows):
         steps = Fraction(min(max(value, facts.low), facts.high)) / facts.step
         assert steps.denominator == 1, "the stub takes values on the grid only"
         centred = 2 * int(steps) - facts.low_steps - facts.high_steps
+        if total.weighted == 2 and not total.squared and not total.present:
+            assert (facts.high_steps - facts.low_steps) < 2**12, "the stub does not coarsen"
         if total.squared:
             return 2 * centred**2 - (facts.high_steps - facts.low_steps) ** 2
         return 1 if total.present else centred

@@ -225,6 +225,31 @@ def large():
     )
 
 
+def weights(max_rows=None):
+    """Weights that are clipped, missing, text or not whole, and products beyond 2^32 steps of persons' rows."""
+    draw = random.Random("weights")
+    n = 400
+    heavy = ["0.5", " 2.25 ", "7", "-3", "1e9", "none", None, "inf", "nan", "10.01"]
+    table = pa.table(
+        {
+            "pid": [draw.randrange(60) for _ in range(n)],
+            "kind": [draw.choice(["A", "B", "C", None]) for _ in range(n)],
+            "cost": [draw.choice([-1.0, 0.0, 123.45, 5e5, 1e7, math.nan, None]) for _ in range(n)],
+            "few": pa.array([draw.choice([0, 1, 2, 9, None]) for _ in range(n)], pa.int32()),
+            "weight": [draw.choice(heavy) for _ in range(n)],
+        }
+    )
+    domain = Domain.of(kind=categories(["A", "B"], outside="other"), cost=bounded(-100, 10**6, 0.01), few=bounded(0, 3))
+    domain = domain.with_weights("weight", bounded(0.25, 10, 0.01))
+    of = [("few", {}), ("cost", {}), ("cost", {"present": True}), ("cost", {"squared": True}), ("few", {"each": True})]
+    totals = [Aggregate(by, None, weighted=power) for by in ((), ("kind",)) for power in (1, 2)]
+    totals += [Aggregate(("kind",), name, weighted=1, **more) for name, more in of]
+    totals += [Aggregate((), name, weighted=2, **more) for name, more in of[:4]]
+    totals += [Aggregate(("kind",)), Aggregate((), "cost"), Aggregate((), "cost", squared=True)]
+    unit = ROW if max_rows is None else PrivacyUnit("pid", max_rows=max_rows)
+    return Case(table, domain, totals, unit)
+
+
 TIMES = 5000
 CASES = {
     "plain": plain,
@@ -235,4 +260,6 @@ CASES = {
     "types": types,
     "unknown": unknown,
     "nested": nested,
+    "weights": weights,
+    "weights of people": lambda: weights(3),
 }

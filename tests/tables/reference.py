@@ -73,31 +73,65 @@ def coded(domain, totals, rows, person=None):
             code = inside_code(fact, row[domain.source(name)])
             codes[name] = fact.n_inside if code is None and fact.outside == "other" else code
         if None not in codes.values():
-            columns = {total.column for total in totals} - {None}
+            columns = set(used_columns(domain, totals))
             yield (
                 codes | {name: measure(domain.columns[name], row[name]) for name in columns} | {PERSON: row.get(person)}
             )
 
 
+def used_columns(domain, totals):
+    """The bounded columns in use, the weight last."""
+    weights = [domain.weights for total in totals if total.weighted]
+    return [name for name in dict.fromkeys([*(total.column for total in totals), *weights]) if name is not None]
+
+
+def weight_of(domain, codes):
+    """The steps of a row's weight, 0 where it has none."""
+    column, centred = domain.columns[domain.weights], codes[domain.weights]
+    return 0 if centred is None else (centred + column.low_steps + column.high_steps) // 2
+
+
 def addend(total, codes, domain):
-    """What a row adds to its cell: 1, or its measure or square, or whether it has one; nothing where it has none."""
+    """What a row adds to its cell, times its weight."""
+    if not total.weighted:
+        return plain_addend(total, codes, domain, 24)
+    heavy = domain.columns[domain.weights].high_steps
+    digits = min(24, (53 - (heavy**total.weighted).bit_length()) // 2)
+    weight = weight_of(domain, codes) ** total.weighted
+    if total.weighted == 2 and total.column and not total.present and not total.squared:
+        return (
+            0
+            if codes[total.column] is None
+            else weight * coarse(domain.columns[total.column], codes[total.column], digits)[0]
+        )
+    return weight * plain_addend(total, codes, domain, digits)
+
+
+def plain_addend(total, codes, domain, digits):
+    """1, or its measure or square, or whether it has one; nothing where it has none."""
     if total.column is None:
         return 1
     if total.present:
         return int(codes[total.column] is not None)
     if total.squared and codes[total.column] is not None:
-        return square(domain.columns[total.column], codes[total.column])
+        return square(domain.columns[total.column], codes[total.column], digits)
     return codes[total.column] or 0
 
 
-def square(column, centred):
-    """Twice the square of a centred value, less the largest, after k is rounded to so many digits that C < 2^25."""
+def square(column, centred, digits=24):
+    """Twice the square of a coarse centred value, less the largest."""
+    value, largest = coarse(column, centred, digits)
+    return 2 * value**2 - largest**2
+
+
+def coarse(column, centred, digits):
+    """A centred value and the largest, after k is rounded to so many binary digits."""
     span = column.high_steps - column.low_steps
     unit = 1
-    while span // unit >= 2**24:
+    while span // unit >= 2**digits:
         unit *= 2
     k, c = ((number + unit // 2) // unit for number in ((centred + span) // 2, span))
-    return 2 * (2 * k - c) ** 2 - c**2
+    return 2 * k - c, c
 
 
 def values_of(domain, total, kept):
@@ -107,8 +141,9 @@ def values_of(domain, total, kept):
     cells = dict.fromkeys(product(*map(range, domain.shape(total.attributes)), spans), 0)
     for codes in kept:
         if codes[total.column] is not None:
-            cells[*(codes[name] for name in total.attributes), codes[total.column]] += 1
-    return np.array(list(cells.values()), dtype=np.int64)
+            times = weight_of(domain, codes) if total.weighted else 1
+            cells[*(codes[name] for name in total.attributes), codes[total.column]] += times
+    return np.array(list(cells.values()), dtype=object if total.weighted else np.int64)
 
 
 def reference_totals(domain, totals, rows, unit=None, key=b""):
@@ -121,7 +156,7 @@ def reference_totals(domain, totals, rows, unit=None, key=b""):
         cells = dict.fromkeys(product(*map(range, domain.shape(total.attributes))), 0)
         for codes in kept:
             cells[tuple(codes[name] for name in total.attributes)] += addend(total, codes, domain)
-        is_sum = total.column is not None and not total.present
+        is_sum = total.weighted or (total.column is not None and not total.present)
         answers.append(np.array(list(cells.values()), dtype=object if is_sum else np.int64))
     return answers
 
@@ -131,7 +166,7 @@ def kept_rows(domain, totals, rows, unit=None, key=b""):
     if unit is None or unit.column is None:
         return list(coded(domain, totals, rows))
     attributes = dict.fromkeys(name for total in totals for name in total.attributes)
-    columns = dict.fromkeys(total.column for total in totals if total.column is not None)
+    columns = used_columns(domain, totals)
     people = defaultdict(list)
     for codes in coded(domain, totals, rows, unit.column):
         who = codes[PERSON]

@@ -49,6 +49,11 @@ neighbours = "add_remove"  # one row is one person, who is in the table or not
 # [person]  # or omit max_rows and aggregate the rows of each person into one row: queries then use these names
 # visits = {{ count = true, from = 1, to = 50 }}  # also sum, max, min, any (with is) and last (with order)
 
+# [weights]  # of a survey: means, sums, shares and medians are then weighted, and "weighted count" adds weights up
+# column = "…"
+# low = 1    # weights are clipped to these public bounds; the noise is proportional to high
+# high = …
+
 # Every column is listed below twice: leave it where you group by it, where you sum or average it, or in both.
 [attributes]  # columns to group by: all categories; bins low, high, width; or integers from, to
 # A row whose value is missing or out of domain is left out of the whole query.

@@ -10,6 +10,7 @@ from gaugedp.cli.shared import (
     cell,
     guarantee_options,
     importance_option,
+    intervals_option,
     load,
     numbers,
     question_options,
@@ -41,6 +42,7 @@ def optional_question(command: Command) -> Command:
 @optional_question
 @guarantee_options
 @importance_option
+@intervals_option
 @click.option("--error", metavar="NUMBER", help=_ERROR)
 @click.option("--model", metavar="NAME", help="Plan a fit of gaugedp fit instead of a query, without a domain.")
 @click.option("--rows", metavar="N", help="With --model: the number of rows, about.")
@@ -54,6 +56,7 @@ def plan(
     domain_path: str | None,
     text: str | None,
     importance: str | None,
+    intervals: str,
     details: bool,
     as_json: bool,
     model: str | None,
@@ -71,7 +74,7 @@ def plan(
     if domain_path is None or text is None:
         raise click.UsageError(f"Missing option '--{'domain' if domain_path is None else 'query'}'.")
     domain, unit = load(domain_path)
-    planned = make_plan(weighted_query(domain, text, importance), unit, **numbers(**options))
+    planned = make_plan(weighted_query(domain, text, importance, intervals), unit, **numbers(**options))
     remark_on_epsilon("a guarantee", planned.requested)
     remark_on_delta(planned.requested)
     if as_json:

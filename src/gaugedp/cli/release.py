@@ -17,6 +17,7 @@ from gaugedp.cli.shared import (
     check_files,
     guarantee_options,
     importance_option,
+    intervals_option,
     language_option,
     load,
     number,
@@ -62,6 +63,7 @@ _MOST_COLUMNS, _MOST_ATTRIBUTES = 6, 3
 @question_options
 @guarantee_options
 @importance_option
+@intervals_option
 @payment_options()
 @click.option("--adaptive", is_flag=True, help="Choose the tables adaptively, for synthetic rows: see gaugedp rows.")
 @click.option("--key", metavar="TEXT", help="Name of this request. Repeating it returns the stored answer at no cost.")
@@ -92,6 +94,7 @@ def release(
     save: str | None,
     as_json: bool,
     importance: str | None,
+    intervals: str,
     adaptive: bool,
     **options: str | None,
 ) -> None:
@@ -101,7 +104,7 @@ def release(
     --out, --save and --json have all digits.
     """
     domain, unit = load(domain_path)
-    question, guarantee = weighted_query(domain, text, importance), numbers(**options)
+    question, guarantee = weighted_query(domain, text, importance, intervals), numbers(**options)
     processing = check(steps, question)
     one_of(LABELS, labels=labels)
     words_in = checked(language or ENGLISH)

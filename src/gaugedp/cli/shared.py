@@ -14,6 +14,7 @@ import click
 from gaugedp._internal.files import check_ending
 from gaugedp._internal.names import parts
 from gaugedp._internal.numbers import digits_up, readable
+from gaugedp._internal.validate import one_of
 from gaugedp.cli.commands import without_password
 from gaugedp.domain.domain import Domain, PrivacyUnit
 from gaugedp.errors import UNTOUCHED, InvalidRequest
@@ -23,6 +24,8 @@ from gaugedp.ledger import Ledger
 from gaugedp.ledger.signature import Signature
 from gaugedp.queries import query
 from gaugedp.queries.base import Query
+from gaugedp.queries.sampling import with_sampling_error
+from gaugedp.releases.sampling_error import NOISE, TOTAL
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -145,13 +148,20 @@ def importance_option(command: Command) -> Command:
     return click.option("--importance", metavar="TEXT", help=text)(command)
 
 
-def weighted_query(domain: Domain, text: str, importance: str | None) -> Query:
-    """Parse a query and set the importance of its terms."""
+def intervals_option(command: Command) -> Command:
+    """Add --intervals."""
+    text = "What intervals contain: noise, or total, with the sampling error of weighted terms. [default: noise]"
+    return click.option("--intervals", default=NOISE, metavar="WHICH", help=text)(command)
+
+
+def weighted_query(domain: Domain, text: str, importance: str | None, intervals: str = NOISE) -> Query:
+    """Parse a query, set the importance of its terms, and add what total intervals need."""
     question = query(domain, text)
-    if importance is None:
-        return question
-    pairs = [part.rpartition("=") for part in parts(importance, ";") if part]
-    return question.with_importance({term.strip(): number("importance", times) for term, _, times in pairs})
+    one_of((NOISE, TOTAL), intervals=intervals)
+    if importance is not None:
+        pairs = [part.rpartition("=") for part in parts(importance, ";") if part]
+        question = question.with_importance({term.strip(): number("importance", times) for term, _, times in pairs})
+    return with_sampling_error(question) if intervals == TOTAL else question
 
 
 def numbers(**texts: str | None) -> dict[str, float | None]:

@@ -16,6 +16,7 @@ from gaugedp.domain.person_aggregates import PerPerson
 from gaugedp.domain.structural_zeros import Impossible
 from gaugedp.domain.text_format import PLAIN, TextFormat
 from gaugedp.domain.toml import (
+    SECTIONS,
     add_facts,
     named,
     named_tree,
@@ -27,7 +28,9 @@ from gaugedp.domain.toml import (
     read_own,
     read_per_person,
     read_toml,
+    read_weights,
 )
+from gaugedp.domain.weights import check_weights
 from gaugedp.errors import InvalidRequest, UnknownName
 
 
@@ -116,8 +119,9 @@ class Domain:
 
     `unit` is the privacy unit of the domain file, or None, and `file` its name. `captions` are shown instead of names
     and codes; domains that differ only in captions are equal. If a row is a person, aggregated from the `rows` that are
-    described there, `made` states how. `impossible` lists structural zeros, which only synthetic rows use.
-    `text_format` states how text files, and numbers and dates in text, are written.
+    described there, `made` states how. `impossible` lists structural zeros, which only synthetic rows use. `weights`
+    names the bounded column of the rows' weights in a survey, if any. `text_format` states how text files, and numbers
+    and dates in text, are written.
     """
 
     attributes: Mapping[str, Attribute]
@@ -130,6 +134,7 @@ class Domain:
     made: Mapping[str, PerPerson] = field(default_factory=dict)
     impossible: tuple[Impossible, ...] = field(default=(), compare=False)
     text_format: TextFormat = PLAIN
+    weights: str | None = None
 
     _repr_html_ = drawn_by("domain")
 
@@ -141,6 +146,7 @@ class Domain:
                     "Use gd.Domain.of(sex=[...], age=gd.bins(...), pay=gd.bounded(...)), or gd.Domain.load(path).",
                 )
         check_trees(self.attributes)
+        check_weights(self.weights, self.columns)
 
     @classmethod
     def of(cls, **columns: Attribute | BoundedColumn | Tree | Sequence[str]) -> "Domain":
@@ -167,9 +173,7 @@ class Domain:
     def load(cls, path: str | Path) -> "Domain":
         """Return the domain described by a TOML file. See docs/how-to/domain-file.md."""
         facts = read_toml(path)
-        only_keys(
-            "the domain file", facts, ("name", "unit", "attributes", "columns", "person", "impossible", "file", *TEXTS)
-        )
+        only_keys("the domain file", facts, (*SECTIONS, *TEXTS))
         name = facts.get("name", Path(path).stem)
         if not isinstance(name, str):
             raise InvalidRequest(f"The name in {path} is {name!r}.", "Write the name as text.")
@@ -183,6 +187,8 @@ class Domain:
             read_captions(facts, attributes, Path(path).parent),
             text_format=TextFormat.of(facts.get("file", {})),
         )
+        if weights := read_weights(facts):
+            domain = domain.with_weights(*weights)
         impossible = read_impossible(facts)
         if "person" not in facts:
             return domain.with_impossible(*impossible)
@@ -251,6 +257,23 @@ class Domain:
         """Return the domain with another description of an attribute."""
         self.described(name)
         return replace(self, attributes={**self.attributes, name: attribute})
+
+    def with_weights(self, name: str, weight: BoundedColumn) -> "Domain":
+        """Return the domain of a survey whose rows have weights in the column `name`.
+
+        Weights are clipped to the bounds of `weight`: public, at least 0, at most 2^20 steps. Means, sums, shares,
+        comparisons, standard deviations and quantiles are weighted then, unless the query says `unweighted`.
+
+        Examples
+        --------
+        >>> import gaugedp as gd
+        >>> domain = gd.Domain.of(sex=["1", "2"], pay=gd.bounded(0, 100)).with_weights("w", gd.bounded(1, 600))
+        >>> gd.query(domain, "weighted count by sex; mean(pay)").columns
+        ('pay', 'w')
+        """
+        if self.columns.get(name, weight) != weight:
+            raise InvalidRequest(f"{name} is described twice.", "Describe the weight under [weights] only.")
+        return replace(self, columns={**self.columns, name: weight}, weights=name)
 
     def with_captions(self, captions: Captions) -> "Domain":
         """Return the domain with other captions; queries do not change."""

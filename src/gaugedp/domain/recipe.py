@@ -38,7 +38,7 @@ def recipe_of(domain: Domain, attributes: tuple[str, ...], columns: tuple[str, .
     few = replace(
         _deciding(domain),
         attributes={name: domain.attribute(name) for name in attributes},
-        columns={name: domain.column(name) for name in columns},
+        columns={name: domain.column(name) for name in dict.fromkeys([*columns, *filter(None, [domain.weights])])},
         rows=domain.rows and _deciding(domain.rows),
     )
     return _written(few)

@@ -19,6 +19,7 @@ from gaugedp.domain.person_aggregates import KINDS, PerPerson
 from gaugedp.errors import InvalidRequest, UnknownName
 
 T = TypeVar("T")
+SECTIONS = ("name", "unit", "attributes", "columns", "weights", "person", "impossible")
 _UNKNOWN = ("keys", "most")
 _ALIKE = {"min": "low", "minimum": "low", "lower": "low", "max": "high", "maximum": "high", "upper": "high"}
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}.*|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
@@ -51,6 +52,17 @@ def named_tree(name: str, described: Tree) -> Mapping[str, Attribute]:
 def read_columns(facts: Mapping[str, Any], folder: Path) -> dict[str, BoundedColumn]:
     """Return the bounded columns; lookup tables are in `folder`."""
     return {name: _column(name, _plain(value), folder) for name, value in _section(facts, "columns").items()}
+
+
+def read_weights(facts: Mapping[str, Any]) -> tuple[str, BoundedColumn] | None:
+    """Return the weight column and its bounds, if there is a [weights] section."""
+    if "weights" not in facts:
+        return None
+    section = dict(_section(facts, "weights"))
+    column = section.pop("column", None)
+    if not isinstance(column, str) or not column:
+        raise InvalidRequest("[weights] does not name a column.", 'Write column = "PWGTP", low = 1 and high = 600.')
+    return column, _bounded(column, section, "[weights]")
 
 
 def read_impossible(facts: Mapping[str, Any]) -> Sequence[Any]:
@@ -277,15 +289,16 @@ def _column(name: str, value: object, folder: Path) -> BoundedColumn:
     return cast(BoundedColumn, column)
 
 
-def _bounded(name: str, value: Any) -> BoundedColumn:
-    only_keys(f"column {name}", value, ("low", "high", "step", "missing", "unknown"), (*OWN, "look_up"))
+def _bounded(name: str, value: Any, place: str = "") -> BoundedColumn:
+    place = place or f"column {name}"
+    only_keys(place, value, ("low", "high", "step", "missing", "unknown"), (*OWN, "look_up"))
     facts = dict(value)
     if "low" not in facts or "high" not in facts:
         raise InvalidRequest(
             f"Column {name} has no bounds.", "Give low and high from public knowledge, never from the data."
         )
-    _check_no_dates(f"column {name}", facts)
-    return named(f"column {name}", lambda: bounded(**facts))
+    _check_no_dates(place, facts)
+    return named(place, lambda: bounded(**facts))
 
 
 def _per_person(name: str, value: Any) -> PerPerson:

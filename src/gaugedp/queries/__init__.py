@@ -13,10 +13,12 @@ from gaugedp.queries.builders import (
     ranges,
     shares,
     stack,
+    weighted_count,
     workload,
 )
 from gaugedp.queries.linear import Workload
 from gaugedp.queries.quantiles import Quantiles, quantiles
+from gaugedp.queries.sampling import with_sampling_error
 from gaugedp.queries.text import query
 
 __all__ = [
@@ -36,5 +38,7 @@ __all__ = [
     "ranges",
     "shares",
     "stack",
+    "weighted_count",
+    "with_sampling_error",
     "workload",
 ]

@@ -2,12 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from gaugedp._internal.names import written
-from gaugedp.domain.attributes import BoundedColumn
 from gaugedp.domain.domain import Domain
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.queries.base import Query
@@ -17,12 +15,19 @@ from gaugedp.queries.outline import ROWS
 from gaugedp.queries.piece import Piece
 from gaugedp.queries.products import Product
 from gaugedp.queries.stacked import joined
-from gaugedp.statistics import ColumnMean, Combination, Count, Share, StandardDeviation, Statistic, Sum
-from gaugedp.statistics.base import CENTRED, SQUARED, SUMMED
+from gaugedp.queries.weights import moment_of, row_weight, times_weight, unweighted
+from gaugedp.statistics import (
+    ColumnMean,
+    Combination,
+    Count,
+    Share,
+    StandardDeviation,
+    Statistic,
+    Sum,
+)
 from gaugedp.statistics.comparison import COMPARISONS
 from gaugedp.statistics.equal_means import EqualMeans
 from gaugedp.statistics.independence import EqualShares
-from gaugedp.tables.aggregate import Coarse
 
 Names = str | Sequence[str] | None
 
@@ -51,6 +56,25 @@ def count(domain: Domain) -> Workload:
     1
     """
     return Workload(domain, (_marginal(domain, ()),))
+
+
+def weighted_count(domain: Domain, by: Names = None) -> Workload:
+    """Return the sum of the rows' weights, in total or by cell.
+
+    This estimates the number of persons in the population from which the survey was drawn.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> domain = gd.Domain.of(sex=["1", "2"]).with_weights("w", gd.bounded(1, 600))
+    >>> gd.weighted_count(domain, by="sex").text
+    'weighted count by sex'
+    """
+    names, weight = _names(by), row_weight(domain)
+    if weight is None:
+        raise InvalidRequest("The domain has no weights.", "Describe them under [weights], or count rows.")
+    piece = times_weight(domain, Piece(names, Identity(n_cells(domain, names)), weight=weight))
+    return Workload(domain, (Term(f"weighted count{_by(names)}", (piece,), Sum(piece.cells.n_released)),))
 
 
 def prefix_sums(domain: Domain, attribute: str) -> Workload:
@@ -156,8 +180,10 @@ def workload(matrix: np.ndarray, domain: Domain) -> Workload:
     return Workload(domain, (_counts(f"matrix({_crossed(names)})", names, MatrixMap(values)),))
 
 
-def bounded_sums(domain: Domain, column: str, by: Names = None) -> Workload:
+def bounded_sums(domain: Domain, column: str, by: Names = None, *, weighted: bool = True) -> Workload:
     """Return the sum of a bounded column, in total or by cell.
+
+    It is weighted if the domain has weights, unless `weighted` is False.
 
     Examples
     --------
@@ -166,15 +192,15 @@ def bounded_sums(domain: Domain, column: str, by: Names = None) -> Workload:
     >>> gd.bounded_sums(domain, "pay", by="sex").text
     'sum(pay) by sex'
     """
-    return measured(domain, Sum, column, by)
+    return measured(domain, Sum, column, by, weighted=weighted)
 
 
-def bounded_means(domain: Domain, column: str, by: Names = None) -> Workload:
+def bounded_means(domain: Domain, column: str, by: Names = None, *, weighted: bool = True) -> Workload:
     """Return the mean of a bounded column, in total or by cell.
 
     The released values are the sums of the distances from the middle of the bounds, which are half as sensitive as the
     sums, and the counts; the mean is computed from both. The middle is returned for a cell whose noisy count is not
-    positive.
+    positive. With weights in the domain, sums and counts are weighted, unless `weighted` is False.
 
     Examples
     --------
@@ -183,16 +209,17 @@ def bounded_means(domain: Domain, column: str, by: Names = None) -> Workload:
     >>> gd.bounded_means(domain, "pay", by="sex").text
     'mean(pay) by sex'
     """
-    return measured(domain, ColumnMean, column, by)
+    return measured(domain, ColumnMean, column, by, weighted=weighted)
 
 
-def bounded_deviations(domain: Domain, column: str, by: Names = None) -> Workload:
+def bounded_deviations(domain: Domain, column: str, by: Names = None, *, weighted: bool = True) -> Workload:
     """Return the standard deviation of a column, in total or by cell.
 
     It divides by the number of rows. The released values are the sums of the distances from the middle of the bounds,
     of twice their squares minus the largest, and the counts; the standard deviation is computed from these. Values are
     squared as integer steps; above 2^24 steps they are rounded to 2^-24 of the range. Half of half the range is
-    returned for a cell whose noisy count is not positive.
+    returned for a cell whose noisy count is not positive. With weights in the domain, all of these are weighted, unless
+    `weighted` is False; squares are then rounded more coarsely, as `tables.aggregate.Coarse` states.
 
     Examples
     --------
@@ -201,14 +228,15 @@ def bounded_deviations(domain: Domain, column: str, by: Names = None) -> Workloa
     >>> gd.bounded_deviations(domain, "pay").text
     'sd(pay)'
     """
-    return measured(domain, StandardDeviation, column, by)
+    return measured(domain, StandardDeviation, column, by, weighted=weighted)
 
 
-def shares(domain: Domain, attributes: Sequence[str] | str, by: Names = None) -> Workload:
+def shares(domain: Domain, attributes: Sequence[str] | str, by: Names = None, *, weighted: bool = True) -> Workload:
     """Return shares of the cells of `attributes`, in total or by cell.
 
     The released values are the counts of `attributes` crossed with `by`, as for `marginals`; the shares are computed
-    from these only. 1/(number of cells of `attributes`) is returned if the noisy total is not positive.
+    from these only. 1/(number of cells of `attributes`) is returned if the noisy total is not positive. With weights in
+    the domain, the counts are weighted, unless `weighted` is False.
 
     Examples
     --------
@@ -217,16 +245,17 @@ def shares(domain: Domain, attributes: Sequence[str] | str, by: Names = None) ->
     >>> gd.shares(domain, "sex", by="age").text
     'share(sex) by age'
     """
-    return measured(domain, Share, attributes, by)
+    return measured(domain, Share, attributes, by, weighted=weighted)
 
 
-def comparisons(domain: Domain, kind: str, attribute: str, by: Names = None) -> Workload:
+def comparisons(domain: Domain, kind: str, attribute: str, by: Names = None, *, weighted: bool = True) -> Workload:
     """Compare the counts of an attribute's cells, in total or by cell.
 
     `kind` is "difference" (minus the count of the first cell), "ratio" (divided by it), "index" (100 times the ratio)
     or "change" (from the previous cell, in percent of it). The released values are the counts of `attribute` crossed
     with `by`, as for `marginals`. If the noisy denominator is below 1, both counts are raised to at least 1. Another
-    kind, and an attribute with one cell, are refused.
+    kind, and an attribute with one cell, are refused. With weights in the domain, the counts are weighted, unless
+    `weighted` is False.
 
     Examples
     --------
@@ -237,25 +266,32 @@ def comparisons(domain: Domain, kind: str, attribute: str, by: Names = None) -> 
     """
     if kind not in COMPARISONS:
         raise UnknownName.among("comparison", str(kind), COMPARISONS)
-    return measured(domain, COMPARISONS[kind], attribute, by)
+    return measured(domain, COMPARISONS[kind], attribute, by, weighted=weighted)
 
 
-def measured(domain: Domain, kind: type[Statistic], of: Names, by: Names = None) -> Workload:
-    """Return a statistic of a column or of counts, by cell."""
+def measured(domain: Domain, kind: type[Statistic], of: Names, by: Names = None, *, weighted: bool = True) -> Workload:
+    """Return a statistic of a column or of counts, by cell; weighted, if the domain has weights."""
     names, groups = _names(of), _names(by)
+    weight = row_weight(domain) if weighted else None
     inside = ", ".join(map(written, names)) if kind.is_of_pairs else _crossed(names)
-    text = f"{kind.word}({inside}){_by(groups)}"
+    text = f"{unweighted(domain, weighted)}{kind.word}({inside}){_by(groups)}"
+    if weight is not None and kind.is_test:
+        raise InvalidRequest(f"{text} is a test, and tests use no weights.", f"Write unweighted {text}.")
     if kind.moments:
         column, cells = domain.column(names[0]), Identity(n_cells(domain, groups))
-        pieces = tuple(_moment(moment, Piece(groups, cells, names[0]), column) for moment in kind.moments)
+        counts = Piece(groups, cells, names[0], weight=weight)
+        pieces = tuple(times_weight(domain, moment_of(moment, counts, column)) for moment in kind.moments)
         return Workload(domain, (Term(text, pieces, kind.of_column(cells.n_released, column)),))
     n_cells(domain, names)  # refuses names that cannot be crossed
     cells = Identity(n_cells(domain, (*names, *groups)))
     estimate = kind.of_table(domain.shape((*names, *groups)), names)
-    return Workload(domain, (Term(text, (Piece((*names, *groups), cells),), estimate),))
+    piece = times_weight(domain, Piece((*names, *groups), cells, weight=weight))
+    return Workload(domain, (Term(text, (piece,), estimate),))
 
 
-def equality(domain: Domain, of: Names, by: Names, kind: type[EqualMeans] | None = None) -> Workload:
+def equality(
+    domain: Domain, of: Names, by: Names, kind: type[EqualMeans] | None = None, *, weighted: bool = True
+) -> Workload:
     """Return tests of equal shares or means in the cells of `by`.
 
     Each p-value compares a cell of the first attribute of `by` with its first cell, within the others. Shares are of
@@ -268,7 +304,9 @@ def equality(domain: Domain, of: Names, by: Names, kind: type[EqualMeans] | None
     >>> gd.query(domain, "test(share(age) by sex)").n_answers, gd.query(domain, "test(mean(pay) by sex)").n_answers
     (2, 1)
     """
-    names, groups = _names(of), _names(by)
+    names, groups, before = _names(of), _names(by), unweighted(domain, weighted)
+    if weighted and domain.weights is not None:
+        raise InvalidRequest("Tests use no weights.", "Write unweighted test(…), which is about the rows.")
     first, *others = domain.shape(groups) or (1,)
     if first == 1:
         raise InvalidRequest("There is nothing to compare.", "Test by an attribute with two or more cells.")
@@ -277,26 +315,11 @@ def equality(domain: Domain, of: Names, by: Names, kind: type[EqualMeans] | None
         cells = n_cells(domain, names)
         pieces: tuple[Piece, ...] = (Piece((*groups, *names), Identity(n_cells(domain, (*groups, *names)))),)
         estimate: Statistic = EqualShares.of_parts(n_tests, cells, first)
-        return Workload(domain, (Term(f"test(share({_crossed(names)}){_by(groups)})", pieces, estimate),))
+        return Workload(domain, (Term(f"{before}test(share({_crossed(names)}){_by(groups)})", pieces, estimate),))
     column, counts = domain.column(names[0]), Piece(groups, Identity(n_cells(domain, groups)), names[0])
-    pieces = tuple(_moment(moment, counts, column) for moment in kind.moments)
+    pieces = tuple(moment_of(moment, counts, column) for moment in kind.moments)
     estimate = kind(n_tests, first, float((column.high - column.low) / 2))
-    return Workload(domain, (Term(f"test(mean({written(names[0])}){_by(groups)})", pieces, estimate),))
-
-
-def _moment(moment: str, counts: Piece, column: BoundedColumn) -> Piece:
-    """Return the piece of a bounded column for a moment."""
-    counts = replace(counts, may_miss=column.missing is None)
-    span = column.high_steps - column.low_steps
-    if moment == SUMMED:
-        return replace(counts, low=column.low_steps, high=column.high_steps, step=column.step)
-    if moment == CENTRED:
-        return replace(counts, centred=True, low=-span, high=span, step=column.step / 2)
-    if moment == SQUARED:
-        reach = Coarse(span).reach
-        step = ((column.high - column.low) / (2 * reach)) ** 2
-        return replace(counts, squared=True, low=-(reach**2), high=reach**2, step=step)
-    return counts
+    return Workload(domain, (Term(f"{before}test(mean({written(names[0])}){_by(groups)})", pieces, estimate),))
 
 
 def stack(*queries: Query) -> Query:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 
@@ -31,6 +31,9 @@ class WorkloadColumns:
     tree: its cells determine those of the others. With bounded columns, there is one generator for each cell and each
     choice, for every column, of its lower bound, its upper bound or, if possible, no value (the choice slowest); the
     squares of a column are one more column. A row in the cell adds a point of the hull of these.
+
+    If some pieces are weighted, there is one for the least and one for the largest weight of a row, slowest of all. If
+    all are, the generators are those without weights, and the answers those of weighted joint tables: see `heaviest`.
     """
 
     domain: Domain
@@ -41,6 +44,8 @@ class WorkloadColumns:
     @classmethod
     def of(cls, domain: Domain, columns: tuple[str, ...], pieces: Sequence[Piece]) -> "WorkloadColumns":
         """Return the generators of the pieces, in domain order."""
+        if all(piece.weight for piece in pieces):
+            pieces = [replace(piece, weight=None) for piece in pieces]
         used = {name for piece in pieces for name in piece.attributes}
         return cls(domain, domain.finest([name for name in domain.attributes if name in used]), columns, pieces)
 
@@ -61,15 +66,15 @@ class WorkloadColumns:
 
     @property
     def n_generators(self) -> int:
-        """Number of joint cells, times 2 or 3 per bounded column."""
-        return math.prod(self.shape) * math.prod(self._n_choices)
+        """Number of joint cells, times 2 or 3 per bounded column, and 2 for weights."""
+        return math.prod(self.shape) * self._n_combined
 
     whole_numbers = True
 
     @property
     def counting(self) -> bool:
         """True if rows are only counted: neighbours differ by columns."""
-        return not self.columns
+        return not self.columns and not any(piece.weight for piece in self.pieces)
 
     @property
     def structure(self) -> Structure | None:
@@ -94,7 +99,7 @@ class WorkloadColumns:
         2^53 steps, if fewer than two columns are summed, if one is summed twice, and if a count leaves out the rows
         without a value: then a row's contribution to one released number depends on that to another.
         """
-        if len(self.columns) < 2 or any(piece.cells != Identity(1) for piece in self.pieces):
+        if len(self.columns) < 2 or any(piece.cells != Identity(1) or piece.weight for piece in self.pieces):
             return None
         if max(piece.reach for piece in self.pieces) > 2**53:  # floats represent integers exactly up to here
             return None
@@ -118,13 +123,13 @@ class WorkloadColumns:
 
     def apply(self, coefficients: np.ndarray) -> np.ndarray:
         """Return the answers (…, d) of joint tables (…, n)."""
-        choices = coefficients.reshape(*coefficients.shape[:-1], math.prod(self._n_choices), *self.shape)
+        choices = coefficients.reshape(*coefficients.shape[:-1], self._n_combined, *self.shape)
         return np.concatenate([self._piece_rows(piece, choices) for piece in self._pieces], axis=-1)
 
     def adjoint(self, direction: np.ndarray) -> np.ndarray:
         """Return ⟨direction, v⟩ for every generator v."""
         _check_size(self.n_generators)
-        total = np.zeros((math.prod(self._n_choices), *self.shape))
+        total = np.zeros((self._n_combined, *self.shape))
         for piece, spread in self._products(direction):
             total += np.multiply.outer(self._weights(piece), spread)
         return total.ravel()
@@ -132,15 +137,25 @@ class WorkloadColumns:
     def extremes(self, direction: np.ndarray) -> tuple[tuple[float, int], tuple[float, int]]:
         """Return max_v and min_v ⟨direction, v⟩, each with its index."""
         _check_size(math.prod(self.shape))
+        products = list(self._products(direction))
+        highs, lows = zip(*(self._extremes_at(place, products) for place in range(len(self._row_weights))), strict=True)
+        return max(highs), min(lows)
+
+    def _extremes_at(
+        self, place: int, products: Sequence[tuple[Piece, np.ndarray]]
+    ) -> tuple[tuple[float, int], tuple[float, int]]:
+        """Return the extremes over rows with one of the weights."""
         alike: dict[str | None, list[np.ndarray]] = {}  # by column, the products under each choice
-        for piece, spread in self._products(direction):
-            values = [weight * spread for weight in ((1,) if piece.choice is None else (piece.low, piece.high, 0))]
+        for piece, unweighted in products:
+            spread = unweighted * self._row_weights[place] if piece.weight else unweighted
+            values = [value * spread for value in ((1,) if piece.choice is None else (piece.low, piece.high, 0))]
             before = alike.get(piece.choice, [np.zeros(self.shape)] * len(values))
             alike[piece.choice] = [total + value for total, value in zip(before, values, strict=True)]
         fixed = alike.pop(None, [np.zeros(self.shape)])[0]
         tables = [np.stack(alike[name][:count]) for name, count in zip(self.columns, self._n_choices, strict=True)]
         high, low = (self._best(sign * fixed, [sign * table for table in tables]) for sign in (1, -1))
-        return high, (-low[0], low[1])
+        first = place * math.prod(self._n_choices) * math.prod(self.shape)
+        return (high[0], first + high[1]), (-low[0], first + low[1])
 
     def _best(self, fixed: np.ndarray, tables: list[np.ndarray]) -> tuple[float, int]:
         """Return the largest total over cells and choices, with index."""
@@ -189,7 +204,8 @@ class WorkloadColumns:
         blocks = []
         for scale, piece in self._scaled(p, weights):
             apart = scale * piece.cells.largest_difference_power(p)
-            spread = max(piece.high, 0) - min(piece.low, 0) if piece.may_miss else piece.high - piece.low
+            least, most = piece.ends
+            spread = max(most, 0) - min(least, 0) if piece.may_miss else most - least
             within = (spread if math.isinf(p) else float(spread) ** p) * scale / _raise(piece.reach, p)
             blocks.append(max(apart, within * float(piece.cells.powers(p).max())))
         return _root(_gather(blocks, p), p)
@@ -227,23 +243,37 @@ class WorkloadColumns:
         missing = {piece.choice for piece in self.pieces if piece.may_miss}
         return tuple(3 if name in missing else 2 for name in self.columns)
 
+    @property
+    def _row_weights(self) -> tuple[int, ...]:
+        """Extreme weights of a row, in steps; 1 without weights."""
+        weight = next((piece.weight for piece in self.pieces if piece.weight), None)
+        return (1,) if weight is None else (weight.light, weight.heavy)
+
+    @property
+    def _n_combined(self) -> int:
+        """Number of choices for all columns and the weight together."""
+        return len(self._row_weights) * math.prod(self._n_choices)
+
     def _weight(self, piece: Piece, choice: int) -> int:
-        """Return the piece's weight under a mixed-radix choice. The last column runs fastest."""
+        """Return the piece's factor under a mixed-radix choice. The last column runs fastest, the weight slowest."""
+        weight = self._row_weights[choice // math.prod(self._n_choices)] if piece.weight else 1
         if piece.choice is None:
-            return 1
+            return weight
         place = self.columns.index(piece.choice)
         later = math.prod(self._n_choices[place + 1 :])
-        return (piece.low, piece.high, 0)[choice // later % self._n_choices[place]]
+        return weight * (piece.low, piece.high, 0)[choice // later % self._n_choices[place]]
 
     def _weights(self, piece: Piece) -> np.ndarray:
-        """Return the piece's weight under each choice."""
-        return np.array([self._weight(piece, choice) for choice in range(math.prod(self._n_choices))])
+        """Return the piece's factor under each choice."""
+        return np.array([self._weight(piece, choice) for choice in range(self._n_combined)])
 
     def _spanning_choices(self) -> list[int]:
-        """Return choices that span: the first, and single changes of it."""
+        """Return choices that span: the first, and single changes of it, with each weight."""
         n_later = [math.prod(self._n_choices[place + 1 :]) for place in range(len(self.columns))]
         pairs = zip(self._n_choices, n_later, strict=True)
-        return [0, *(digit * later for count, later in pairs for digit in range(1, count))]
+        changed = [0, *(digit * later for count, later in pairs for digit in range(1, count))]
+        n_choices = math.prod(self._n_choices)
+        return [place * n_choices + choice for place in range(len(self._row_weights)) for choice in changed]
 
     def _piece_rows(self, piece: Piece, choices: np.ndarray) -> np.ndarray:
         axes = len(self.attributes)
@@ -257,6 +287,14 @@ class WorkloadColumns:
     def _place(self, piece: Piece, places: dict[str, np.intp]) -> int:
         shape = self.domain.shape(piece.attributes)
         return int(np.ravel_multi_index([int(places[name]) for name in piece.attributes], shape)) if shape else 0
+
+
+def heaviest(pieces: Sequence[Piece]) -> int:
+    """Return the largest weight of a row, in steps, if all pieces are weighted, else 1.
+
+    The body of neighbours is then that of the unweighted pieces, times this (docs/theory/survey_weights.md, theorem 1).
+    """
+    return min(1 if piece.weight is None else piece.weight.heavy for piece in pieces)
 
 
 def _check_size(n_cells: int) -> None:

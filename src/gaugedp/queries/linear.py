@@ -17,7 +17,7 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
 from gaugedp.mechanisms.choose import candidates, left_out
 from gaugedp.queries.base import IN_ROWS, ErrorScale, MechanismChoice, Query, Rows
-from gaugedp.queries.columns import WorkloadColumns
+from gaugedp.queries.columns import WorkloadColumns, heaviest
 from gaugedp.queries.labels import Cells, Labels, Listed, Words
 from gaugedp.queries.maps import MatrixMap, check_size
 from gaugedp.queries.outline import ROWS, Axis, Outline, attribute_axis
@@ -66,6 +66,11 @@ class Workload(Query):
             raise InvalidRequest("The query is empty.", "Give at least one term, such as a marginal.")
         if len({term.text for term in self.terms}) < len(self.terms):
             raise InvalidRequest(f"A term is repeated in {self.text!r}.", "Use each term once.")
+        if len({piece.weight for piece in self.pieces if piece.weight}) > 1:
+            raise InvalidRequest(
+                f"{self.text!r} mixes weights and squared weights.",
+                "Use gd.with_sampling_error(query), or request them separately.",
+            )
         in_counts = sum(piece.cells.n_released for piece in self.pieces if piece.counts)
         n_released = sum(term.estimate.n_released for term in self.terms)
         check_size(f"The query has {n_released:,} answers", in_counts, n_released - in_counts)
@@ -88,8 +93,9 @@ class Workload(Query):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Bounded columns in use."""
-        return tuple(dict.fromkeys(piece.column for piece in self.pieces if piece.column))
+        """Bounded columns in use, the weight last."""
+        columns = [piece.column for piece in self.pieces if piece.column]
+        return tuple(dict.fromkeys([*columns, *(piece.weight.column for piece in self.pieces if piece.weight)]))
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -153,11 +159,12 @@ class Workload(Query):
         contributions of a row. The ±v are included because a row may be left out: by a rule, or as a broken line of a
         text file. For sums of several columns over all rows, and means of columns that have a value in every row, these
         are points of a box, and the body is a `BoxHull`. The radii are exact there, for single marginals, prefix sums,
-        ranges and sums, and for stacks of marginals; otherwise they are upper bounds.
+        ranges and sums, and for stacks of marginals; otherwise they are upper bounds. If all terms are weighted, it is
+        the largest weight times the body without weights.
         """
         replace = unit.neighbours == "replace"
-        corners = self.operator.corners
-        body = Polytope(self.operator, unit.max_rows, differences=replace, with_zero=replace)
+        corners, factor = self.operator.corners, unit.max_rows * heaviest(self.pieces)
+        body = Polytope(self.operator, factor, differences=replace, with_zero=replace)
         return body if corners is None else BoxHull(corners, body.factor, body.differences, body.with_zero)
 
     @property
@@ -192,6 +199,7 @@ class Workload(Query):
         facts = [self.text, *(f"{name}={self.domain.attribute(name)!r}" for name in self.attributes)]
         facts += [f"{name}={self.domain.column(name)!r}" for name in self.columns]
         facts += self.domain.recipe([*self.attributes, *self.columns])
+        facts += [f"{term.text}: {term.pieces[0].weight!r}" for term in self.terms if term.pieces[0].weight]
         state = hashlib.sha256("\n".join(facts).encode())
         for piece in self.pieces:
             if isinstance(piece.cells, MatrixMap):
@@ -207,7 +215,9 @@ class Workload(Query):
     def _outline(self, term: Term) -> Outline:
         piece = term.pieces[0]
         reference = self.domain.attribute(piece.attributes[0]).labels[0] if term.estimate.first_cell else ""
-        return Outline(term.text, term.estimate.kind, piece.column, self._axes(term), reference)
+        weights = "" if piece.weight is None else piece.weight.column
+        column = piece.column or (weights if weights and term.estimate.moments else None)
+        return Outline(term.text, term.estimate.kind, column, self._axes(term), reference, weights)
 
     def _axes(self, term: Term) -> tuple[Axis, ...]:
         piece = term.pieces[0]
@@ -285,15 +295,16 @@ def _rows_are_counts(piece: Piece) -> np.ndarray:
 
 
 def _needed(piece: Piece) -> Sequence[Aggregate]:
-    count = Aggregate(piece.attributes, piece.column, present=piece.column is not None)
-    total = Aggregate(piece.attributes, piece.column, squared=piece.squared)
-    return [count] if piece.counts else [count, total]
+    power = 0 if piece.weight is None else piece.weight.power
+    count = Aggregate(piece.attributes, piece.column, present=piece.column is not None, weighted=power)
+    total = Aggregate(piece.attributes, piece.column, squared=piece.squared, weighted=power)
+    return [count, total] if piece.sums else [count]
 
 
 def _cells(piece: Piece, totals: dict[Aggregate, np.ndarray]) -> np.ndarray:
     """Return the piece's totals from the table's centred ones."""
     counts, *sums = (totals[total] for total in _needed(piece))
-    if piece.counts:
+    if not piece.sums:
         return counts
     return (
         sums[0] if piece.centred or piece.squared else (sums[0] + (piece.low + piece.high) * counts.astype(object)) // 2

@@ -43,13 +43,14 @@ class Axis:
 
 @dataclass(frozen=True)
 class Outline:
-    """Term: its text, measure (kind of statistic), column and axes."""
+    """Term: its text, measure (kind of statistic), column and axes; `weights` names the column of the rows' weights."""
 
     text: str
     measure: str
     column: str | None
     axes: tuple[Axis, ...]
     reference: str = ""  # reference cell of the first axis
+    weights: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -70,14 +71,16 @@ class Outline:
         """Return the term as JSON-compatible data."""
         axes = [axis.to_dict() for axis in self.axes]
         facts = {"query": self.text, "measure": self.measure, "column": self.column, "axes": axes}
-        return {**facts, "reference": self.reference} if self.reference else facts
+        more = {"reference": self.reference, "weights": self.weights}
+        return facts | {name: fact for name, fact in more.items() if fact}
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> "Outline":
         """Return the term that `to_dict` described."""
         column, axes = facts.get("column"), tuple(map(Axis.of, facts["axes"]))
         name = None if column is None else str(column)
-        return cls(str(facts["query"]), str(facts["measure"]), name, axes, str(facts.get("reference", "")))
+        reference, weights = (str(facts.get(fact, "")) for fact in ("reference", "weights"))
+        return cls(str(facts["query"]), str(facts["measure"]), name, axes, reference, weights)
 
     @classmethod
     def unknown(cls, text: str, cells: Sequence[str]) -> "Outline":

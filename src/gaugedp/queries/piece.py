@@ -2,8 +2,18 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 from gaugedp.queries.maps import CellMap
+
+
+class RowWeight(NamedTuple):
+    """Power of the weight of a row: its column, and the least and the largest number of steps that it counts."""
+
+    column: str
+    light: int
+    heavy: int
+    power: int = 1
 
 
 @dataclass(frozen=True)
@@ -13,7 +23,8 @@ class Piece:
     `cells` maps the totals of the cells. Each row adds `low` … `high` steps to its cell: 1 to count; its value in steps
     to sum a column; twice its distance from the middle of the bounds, in half steps, if `centred`; twice the square of
     that, minus the largest square, if `squared` (tables.aggregate.Coarse). A piece with a `column` describes the rows
-    that have a value in it; `may_miss` means that others can exist.
+    that have a value in it; `may_miss` means that others can exist. With a `weight`, all this is multiplied by the
+    steps of the row's weight.
     """
 
     attributes: tuple[str, ...]
@@ -25,11 +36,19 @@ class Piece:
     low: int = 1
     high: int = 1
     step: Fraction = Fraction(1)
+    weight: RowWeight | None = None
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """Least and largest contribution of a row to its cell, in steps."""
+        weights = (1,) if self.weight is None else (self.weight.light, self.weight.heavy)
+        products = [weight * value for weight in weights for value in (self.low, self.high)]
+        return min(products), max(products)
 
     @property
     def reach(self) -> int:
-        """Largest contribution of a row to its cell, in steps."""
-        return max(abs(self.low), abs(self.high))
+        """Largest size of a contribution of a row to its cell, in steps."""
+        return max(map(abs, self.ends))
 
     @property
     def choice(self) -> str | None:
@@ -38,5 +57,10 @@ class Piece:
 
     @property
     def counts(self) -> bool:
-        """True if rows are counted, not summed."""
-        return self.low == self.high == 1
+        """True if rows are counted, not weighted or summed."""
+        return self.weight is None and not self.sums
+
+    @property
+    def sums(self) -> bool:
+        """True if values of a column are summed."""
+        return not self.low == self.high == 1

@@ -40,6 +40,7 @@ MEDIAN = Fraction(1, 2)
 WITHOUT = " without interval"  # the end of the text of a query
 _MOST_QUANTILES = 100
 _DECIMALS = 6
+_HEAVIEST = 2**12  # steps of a weight: ranks of 2^31 rows, times denominators of quantiles, fit 64 bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +65,7 @@ class Quantiles(Query):
     share: float = 1.0  # of the failure probability, if other answers are to hold simultaneously
     interval: bool = True
     by_error: bool = False  # the mechanism is that of the least stated error, not of the shortest intervals
+    weights: str = ""  # the column of the rows' weights; a row then has as many ranks as its weight has steps
 
     @property
     def confidence(self) -> float | None:
@@ -81,7 +83,9 @@ class Quantiles(Query):
         level = [] if self.level == LEVEL else [f"level={self.level!r}"]
         by = f" by {'*'.join(map(written, self.by))}" if self.by else ""
         inside = ", ".join([written_in_list(self.column), *shares, *level])
-        return f"{'median' if self.is_median else 'quantiles'}({inside}){by}{'' if self.interval else WITHOUT}"
+        before = "unweighted " if self.domain.weights and not self.weights else ""
+        word = "median" if self.is_median else "quantiles"
+        return f"{before}{word}({inside}){by}{'' if self.interval else WITHOUT}"
 
     @property
     def is_median(self) -> bool:
@@ -106,7 +110,7 @@ class Quantiles(Query):
         facts = [(name, self.domain.attribute(name)) for name in self.by]
         axes = [attribute_axis(name, fact, Listed(fact.labels)) for name, fact in facts]
         shares = [] if self.is_median else [Axis("quantile", Listed([*map(_plain, self.quantiles)]), SHARES)]
-        return (Outline(self.text, QUANTILE, self.column, (*axes, *shares)),)
+        return (Outline(self.text, QUANTILE, self.column, (*axes, *shares), weights=self.weights),)
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -115,8 +119,8 @@ class Quantiles(Query):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Bounded column."""
-        return (self.column,)
+        """Bounded column, and that of the weights."""
+        return (self.column, *filter(None, [self.weights]))
 
     @property
     def steps(self) -> Steps:
@@ -125,9 +129,19 @@ class Quantiles(Query):
 
     @property
     def errors(self) -> ErrorScale:
-        """Error scale of ranks: one row is one rank."""
+        """Error scale of ranks: one row, or one step of its weight, is one rank."""
         ((step, n_released),) = self.steps.runs
-        return ErrorScale([(1.0, n_released)], float(step), "rows (distance in ranks)")
+        return ErrorScale([(1.0, n_released)], float(step), f"{self.ranks} (distance in ranks)")
+
+    @property
+    def ranks(self) -> str:
+        """What is ranked: rows, or steps of weight."""
+        return f"steps of {self.weights}" if self.weights else "rows"
+
+    @property
+    def heaviest(self) -> int:
+        """Number of ranks of a row, at most."""
+        return self.domain.column(self.weights).high_steps if self.weights else 1
 
     def sensitivity(self, unit: PrivacyUnit) -> Polytope:
         """Return the body of the histogram over cells and values.
@@ -140,7 +154,7 @@ class Quantiles(Query):
         names = (*self.by, values)
         columns = WorkloadColumns(domain, names, (), (Piece(names, Identity(domain.n_cells())),))
         replace = unit.neighbours == "replace"
-        return Polytope(columns, unit.max_rows, differences=replace, with_zero=replace)
+        return Polytope(columns, unit.max_rows * self.heaviest, differences=replace, with_zero=replace)
 
     @property
     def mechanisms(self) -> "QuantileMechanisms":
@@ -148,8 +162,9 @@ class Quantiles(Query):
         return QuantileMechanisms(self)
 
     def evaluate(self, table: Rows, row_key: bytes) -> np.ndarray:
-        """Return the rows at each value per cell, shape (cells·values,), int64."""
-        return table.totals([Aggregate(self.by, self.column, each=True)], row_key)[0]
+        """Return the rows, or their weights, at each value per cell, shape (cells·values,), int64."""
+        total = Aggregate(self.by, self.column, each=True, weighted=int(bool(self.weights)))
+        return table.totals([total], row_key)[0].astype(np.int64)
 
     @property
     def estimates(self) -> tuple[Quantile | QuantileAlone]:
@@ -164,6 +179,7 @@ class Quantiles(Query):
         facts = [self.text, *(f"{name}={self.domain.attribute(name)!r}" for name in self.by)]
         facts.append(f"{self.column}={self.domain.column(self.column)!r}")
         facts += self.domain.recipe([*self.by, self.column])
+        facts += [f"weights {name}={self.domain.column(name)!r}" for name in self.columns[1:]]
         return hashlib.sha256("\n".join(facts).encode()).hexdigest()
 
     def __repr__(self) -> str:
@@ -222,7 +238,10 @@ class QuantileMechanisms(MechanismChoice):
             readable(float(rows.max())) for rows in (mechanism.ordinary_widths(), mechanism.half_widths(LEVEL))
         )
         what = "intervals" if self.query.interval else "answers"
-        said = f"Ranks: {what} reach ±{reach} rows on ordinary tables, with spread values; ±{worst} in the worst case."
+        ranks = self.query.ranks
+        said = (
+            f"Ranks: {what} reach ±{reach} {ranks} on ordinary tables, with spread values; ±{worst} in the worst case."
+        )
         if self.query.by_error:
             said += " Chosen for the least stated error: without planned=, a release has shorter intervals."
         if not self.query.interval:
@@ -230,7 +249,7 @@ class QuantileMechanisms(MechanismChoice):
         share = min(min(quantile, 1 - quantile) for quantile in self.query.quantiles)
         n_rows = math.ceil(float(mechanism.ordinary_widths().max()) / share)
         what = "be the whole range" if self.query.is_median else "reach an end of the range"
-        return [said, f"With about {n_rows:,} rows or fewer the interval may {what}."]
+        return [said, f"With about {n_rows:,} {ranks} or fewer the interval may {what}."]
 
 
 def check_level(level: float) -> None:
@@ -255,13 +274,15 @@ def quantiles(
     by: str | Sequence[str] | None = None,
     level: float = LEVEL,
     interval: bool = True,
+    weighted: bool = True,
 ) -> Quantiles:
     """Return quantiles of a bounded column, in total or by cell.
 
     `shares` are 1 to 100 different numbers between 0 and 1, with at most six decimals, such as 0.1, 0.5, 0.9; the
     answers are in increasing order. `level`, 0.95 … 0.999, is the probability with which all released intervals hold
     simultaneously. With `interval=False` there are none, and the answers get the whole budget. More than 10^7 values of
-    the column over all cells are refused.
+    the column over all cells are refused. With weights in the domain, a row counts as often as its weight has steps, at
+    most 4,096, unless `weighted` is False.
 
     Examples
     --------
@@ -285,7 +306,13 @@ def quantiles(
     names = () if by is None else (by,) if isinstance(by, str) else tuple(by)
     n_cells(domain, names)
     check_values(domain, Aggregate(names, column, each=True))
-    return Quantiles(domain, column, exact, names, float(level), interval=bool(interval))
+    weights = domain.weights if weighted and domain.weights else ""
+    if weights and domain.column(weights).high_steps > _HEAVIEST:
+        raise InvalidRequest(
+            f"The weight {weights} has more than {_HEAVIEST:,} steps, too many for quantiles.",
+            f"Use a coarser step, or unweighted median({written_in_list(column)}).",
+        )
+    return Quantiles(domain, column, exact, names, float(level), interval=bool(interval), weights=weights)
 
 
 def _share(share: Any) -> Fraction:

@@ -21,8 +21,21 @@ def query_rules(query: Query) -> list[str]:
     about_columns = [
         column_rule(name, query.domain.column(name), query.domain.text_format.no_number) for name in query.columns
     ]
+    about_columns += weight_rules(query)
     origins = query.domain.origins([*query.attributes, *query.columns])
     return list(dict.fromkeys([*origins, *about_cells, *about_columns]))
+
+
+def weight_rules(query: Query) -> list[str]:
+    """Describe which terms are weighted, and that weights are clipped."""
+    names: dict[str, list[str]] = {outline.weights: [] for outline in query.outlines if outline.weights}
+    for outline in query.outlines:
+        names.get(outline.weights, []).append(outline.text)
+    return [
+        f"Rows count with their weight {name}, as clipped, in {', '.join(texts)}. Weights beyond the bounds are not "
+        "made up for elsewhere."
+        for name, texts in names.items()
+    ]
 
 
 def cell_rules(domain: Domain, attributes: Sequence[str], place: str = "the whole query") -> list[str]:

@@ -164,9 +164,15 @@ class StackedMechanisms(MechanismChoice):
         return all(part.mechanisms.accept(inner) for part, inner in zip(self.query.parts, mechanism.parts, strict=True))
 
     def remarks(self, mechanism: Mechanism) -> list[str]:
-        """Return the remarks of the parts."""
+        """Return the remarks of the parts, and the share of second moments."""
+        shares = zip(self.query.parts, self.query.shares, strict=False)
+        said = [
+            f"{part.text}: {float(share):.3g} of the guarantee, for the sampling error of the other terms."
+            for part, share in shares
+            if any(estimate.of_sampling for estimate in part.estimates)
+        ]
         pairs = zip(self.query.parts, mechanism.parts, strict=True)
-        return list(chain.from_iterable(part.mechanisms.remarks(inner) for part, inner in pairs))
+        return said + list(chain.from_iterable(part.mechanisms.remarks(inner) for part, inner in pairs))
 
 
 def joined(questions: Sequence[Query]) -> Query:

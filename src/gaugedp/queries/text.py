@@ -12,6 +12,7 @@ from gaugedp.queries import builders
 from gaugedp.queries.base import Query
 from gaugedp.queries.linear import Workload
 from gaugedp.queries.quantiles import LEVEL, MEDIAN, WITHOUT, Quantiles, quantiles
+from gaugedp.queries.sampling import squared_weights
 from gaugedp.statistics import KINDS, ColumnMean, Share, Statistic
 from gaugedp.statistics.equal_means import EqualMeans
 
@@ -22,8 +23,12 @@ _CELLS: dict[str, Callable[[Domain, str], Workload]] = {"prefix": builders.prefi
 _MEASURES = {kind.word: kind for kind in KINDS.values() if kind.word}
 _QUANTILES = ("median", "quantiles", "quantile")
 _TESTS: dict[str, type[EqualMeans] | None] = {Share.word: None, ColumnMean.word: EqualMeans}
+_WEIGHTED = re.compile(r"^weighted\s+count(?:\s+by\s+(.+))?$")
+_SQUARED = re.compile(r'^squared\s+weights(?:\s*\((?P<name>(?:"[^"]*"|[^()"])+)\))?(?:\s+by\s+(?P<by>.+))?$')
+_CALLED = re.compile(r"(\w+)\s*\(")
+_WORD = re.compile(r"^(weighted|unweighted)\s+(?=\S)(?!by\s)")
 _TEST = re.compile(rf"^test\s*\(\s*({'|'.join(_TESTS)})\s*\((.+)\)\s+by\s+(.+?)\s*\)$")
-WORDS = ("count", *_CELLS, *_MEASURES, *_QUANTILES[:2], "test")  # all words that begin a term
+WORDS = ("count", *_CELLS, *_MEASURES, *_QUANTILES[:2], "test", "weighted", "unweighted")  # that begin a term
 _RATES = "Write share(A) by B for shares of cells, or ratio(A) by B for ratios of the counts of A to that of its first."
 _EXTREMES = "It depends on a single row, which noise cannot hide: use quantiles(…, 0.05, 0.95)."
 _INSTEAD = {
@@ -44,8 +49,9 @@ def query(domain: Domain, text: str) -> Query:
     Terms are also `prefix(A)`, `ranges(A)`, `sum(C)`, `sd(C) by A`, `share(A) by B`, `change(A) by B` (or `difference`,
     `ratio`, `index`), `median(C)`, `quantiles(C, 0.1, 0.9) by A` and `median(C) by A without interval`. `prefix(A)*R`,
     `ranges(A) by R` and `ranges(A)*ranges(B)` multiply. `independence(A, B) by R`, `test(share(A) by B)` and
-    `test(mean(C) by B)` are p-values. Terms are joined by `;`, as `stack` does. Names are those of the domain; write a
-    name that contains `*`, `;`, `(`, `)` or a quote in double quotes.
+    `test(mean(C) by B)` are p-values. In a domain with weights, `weighted count by A` is a sum of weights, statistics
+    are weighted, and `unweighted mean(C)` is not. Terms are joined by `;`, as `stack` does. Names are those of the
+    domain; write a name that contains `*`, `;`, `(`, `)` or a quote in double quotes.
 
     Examples
     --------
@@ -80,14 +86,34 @@ def _query(domain: Domain, text: str) -> Query:
 
 
 def _term(domain: Domain, text: str) -> Workload | Quantiles:
+    """Parse a term, with or without the word `weighted` or `unweighted` in front."""
+    if (counted := _WEIGHTED.match(text)) and text not in domain.attributes:
+        return builders.weighted_count(domain, _by(domain, counted[1]))
+    if (squared := _SQUARED.match(text)) and text not in domain.attributes:
+        column = None if squared["name"] is None else plain(squared["name"].strip())
+        return squared_weights(domain, column, _by(domain, squared["by"]) or ())
+    if not (word := _WORD.match(text)) or text in domain.attributes:
+        return _unprefixed(domain, text, weighted=True)
+    rest = text[word.end() :]
+    called = _CALLED.match(rest)
+    if called is None or called[1] in _CELLS:
+        instead = f"weighted count by {rest}" if word[1] == "weighted" and called is None else rest
+        raise InvalidRequest(f"{text!r} is not a term: {rest} is a number of rows.", f"Write {instead}.")
+    if word[1] == "weighted" and domain.weights is None:
+        raise InvalidRequest(f"{text!r} needs weights, and the domain has none.", "Describe them under [weights].")
+    return _unprefixed(domain, rest, weighted=word[1] == "weighted")
+
+
+def _unprefixed(domain: Domain, text: str, weighted: bool) -> Workload | Quantiles:
     if (bare := _BARE.search(text)) and not (bare[2] and bare[3]):
-        return _without_interval(_with_interval(domain, text[: bare.end(1)] + (bare[2] or bare[3] or "")))
-    return _with_interval(domain, text)
+        inside = text[: bare.end(1)] + (bare[2] or bare[3] or "")
+        return _without_interval(_with_interval(domain, inside, weighted))
+    return _with_interval(domain, text, weighted)
 
 
-def _with_interval(domain: Domain, text: str) -> Workload | Quantiles:
+def _with_interval(domain: Domain, text: str, weighted: bool) -> Workload | Quantiles:
     if test := _TEST.match(text):
-        return builders.equality(domain, _product(test[2]), _by(domain, test[3]), _TESTS[test[1]])
+        return builders.equality(domain, _product(test[2]), _by(domain, test[3]), _TESTS[test[1]], weighted=weighted)
     call = _CALL.match(text)
     if call is None:
         return _of_names(domain, text)
@@ -98,11 +124,11 @@ def _with_interval(domain: Domain, text: str) -> Workload | Quantiles:
             "count takes no name.", f"Write count for the number of rows, or {name or 'A'} for those of each cell."
         )
     if word in _QUANTILES:
-        return _quantiles(domain, word, name, names)
+        return _quantiles(domain, word, name, names, weighted)
     _check_level(word, name)
     if word in _MEASURES:
         kind = _MEASURES[word]
-        return builders.measured(domain, kind, _named(kind, name), names)
+        return builders.measured(domain, kind, _named(kind, name), names, weighted=weighted)
     if word in _CELLS:
         ordered = _CELLS[word](domain, plain(name))
         return ordered if names is None else builders.product(ordered, builders.marginals(domain, names))
@@ -211,7 +237,7 @@ def _check_joined(domain: Domain, text: str) -> None:
         )
 
 
-def _quantiles(domain: Domain, word: str, inside: str, by: tuple[str, ...] | None) -> Quantiles:
+def _quantiles(domain: Domain, word: str, inside: str, by: tuple[str, ...] | None, weighted: bool) -> Quantiles:
     """Parse the arguments of `median` and `quantiles`. Both take `level=0.99` as the last argument."""
     column, *arguments = parts(inside, ",")
     level = (
@@ -220,7 +246,8 @@ def _quantiles(domain: Domain, word: str, inside: str, by: tuple[str, ...] | Non
     shares = [_number(part) for part in arguments]
     if word == "median" and shares:
         raise InvalidRequest("median takes no other quantile.", f"Write quantiles({inside}).")
-    return quantiles(domain, plain(column), *(shares or [MEDIAN] * (word == "median")), by=by, level=float(level))
+    shares = shares or [MEDIAN] * (word == "median")
+    return quantiles(domain, plain(column), *shares, by=by, level=float(level), weighted=weighted)
 
 
 def _without_interval(term: Workload | Quantiles) -> Quantiles:
@@ -228,7 +255,10 @@ def _without_interval(term: Workload | Quantiles) -> Quantiles:
         raise InvalidRequest(
             f"{term.text} has an interval at no further cost.", f"Omit{WITHOUT}: it is for median and quantiles."
         )
-    return quantiles(term.domain, term.column, *term.quantiles, by=term.by, level=term.level, interval=False)
+    is_weighted, shares = bool(term.weights), term.quantiles
+    return quantiles(
+        term.domain, term.column, *shares, by=term.by, level=term.level, interval=False, weighted=is_weighted
+    )
 
 
 def _number(text: str) -> Fraction:

@@ -33,8 +33,18 @@ from gaugedp.queries.outline import COUNT, Outline
 from gaugedp.releases.described import LEVELS, Facts, restored_facts
 from gaugedp.releases.processing import STEPS, base_of, check, how, may_be_joint, process, words
 from gaugedp.releases.remarks import remarks
+from gaugedp.releases.sampling_error import TOTAL, contained, sampling_errors, total_ends
 from gaugedp.releases.tidy.tabular import Tabular
-from gaugedp.statistics.base import Ends, Statistic, all_answers, by_pivot, curves_of, read_statistic, split
+from gaugedp.statistics.base import (
+    Ends,
+    Statistic,
+    all_answers,
+    by_pivot,
+    curves_of,
+    read_statistic,
+    split,
+    split_answers,
+)
 
 FORMAT = "gaugedp-release-1"
 EXACTNESS = ("exact", "idealized", "mixing")
@@ -148,7 +158,7 @@ class Release(Tabular):
         m·noise_count|; its simultaneous interval follows from those of its sum and its count. The interval of a share
         is the same for its count and the total of its group. Intervals of quantiles, individual and simultaneous, were
         released at a level of their own; a higher level is refused. Rows that the rules leave out are not part of the
-        true answer.
+        true answer. If `intervals` is "total", those of weighted terms include the sampling error, approximately.
         """
         between(0, LEVELS[-2] + 1e-12, level=level)
         for estimate in self.estimates:
@@ -157,9 +167,25 @@ class Release(Tabular):
                     f"The intervals of these quantiles were released at {estimate.ends:g}; {level!r} is requested.",
                     f"Request at most {estimate.ends:g}, or release them with a higher level=.",
                 )
-        ends = self._all_at_once(level) if simultaneous else self._each_alone(level)
+        ends = list(self._all_at_once(level) if simultaneous else self._each_alone(level))
+        if self.intervals == TOTAL:
+            miss = (1 - level) / (len(self.labels) if simultaneous else 1)
+            middles = split_answers(self.estimates, self.raw)
+            terms = zip(self.estimates, middles, ends, self.sampling_errors, strict=True)
+            ends = [total_ends(*term, 1 - miss) for term in terms]
         low, high = zip(*ends, strict=True)
         return np.concatenate(low), np.concatenate(high)
+
+    @property
+    def intervals(self) -> str:
+        """What intervals contain: "noise", or "total" with the sampling error of weighted terms."""
+        return contained(self.terms)
+
+    @cached_property
+    def sampling_errors(self) -> list[np.ndarray]:
+        """Standard errors of sampling of each term's answers, 0 if they are not estimated."""
+        deviations = np.asarray(unfold(self.facts["deviations"]), dtype=float)
+        return sampling_errors(self.terms, self.estimates, self._released, deviations)
 
     def _all_at_once(self, level: float) -> Iterator[Ends]:
         parts = (split(self.estimates, numbers) for numbers in (self._released, self._widths(level, True)))

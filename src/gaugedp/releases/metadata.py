@@ -18,6 +18,7 @@ from gaugedp.queries.rules import query_rules
 from gaugedp.releases.answer import FORMAT
 from gaugedp.releases.described import Facts, described_facts
 from gaugedp.releases.planning import Plan
+from gaugedp.releases.sampling_error import contained
 from gaugedp.tables.aggregate import Rows
 
 _COUNT, _SUM = 11, 40  # bytes of a packed count and of other numbers, at most
@@ -70,6 +71,7 @@ def about_answers(query: Query) -> dict[str, Any]:
         "steps": fold(*zip(*((str(step), count) for step, count in query.steps.runs), strict=True)),
         "counts": fold(are_counts(query)),
         "terms": [outline.to_dict() for outline in query.outlines],
+        "intervals": contained(query.outlines),
     }
 
 

@@ -171,6 +171,7 @@ class Plan:
             [text for text, _ in self.query.labels.terms],
             curves_of(self.query.estimates, self.curves(_LEVEL)),
         )
+        sizes = [_MEAN_ROWS * self._middle_weight(outline.weights) for outline in self.query.outlines]
         return [
             {
                 "query": text,
@@ -179,16 +180,20 @@ class Plan:
                 "simultaneous_95": widest(all_at_once[start:end], estimate.n_answers),
                 "ordinary_95": float(ordinary[start:end].max()) if estimate.ends else None,
                 "of_1000_rows": [
-                    estimate.half_length(widths[estimate.of_widths(_LEVEL)][start:end], _MEAN_ROWS, curve),
-                    estimate.half_length(all_at_once[start:end], _MEAN_ROWS),
+                    estimate.half_length(widths[estimate.of_widths(_LEVEL)][start:end], size, curve),
+                    estimate.half_length(all_at_once[start:end], size),
                 ]
                 if estimate.wording.plural
                 else None,
             }
-            for text, estimate, start, end, curve in zip(
-                texts, self.query.estimates, ends[:-1], ends[1:], curves, strict=True
+            for text, estimate, start, end, curve, size in zip(
+                texts, self.query.estimates, ends[:-1], ends[1:], curves, sizes, strict=True
             )
         ]
+
+    def _middle_weight(self, name: str) -> float:
+        """Return the middle of the bounds of a weight, or 1 without one: what a row is taken to weigh in a plan."""
+        return float(self.query.domain.column(name).low + self.query.domain.column(name).high) / 2 if name else 1.0
 
     def curves(self, level: float) -> dict[str, np.ndarray]:
         """Return simulated widths (answers of a pivot, places) by pivot."""
@@ -229,6 +234,8 @@ class Plan:
         worst = (
             f"for a group of {_MEAN_ROWS:,} rows, worst case; four times the rows give about a quarter of the width."
         )
+        weights = sorted({outline.weights for outline in self.query.outlines if outline.weights})
+        weighted = [f"A row is taken to weigh {self._middle_weight(name):g}, half-way in {name}." for name in weights]
         plurals = {(term.pivot, term.wording.plural) for term in self.query.estimates if term.wording.plural}
         called = " and ".join(plural for _, plural in sorted(plurals)).capitalize()
         parts = self.query.parts
@@ -240,7 +247,8 @@ class Plan:
         tests = ["Tests: the widths are those of the released numbers."] * any(
             term.is_test for term in self.query.estimates
         )
-        return [f"{called}: {worst}"] * bool(plurals) + tests + self.query.mechanisms.remarks(self.mechanism) + rows
+        worst_cases = [" ".join([f"{called}: {worst}", *weighted])] * bool(plurals)
+        return worst_cases + tests + self.query.mechanisms.remarks(self.mechanism) + rows
 
     def bound_in_words(self) -> str:
         """Return the distance from the best mechanism, and from the best Gaussian noise."""

@@ -28,7 +28,7 @@ def quantile_widths(plan: Plan, like: Release | np.ndarray, rows: int) -> list[d
     like : Release or numpy.ndarray
         The distribution; between released quantiles and the bounds of the column it is taken as uniform.
     rows : int
-        Rows in each cell of the planned table, at least 1.
+        Rows in each cell of the planned table, at least 1; with weights, the sum of their weights in steps.
 
     Returns
     -------

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from gaugedp._internal.progress import Progress, silent
+from gaugedp._internal.validate import one_of
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee
@@ -15,6 +16,7 @@ from gaugedp.ledger.base import Ledger
 from gaugedp.mechanisms.base import Mechanism, Prepared
 from gaugedp.mechanisms.selection import PreparedChoice
 from gaugedp.queries.base import Query
+from gaugedp.queries.sampling import with_sampling_error
 from gaugedp.releases.answer import EXACTNESS, Release
 from gaugedp.releases.conclusions import concluded
 from gaugedp.releases.described import LEVELS
@@ -22,6 +24,7 @@ from gaugedp.releases.executing import Charge, PaidRows, check_kinds, execute
 from gaugedp.releases.metadata import check_fits, release_facts
 from gaugedp.releases.planning import Plan, fits, misfit, plan
 from gaugedp.releases.processing import check
+from gaugedp.releases.sampling_error import NOISE, TOTAL
 from gaugedp.releases.verification.check import verify
 from gaugedp.tables.aggregate import Rows
 
@@ -40,6 +43,7 @@ def release(
     mechanism: Mechanism | None = None,
     planned: Plan | None = None,
     processing: str | Sequence[str] = (),
+    intervals: str = NOISE,
     key: str | None = None,
     rng: Entropy | None = None,
     noise: Prepared | None = None,
@@ -53,8 +57,10 @@ def release(
     answer at no cost. Instead of epsilon, delta, rho or mu, give `planned`, a plan for this query and unit, or a
     `mechanism` (such as plan.mechanism). `rng` is for research only. `processing` names steps of `Release.processed`,
     by default none; they cost nothing, the ledger stores the raw answer, and the same key may be used with other steps.
-    `noise` is a result of `mechanism.pool`, for this mechanism or the plan's. `on_stage` is called with "plan", "pay",
-    "look" and "store" as they begin, `on_progress` with the completed share of the draws and of the evaluation.
+    With `intervals="total"` the query is that of `with_sampling_error`: a quarter of the guarantee serves to include
+    the sampling error of weighted terms. `noise` is a result of `mechanism.pool`, for this mechanism or the plan's.
+    `on_stage` is called with "plan", "pay", "look" and "store" as they begin, `on_progress` with the completed share of
+    the draws and of the evaluation.
 
     A table with a folder for unfinished evaluations (`Table.in_buckets`) finishes a release that was killed: the same
     request with the same `key` is not charged again, and is answered once, with its own noise.
@@ -75,6 +81,8 @@ def release(
     """
     on_stage("plan")
     check_kinds(table, ledger, query)
+    one_of((NOISE, TOTAL), intervals=intervals)
+    query = with_sampling_error(query) if intervals == TOTAL else query
     steps = check(processing, query)
     if not isinstance(noise, Prepared | None):
         raise InvalidRequest("noise was not prepared by a mechanism.", "Give a result of mechanism.pool(1), or None.")

@@ -80,7 +80,9 @@ def _explained(release: "Release", terms: list[ReportTerm]) -> list[str]:
     legends = "; ".join(flag.legend for flag in release.flags)
     marks = [say("answers.marks", legends=legends)] if legends else []
     unit_rules = map(translated, PrivacyUnit.of(release.facts["unit"]).rules)
-    meaning, digits = " ".join([*bars, say("answers.short"), *unit_rules, *marks]), say("answers.digits")
+    covers = say(f"answers.covers_{release.intervals}")
+    meaning = " ".join([*bars, say("answers.short"), covers, *unit_rules, *marks])
+    digits = say("answers.digits")
     if not release.processing:
         adds_up = any(estimate.is_plain for estimate in release.estimates)
         return [f"{say('answers.dots')} {meaning}", digits, *[say("answers.negative")] * adds_up]

@@ -59,7 +59,8 @@ def _sentence(term: ReportTerm, key: str, slots: Mapping[str, str]) -> str:
     measure = term.measure.removesuffix(f" ({term.answer_unit})")
     if not template(f"findings.{key}").startswith("{measure}"):
         measure = measure[0].lower() + measure[1:]
-    said = say(f"findings.{key}", measure=measure, rows=term.rows, **slots)
+    errors = say(f"findings.errors_{term.errors}")
+    said = say(f"findings.{key}", measure=measure, rows=term.rows, errors=errors, **slots)
     return said[0].upper() + said[1:]
 
 

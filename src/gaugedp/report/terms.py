@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaugedp._internal.language import dated, listed, measured, say
+from gaugedp._internal.language import dated, listed, measured, say, template
 from gaugedp.domain.attributes import OTHER
 from gaugedp.domain.captions import Captions
 from gaugedp.queries.outline import CELLS, COUNT, PREFIX, RANGES, SHARES, Axis, Outline
@@ -37,7 +37,8 @@ class ReportTerm:
     of the cells of one attribute, if known, by their texts in `axes`. `unit` is that of the numbers in the cells of one
     attribute. `sign` follows a number in a sentence. If `from_zero`, the axis of a chart includes 0. `axes` describe
     the cells of each attribute, and `kind` is that of the statistic. `marks` are the quality flags of the
-    cells, if any; suppressed numbers are NaN. `rows` is what is counted, and `answer_unit` the unit of the answers.
+    cells, if any; suppressed numbers are NaN. `rows` is what is counted, `answer_unit` the unit of the answers, and
+    `errors` names what intervals contain: "noise" or "total".
     """
 
     text: str
@@ -62,6 +63,7 @@ class ReportTerm:
     marks: tuple[str, ...] = ()
     rows: str = "rows"
     answer_unit: str = ""
+    errors: str = "noise"
 
     @property
     def counts(self) -> bool:
@@ -94,14 +96,14 @@ class ReportTerm:
 
 
 def read_terms(release: "Release") -> list[ReportTerm]:
-    """Return the terms of a release, in query order."""
+    """Return the terms of a release, in query order, without those that only serve sampling errors."""
     marks, hidden = release.marks() if release.flags else (None, False)
     columns = [np.where(hidden, np.nan, column) for column in (release.values, *release.interval(LEVEL))]
     pieces = zip(*(split_answers(release.estimates, column) for column in columns), strict=True)
     flags = split_answers(release.estimates, np.full(len(columns[0]), "") if marks is None else marks)
     labels = zip(release.terms, release.labels.terms, pieces, strict=True)
     terms = [_term(outline, release.captions, cells, parts) for outline, (_, cells), parts in labels]
-    return [
+    shown = [
         replace(
             term,
             processed=bool(release.processing),
@@ -111,6 +113,13 @@ def read_terms(release: "Release") -> list[ReportTerm]:
         )
         for term, estimate, flag in zip(terms, release.estimates, flags, strict=True)
     ]
+    if release.intervals == "total":
+        shown = [
+            replace(term, errors="total") if errors.any() else term
+            for term, errors in zip(shown, release.sampling_errors, strict=True)
+        ]
+    few = [term for term, estimate in zip(shown, release.estimates, strict=True) if not estimate.of_sampling]
+    return few or shown
 
 
 def _term(outline: Outline, captions: Captions, cells: Sequence[str], parts: tuple[np.ndarray, ...]) -> ReportTerm:
@@ -142,12 +151,16 @@ def _term(outline: Outline, captions: Captions, cells: Sequence[str], parts: tup
 def _measure(outline: Outline, captions: Captions) -> str:
     reference = outline.reference and _level(outline.axes[0], captions, outline.reference)
     name = "" if outline.column is None else captions.name(outline.column)
-    wording = KINDS[outline.measure].wording
+    is_weight = bool(outline.weights) and outline.column == outline.weights  # a weighted count is the sum of weights
+    wording = KINDS[COUNT if is_weight else outline.measure].wording
     has_shares = any(axis.form == SHARES for axis in outline.axes)
     title = wording.title if has_shares else wording.title_alone or wording.title
     rows = captions.rows or say("terms.rows")
     said = measured(title, *filter(None, (name, reference)), "", rows=rows, text=outline.text)
     unit = captions.unit(outline.column) if outline.column is not None and wording.in_units else ""
+    if outline.weights:
+        small = said if template("terms.weighted").startswith("{measure}") else said[0].lower() + said[1:]
+        said = say("terms.weighted", measure=small)
     return say("terms.with_unit", measure=said, unit=unit) if unit else said[0].upper() + said[1:]
 
 

@@ -15,6 +15,7 @@ from gaugedp.statistics.deviation import StandardDeviation
 from gaugedp.statistics.mean import ColumnMean
 from gaugedp.statistics.quantile import Quantile, QuantileAlone
 from gaugedp.statistics.share import Share
+from gaugedp.statistics.squares import SecondMoments, SquaredWeights
 
 __all__ = [
     "KINDS",
@@ -23,7 +24,9 @@ __all__ = [
     "Count",
     "Quantile",
     "QuantileAlone",
+    "SecondMoments",
     "Share",
+    "SquaredWeights",
     "StandardDeviation",
     "Statistic",
     "Sum",

@@ -13,6 +13,7 @@ from gaugedp.mechanisms.base import AdditiveNoise
 
 COUNTED, SUMMED, CENTRED, SQUARED = "counted", "summed", "centred", "squared"  # numbers of a bounded column, by cell
 Ends = tuple[np.ndarray, np.ndarray]  # the lower and the upper ends of intervals
+About = Callable[[np.ndarray], np.ndarray]  # sums of weighted squares about centres, in each cell
 Terms = Sequence[tuple[int, Any]]  # the place of the first released number of a term, and its statistic
 
 
@@ -26,6 +27,13 @@ class Wording(NamedTuple):
     from_zero: bool = False  # an axis has 0 on it: lengths are compared
     in_units: bool = False  # of the column
     title_alone: str = ""  # where no axis has shares of rows; empty where it is the same
+
+
+class Noisy(NamedTuple):
+    """Released numbers, and the standard deviations of their noise."""
+
+    values: np.ndarray
+    deviations: np.ndarray
 
 
 class Widths(Protocol):
@@ -54,6 +62,7 @@ class Statistic(ABC):
     is_plain: ClassVar[bool] = False  # whether each released number is an answer with a symmetric error
     is_between_bounds: ClassVar[bool] = False  # of the column
     is_test: ClassVar[bool] = False  # whether it simulates the noise of a release: `concluded`
+    of_sampling: ClassVar[bool] = False  # whether it only serves the sampling errors of other terms
     has_counts: ClassVar[bool] = False  # whether released numbers of rows can be processed as counts
 
     def __init_subclass__(cls, kind: str = "") -> None:
@@ -112,6 +121,19 @@ class Statistic(ABC):
     @abstractmethod
     def answers(self, values: np.ndarray) -> np.ndarray:
         """Return the answers (n_answers,) of released numbers, in their units."""
+
+    def sampling_variance(self, own: Noisy, about: About, rows: Noisy) -> np.ndarray | None:  # noqa: ARG002
+        """Return the sampling variances (n_answers,) of weighted answers; None if they are not estimated.
+
+        `own` are the released numbers; `about` returns Σ w²·(y − c)² in each cell, for centres c; `rows` is the size of
+        the sample.
+        """
+        return None
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Bounds on an answer."""
+        return -math.inf, math.inf
 
     def of_widths(self, level: float) -> tuple[float, bool]:
         """Return the level of the widths for intervals without curves, and whether they are simultaneous."""

@@ -87,11 +87,11 @@ class CountRatio(Statistic):
         return np.minimum(self._shown(low), middle), np.maximum(self._shown(high), middle)
 
     @classmethod
-    def trials(cls, noise: AdditiveNoise, units: np.ndarray, terms: Terms) -> PairWidths | None:  # noqa: ARG003
+    def trials(cls, noise: AdditiveNoise, units: np.ndarray, terms: Terms) -> PairWidths | None:
         """Return the widths of |e − p·E| and of |E − p·e|."""
         places = [term.compared(start + np.arange(term.n_released)) for start, term in terms]
         one_tells = are_alike(noise, [np.concatenate(pair) for pair in places])
-        rows = pair_draws(noise, 2 * (len(terms) if one_tells else sum(len(own) for own, _ in places)))
+        rows = pair_draws(noise, units, 2 * (len(terms) if one_tells else sum(len(own) for own, _ in places)))
         if rows is None:
             return None
         pairs = [(own, other, pair_kinds(noise, own, other)) for own, other in places]

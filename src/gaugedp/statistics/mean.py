@@ -14,7 +14,7 @@ import numpy as np
 from gaugedp.domain.attributes import BoundedColumn
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.mechanisms.noise_widths import safe_rank
-from gaugedp.statistics.base import CENTRED, COUNTED, Ends, Statistic, Wording, longest_half
+from gaugedp.statistics.base import CENTRED, COUNTED, About, Ends, Noisy, Statistic, Wording, longest_half
 from gaugedp.statistics.inversion import quotients_within
 from gaugedp.statistics.trials import public_trials, rounded_up
 
@@ -66,6 +66,17 @@ class ColumnMean(Statistic, kind="mean"):
         low = np.where(has_rows, np.minimum.reduce(ends), -self.half_range)
         high = np.where(has_rows, np.maximum.reduce(ends), self.half_range)
         return self.middle + self._kept(low), self.middle + self._kept(high)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The bounds of the column."""
+        return self.middle - self.half_range, self.middle + self.half_range
+
+    def sampling_variance(self, own: Noisy, about: About, rows: Noisy) -> np.ndarray:  # noqa: ARG002
+        """Return Σ w²·(x − mean)²/(Σ w)², infinite without weight."""
+        counts = np.split(own.values, 2)[1]
+        sums = about(self.answers(own.values))
+        return np.divide(sums, counts**2, out=np.full(self.n_answers, np.inf), where=counts > 0)
 
     def half_length(self, widths: np.ndarray, count: float, curves: np.ndarray | None = None) -> float:
         """Return half the longest interval over all means."""

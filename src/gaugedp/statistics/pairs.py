@@ -70,11 +70,12 @@ def are_alike(noise: AdditiveNoise, places: Sequence[np.ndarray]) -> bool:
     return noise.form == "independent" and all(np.ptp(noise.variances[place]) == 0 for place in places)
 
 
-def pair_draws(noise: AdditiveNoise, n_curves: int) -> np.ndarray | None:
-    """Return draws for `n_curves` curves, or None if unsuitable."""
+def pair_draws(noise: AdditiveNoise, units: np.ndarray, n_curves: int) -> np.ndarray | None:
+    """Return draws in `units` of the released numbers for `n_curves` curves, or None if unsuitable."""
     numbers = noise.n_answers + len(PLACES) * n_curves
     # 10**7: numbers at a time, with more than the fewest trials
-    return public_trials(noise, _PUBLIC_SEED, 10**7, numbers, noise.n_answers)
+    draws = public_trials(noise, _PUBLIC_SEED, 10**7, numbers, noise.n_answers)
+    return draws if draws is None or (units == 1).all() else draws * units
 
 
 def pair_kinds(noise: AdditiveNoise, *places: np.ndarray) -> np.ndarray:

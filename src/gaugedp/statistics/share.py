@@ -7,7 +7,7 @@ import numpy as np
 
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.base import AdditiveNoise
-from gaugedp.statistics.base import Ends, Statistic, Terms, Wording, longest_half
+from gaugedp.statistics.base import About, Ends, Noisy, Statistic, Terms, Wording, longest_half
 from gaugedp.statistics.inversion import quotients_within
 from gaugedp.statistics.pairs import NoisePairs, PairWidths, are_alike, pair_draws, pair_kinds, share_places
 
@@ -54,6 +54,18 @@ class Share(Statistic, kind="share"):
         middle = self.answers(values)
         return np.minimum(low, middle), np.maximum(high, middle)
 
+    @property
+    def range(self) -> tuple[float, float]:
+        """The range of a share."""
+        return 0.0, 1.0
+
+    def sampling_variance(self, own: Noisy, about: About, rows: Noisy) -> np.ndarray:  # noqa: ARG002
+        """Return Σ w²·(1[row in the part] − share)²/(Σ w)², infinite without weight."""
+        shares, totals = self.answers(own.values), self._totals(own.values)
+        squares = about(np.zeros(self.n_answers))
+        sums = squares * (1 - shares) ** 2 + np.maximum(self._totals(squares) - squares, 0) * shares**2
+        return np.divide(sums, totals**2, out=np.full(self.n_answers, np.inf), where=totals > 0)
+
     def half_length(self, widths: np.ndarray, count: float, curves: np.ndarray | None = None) -> float:
         """Return half the longest interval in a group of `count` rows, the other parts alike."""
         totals, rest = np.full(len(widths), count), max(self.parts - 1, 1)
@@ -84,11 +96,11 @@ class Share(Statistic, kind="share"):
         return np.maximum(self._totals(counts) - counts, 0)
 
     @classmethod
-    def trials(cls, noise: AdditiveNoise, units: np.ndarray, terms: Terms) -> PairWidths | None:  # noqa: ARG003
+    def trials(cls, noise: AdditiveNoise, units: np.ndarray, terms: Terms) -> PairWidths | None:
         """Return the widths of |e − p·E|, E the noise of the total."""
         places = [start + np.arange(term.n_answers) for start, term in terms]
         one_tells = are_alike(noise, places)
-        rows = pair_draws(noise, len(terms) if one_tells else sum(map(len, places)))
+        rows = pair_draws(noise, units, len(terms) if one_tells else sum(map(len, places)))
         if rows is None:
             return None
         pairs = []

@@ -21,7 +21,9 @@ class Aggregate:
 
     It is the number of rows, or, of the rows that have a value in `column`, their number (`present`), the number at
     each value low … high of the column (`each`), the sum of their centred values, in half steps, or that of the centred
-    squares (`squared`): Σ (2·w² − C²), see `Coarse`.
+    squares (`squared`): Σ (2·w² − C²), see `Coarse`. With a power in `weighted`, each row counts as often as
+    that power of its weight in the domain, in steps of it, and rows without a weight are left out. For a power of 2,
+    sums are those of coarse centred values, Σ w.
     """
 
     attributes: tuple[str, ...]
@@ -29,6 +31,7 @@ class Aggregate:
     present: bool = False
     each: bool = False
     squared: bool = False
+    weighted: int = 0
 
 
 @dataclass(frozen=True)
@@ -36,15 +39,18 @@ class Coarse:
     """Rounding of values for squares.
 
     k = 0 … span steps above the lower bound become w = 2·⌊(k + 2^bits/2)/2^bits⌋ − C. w runs from −C to C, with C =
-    `reach` at most 2^24, so that squares fit a float; below a span of 2^24 it is 2·k − span.
+    `reach` at most 2^24, so that squares fit a float; below a span of 2^24 it is 2·k − span. With `heavy`, the largest
+    weight of a row, or its square, C² times that fits too.
     """
 
     span: int
+    heavy: int = 1
 
     @property
     def bits(self) -> int:
         """Number of binary digits of k that are rounded away."""
-        return max(0, self.span.bit_length() - 24)  # bits of a squared value
+        most = min(24, (53 - self.heavy.bit_length()) // 2)  # bits of a value that is squared
+        return max(0, self.span.bit_length() - most)
 
     @property
     def reach(self) -> int:

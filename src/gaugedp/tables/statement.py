@@ -4,7 +4,9 @@ The statement reads each needed column once, computes the cells and steps of eve
 the rows of each person, and groups. Its result has a row for each cell that occurs in each grouping: `cell<i>` is the
 cell of place i (−1 if the grouping has no such place), `n` the rows, `present<j>` those that have a value in column j,
 and the sum of its steps is `sum<j>_high` · 2^32 + `sum<j>_low`, that of squares likewise `sum_squares<j>_…`: every
-number fits 64 bits.
+number fits 64 bits. `sum_weights_1_…` is the sum of the rows' weights, in steps, `sum_weights_1_<j>_…` that of the rows
+that have a value in column j, and `sum_products_1_<j>_…` and `sum_weighted_squares_1_<j>_…` those of products; with a 2
+those of squared weights.
 """
 
 import math
@@ -26,6 +28,8 @@ HALF = 2**32
 JOINT_CELLS = 2**20  # up to so many joint cells, group by all attributes first and regroup the result
 PRODUCT_ENTRIES = 2**22  # per matrix product; float32 represents integers up to 2^24
 PRODUCT_CELLS = 64  # of the product: as fast as counting one table of two attributes
+_UNWEIGHTED = "present", "sum", "sum_squares"  # names of the numbers of a column, as below
+_WEIGHTED = "sum_weights", "sum_products", "sum_weighted_squares"
 MANY_TABLES = 32  # from so many on, grouping takes the engine longer than returning the rows
 
 
@@ -46,8 +50,10 @@ class Aggregation:
 
     @cached_property
     def columns(self) -> list[str]:
-        """Bounded columns in use; column j is `s<j>`."""
-        return list(dict.fromkeys(total.column for total in self.totals if total.column is not None))
+        """Bounded columns in use, the weight last; column j is `s<j>`."""
+        weights = [self.domain.weights for total in self.totals if total.weighted]
+        names = [*(total.column for total in self.totals), *weights]
+        return list(dict.fromkeys(name for name in names if name is not None))
 
     @property
     def person(self) -> str | None:
@@ -200,23 +206,57 @@ class Aggregation:
     def _added(self) -> dict[str, Sql]:
         """Return the sums by name: rows, present values, steps."""
         added: dict[str, Sql] = {"n": exp.Count(this=exp.Star())}
-        summed = {total.column for total in self.totals if not total.each}
-        squared = {total.column for total in self.totals if total.squared}
+        totals = [total for total in self.totals if not total.weighted]
+        summed = {total.column for total in totals if not total.each}
+        squared = {total.column for total in totals if total.squared}
         for j in (j for j, name in enumerate(self.columns) if name in summed):
             added[f"present{j}"] = exp.Count(this=exp.column(f"s{j}"))
             added[f"sum{j}"] = exp.Sum(this=exp.column(f"s{j}"))
             if self.columns[j] in squared:
-                added[f"sum_squares{j}"] = exp.Sum(this=self._square(j))
+                added[f"sum_squares{j}"] = exp.Sum(this=self._square(j, 0))
+        return added | self._weighted(1) | self._weighted(2)
+
+    def _weighted(self, power: int) -> dict[str, Sql]:
+        """Return the sums of weights, and of values and squares times weights, or of their squares."""
+        totals = [total for total in self.totals if total.weighted == power]
+        if not totals:
+            return {}
+        weight, zero = self._weight(power), exp.convert(0)
+        added: dict[str, Sql] = {f"sum_weights_{power}_": exp.Sum(this=weight.copy())}
+        for j, name in enumerate(self.columns):
+            if name in {total.column for total in totals if not total.each}:
+                is_there = exp.Case().when(exp.column(f"s{j}") >= zero.copy(), weight.copy())
+                steps = self._steps(j) if power == 1 else self._centred(j, power)
+                added[f"sum_weights_{power}_{j}"] = exp.Sum(this=is_there)
+                added[f"sum_products_{power}_{j}"] = exp.Sum(this=weight.copy() * steps)
+            if name in {total.column for total in totals if total.squared}:
+                added[f"sum_weighted_squares_{power}_{j}"] = exp.Sum(this=weight.copy() * self._square(j, power))
         return added
 
-    def _square(self, j: int) -> Sql:
-        coarse, steps = self._coarse(self.columns[j]), exp.cast(exp.column(f"s{j}"), "BIGINT")  # squares exceed 32 bits
-        cut = steps if not coarse.bits else (steps + coarse.half) // (1 << coarse.bits)
-        centred = cut * 2 - coarse.reach
-        return exp.paren(centred) * exp.paren(centred.copy())
+    def _weight(self, power: int) -> Sql:
+        """Return a power of the steps of a row's weight, NULL without one."""
+        name = str(self.domain.weights)
+        if power == 2:
+            return exp.paren(self._weight(1) * self._weight(1))
+        return exp.paren(self._steps(self.columns.index(name)) + exp.convert(self.domain.column(name).low_steps))
 
-    def _coarse(self, column: str) -> Coarse:
-        return Coarse(self._span(column) - 1)
+    def _steps(self, j: int) -> Sql:
+        """Return the steps of a column, of which squares and products exceed 32 bits."""
+        return exp.cast(exp.column(f"s{j}"), "BIGINT")
+
+    def _square(self, j: int, power: int) -> Sql:
+        centred = self._centred(j, power)
+        return centred * centred.copy()
+
+    def _centred(self, j: int, power: int) -> Sql:
+        """Return the coarse value of a column, centred."""
+        coarse, steps = self._coarse(self.columns[j], power), self._steps(j)
+        cut = steps if not coarse.bits else (steps + coarse.half) // (1 << coarse.bits)
+        return exp.paren(cut * 2 - coarse.reach)
+
+    def _coarse(self, column: str, power: int) -> Coarse:
+        heavy = self.domain.column(str(self.domain.weights)).high_steps ** power if power else 1
+        return Coarse(self._span(column) - 1, heavy)
 
     def _mark(self, place: str) -> Sql:
         cell = exp.column(place)
@@ -253,17 +293,27 @@ class Aggregation:
         return in_group
 
     def _values(self, total: Aggregate, result: Mapping[str, np.ndarray], in_group: np.ndarray) -> np.ndarray:
+        power = total.weighted
+        number, plain, squares = (f"{name}_{power}_" for name in _WEIGHTED) if power else _UNWEIGHTED
         if total.column is None or total.each:
-            return result["n"][in_group]
-        j, bounded = self.columns.index(total.column), self.domain.column(total.column)
-        n_present = result[f"present{j}"][in_group]
+            return _number(number if power else "n", result, in_group)
+        j = self.columns.index(total.column)
+        n_present = _number(f"{number}{j}", result, in_group)
         if total.present:
             return n_present
-        name = f"sum_squares{j}" if total.squared else f"sum{j}"
-        steps = result[f"{name}_high"][in_group].astype(object) * HALF + result[f"{name}_low"][in_group].astype(object)
-        if total.squared:
-            return 2 * steps - self._coarse(total.column).reach ** 2 * n_present.astype(object)
-        return 2 * steps - (bounded.high_steps - bounded.low_steps) * n_present.astype(object)
+        steps = _number(f"{squares if total.squared else plain}{j}", result, in_group)
+        coarse = self._coarse(total.column, power)
+        if power == 2 and not total.squared:  # centred already
+            return steps
+        return 2 * steps - (coarse.reach**2 if total.squared else coarse.span) * n_present.astype(object)
+
+
+def _number(name: str, result: Mapping[str, np.ndarray], in_group: np.ndarray) -> np.ndarray:
+    """Return a count, or a sum from its two halves."""
+    if name in result:
+        return result[name][in_group]
+    high, low = (result[f"{name}_{half}"][in_group].astype(object) for half in ("high", "low"))
+    return np.asarray(high * HALF + low)
 
 
 def source(readings: Sequence[ColumnExpression]) -> Sql:

@@ -137,9 +137,10 @@ class Table(Rows):
         """Read the rows once and return each total, flat.
 
         The array runs over the cells of `attributes` in itertools.product order (last fastest; one cell for none). With
-        `each`, the values low … high of the column, in steps, are one more axis, the fastest. Counts are int64. Sums of
-        a column are Python integers: a row's measure is 2 k − (low_steps + high_steps), where k is the clipped value in
-        steps, rounded half away from 0; so |measure| ≤ high_steps − low_steps.
+        `each`, the values low … high of the column, in steps, are one more axis, the fastest. Counts are int64. Sums,
+        and those of weights, are Python integers: a row's measure is 2 k − (low_steps + high_steps), where k is the
+        clipped value in steps, rounded half away from 0; so |measure| ≤ high_steps − low_steps. If weighted, it is
+        multiplied by the row's weight in steps, found alike.
 
         All totals of one call describe the same rows. A row is left out if an attribute used by any of them has outside
         = "drop" and no cell for it, or if the unit has a person column and the row has no person. Of the rest, at most
@@ -279,6 +280,8 @@ def _side_by_side(columns: Sequence[np.ndarray], lines: Mapping[str, np.ndarray]
 
 
 def _check_total(total: Aggregate, domain: Domain) -> None:
+    if total.weighted and domain.weights is None:
+        raise InvalidRequest("The domain has no weights.", "Describe them under [weights].")
     for name in total.attributes:
         domain.attribute(name)
     if len(set(total.attributes)) < len(total.attributes):

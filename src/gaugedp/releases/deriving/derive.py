@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from gaugedp.queries.maps import Identity
 from gaugedp.queries.outline import CELLS, Axis, Outline
 from gaugedp.queries.piece import Piece
 from gaugedp.queries.quantiles import LEVEL, check_level
+from gaugedp.queries.sampling import with_sampling_error
 from gaugedp.queries.text import query
 from gaugedp.releases.answer import Release
 from gaugedp.releases.conclusions import concluded
@@ -31,6 +33,7 @@ from gaugedp.releases.described import spread
 from gaugedp.releases.metadata import about_answers
 from gaugedp.releases.plan_widths import bonferroni_level
 from gaugedp.releases.planning import Plan
+from gaugedp.releases.sampling_error import NOISE
 from gaugedp.statistics import KINDS
 from gaugedp.statistics.base import for_released, in_units
 from gaugedp.statistics.forms import Pivot
@@ -66,7 +69,7 @@ class Source:
         if domain is None:
             question = query(_told(release), release.facts["query"])
         else:
-            question = query(domain, release.facts["query"])
+            question = _asked(release, domain)
             _check_same(release, question)
         return cls.made(question, _mechanism(release, question, unit), unit)
 
@@ -83,6 +86,14 @@ def _linear(question: Query, mechanism: Mechanism) -> Iterator[tuple[int, Worklo
         if workload is not None and isinstance(noise, AdditiveNoise):
             yield start, workload, noise
         start += len(part.steps)
+
+
+def _asked(release: Release, domain: Domain) -> Query:
+    """Return the query of a release; second moments are taken to have the default share."""
+    if release.intervals == NOISE:
+        return query(domain, release.facts["query"])
+    own = takewhile(lambda term: not KINDS[term.measure].of_sampling, release.terms)
+    return with_sampling_error(query(domain, "; ".join(term.text for term in own)))
 
 
 def _check_same(release: Release, question: Query) -> None:
@@ -119,8 +130,11 @@ def _has_widths(release: Release, question: Query, mechanism: Mechanism) -> bool
 def _told(release: Release) -> Domain:
     """Return a domain with the release's cells, from the release."""
     kinds = [KINDS[term.measure] for term in release.terms]
-    if not all(kind.has_counts and not kind.moments for kind in kinds) or not all(
-        axis.form == CELLS for term in release.terms for axis in term.axes
+    are_weighted = any(term.weights for term in release.terms)
+    if (
+        are_weighted
+        or not all(kind.has_counts and not kind.moments for kind in kinds)
+        or not all(axis.form == CELLS for term in release.terms for axis in term.axes)
     ):
         raise InvalidRequest(
             "The release does not contain all facts about its answers.",
@@ -231,6 +245,7 @@ def released_ends(release: Release, terms: Sequence[FormTerm], noisy: Sequence[N
         "counts": [[5 * n_answers, False]],
         "deviations": [[5 * n_answers, 0.0]],
         "widths": None,
+        "intervals": NOISE,
     }
     estimates = tuple(term.kind(len(term.quotients), level, no_end=_NO_END * float(term.step)) for term in terms)
     labels = Labels(tuple((term.outline.text, Cells(tuple(term.cells))) for term in terms))

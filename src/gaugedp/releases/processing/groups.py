@@ -22,13 +22,14 @@ def groups(query: Query | None) -> Iterator[Group]:
     """Yield the groups of linear parts, in order.
 
     Two parts are about the same rows if the same attributes can leave rows out of them: answers of one group agree for
-    every table, and those of two groups may differ by the rows that one of them leaves out.
+    every table, and those of two groups may differ by the rows that one of them leaves out. Second moments stay as they
+    are.
     """
     alike: dict[frozenset[str], list[tuple[Workload, np.ndarray]]] = {}
     start = 0
     for part in () if query is None else query.parts:
         places, start = np.arange(start, start + len(part.steps)), start + len(part.steps)
-        if (linear := as_workload(part)) is not None:
+        if (linear := as_workload(part)) and not any(term.estimate.of_sampling for term in linear.terms):
             alike.setdefault(_dropping(linear), []).append((linear, places))
     for parts in alike.values():
         yield Group(_merged([linear for linear, _ in parts]), np.concatenate([places for _, places in parts]))

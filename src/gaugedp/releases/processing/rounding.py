@@ -48,7 +48,8 @@ def _counts(query: Workload) -> Workload | None:
     """Return the terms that count cells, or None if others count too."""
     counted = [term for term in query.terms if term.estimate.has_counts]
     pieces = [piece for term in counted for piece in term.pieces]
-    if not pieces or not all(isinstance(piece.cells, Identity) and piece.column is None for piece in pieces):
+    are_cells = (isinstance(piece.cells, Identity) and piece.counts and piece.column is None for piece in pieces)
+    if not pieces or not all(are_cells):
         return None
     return Workload(query.domain, tuple(counted))
 

@@ -85,7 +85,7 @@ class _Table:
 
 def _tables(query: Workload, nearest: np.ndarray, deviations: np.ndarray) -> Iterator[_Table]:
     """Yield the tables, and each kind's total of least noise."""
-    totals = dict[tuple[str | None, bool], _Table]()
+    totals = dict[tuple[object, ...], _Table]()
     start = 0
     for piece in query.pieces:
         stop, step = start + piece.cells.n_released, float(piece.step)
@@ -94,7 +94,7 @@ def _tables(query: Workload, nearest: np.ndarray, deviations: np.ndarray) -> Ite
         yield _Table(piece, values, deviation)
         whole = replace(piece, attributes=(), cells=Identity(1))
         total = _Table(whole, np.array([values.sum()]), deviation * math.sqrt(len(values)))
-        kind = piece.choice, piece.centred
+        kind = piece.choice, piece.centred, piece.weight
         if kind not in totals or total.deviation < totals[kind].deviation:
             totals[kind] = total
         start = stop
@@ -131,6 +131,7 @@ def _polished(operator: WorkloadColumns, tables: list[_Table], table: np.ndarray
         place
         for place, part in zip(places, tables, strict=True)
         if part.piece.column is None
+        and part.piece.counts
         and far[place].max() <= _NO_MOVE * part.deviation
         and part.values.min() > 2 * far[place].max()
     ]

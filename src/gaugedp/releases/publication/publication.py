@@ -22,19 +22,21 @@ from gaugedp.guarantees.parse_guarantee import guarantee_asked
 from gaugedp.guarantees.shares import share_of
 from gaugedp.queries.base import Query
 from gaugedp.queries.outline import COUNT, SUM
+from gaugedp.queries.sampling import SHARE, second_moments
 from gaugedp.queries.stacked import shared
 from gaugedp.queries.text import query
 from gaugedp.releases.answer import Release
 from gaugedp.releases.described import Facts
 from gaugedp.releases.planning import Plan, plan
 from gaugedp.releases.processing import check
+from gaugedp.releases.sampling_error import NOISE, TOTAL
 from gaugedp.releases.tidy.flags import Flag
 from gaugedp.releases.tidy.tabular import LABELS
 
 _STEPS = ("consistent", "non_negative", "round")
 _KEYS = (
     *TEXTS, *_STEPS, "data", "domain", "key", "epsilon", "delta", "rho", "mu", "formats", "tables", "importance",
-    "labels", "flags", "language",
+    "labels", "flags", "language", "intervals",
 )  # fmt: skip
 _OF_A_TABLE = ("title", "query", "weight", "within", "footnote", "importance", *_STEPS)
 FORMATS = ("csv", "parquet", "xlsx")
@@ -63,7 +65,8 @@ class Publication:
 
     The `processing` of each table names steps of `Release.processed`. `labels` says what cells have in files: "codes",
     "labels" or "both". `flags` mark answers with much noise. `language` is that of pages and notes. None of them costs
-    anything.
+    anything. With "total" `intervals`, a quarter of the guarantee serves to include the sampling error of weighted
+    terms (`queries.sampling`).
     """
 
     title: str
@@ -77,6 +80,7 @@ class Publication:
     flags: tuple[Flag, ...] = ()
     importance: Mapping[str, float] = field(default_factory=dict)
     language: str = ENGLISH
+    intervals: str = NOISE
 
     @classmethod
     def load(cls, path: str | Path) -> "Publication":
@@ -104,6 +108,7 @@ class Publication:
             _flags(facts.get("flags", [])),
             _importance("the publication", facts.get("importance", {})),
             checked(facts.get("language", ENGLISH)),
+            _intervals(facts.get("intervals", NOISE)),
         )
 
     @cached_property
@@ -132,14 +137,15 @@ class Publication:
         ]
         needed = sum((share for share in least_shares if share is not None), Fraction(0))
         weights = [table.weight or Fraction(1) for table in self.tables if table.within is None]
-        if needed > 1 or (needed == 1 and weights):
+        available = 1 - decimal(SHARE) if self.intervals == TOTAL else Fraction(1)
+        if needed > available or (needed == available and weights):
             raise InvalidRequest(
                 f"The requested accuracies need {readable(float(needed))} times the guarantee.",
                 "Give a larger epsilon, or widen within.",
             )
         if not weights:
             return tuple(share for share in least_shares if share is not None)
-        left = (1 - needed) / sum(weights)
+        left = (available - needed) / sum(weights)
         return tuple(
             (table.weight or Fraction(1)) * left if share is None else share
             for table, share in zip(self.tables, least_shares, strict=True)
@@ -148,7 +154,11 @@ class Publication:
     def plan(self, unit: PrivacyUnit | None = None) -> Plan:
         """Return the plan of all tables, without reading data."""
         protected = self.domain.protected(unit)
-        return plan(shared(self.queries, self.shares(protected)), protected, **_parameters(self.guarantee))
+        questions, shares = list(self.queries), list(self.shares(protected))
+        if self.intervals == TOTAL:
+            questions.append(second_moments(shared(questions, shares)))
+            shares.append(decimal(SHARE))
+        return plan(shared(questions, shares), protected, **_parameters(self.guarantee))
 
     def finished(self, release: Release, question: Query) -> Release:
         """Return the release of `question` after processing, with flags. It reads no data and costs nothing."""
@@ -255,6 +265,12 @@ def _labels(labels: Any) -> str:
     if labels not in LABELS:
         raise InvalidRequest(f"labels is {labels!r}.", f"Write one of {', '.join(LABELS)}.")
     return str(labels)
+
+
+def _intervals(intervals: Any) -> str:
+    if intervals not in (NOISE, TOTAL):
+        raise InvalidRequest(f"intervals is {intervals!r}.", f"Write {NOISE} or {TOTAL}.")
+    return str(intervals)
 
 
 def _flags(flags: Any) -> tuple[Flag, ...]:

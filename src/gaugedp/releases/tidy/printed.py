@@ -84,7 +84,7 @@ def notes(answers: Answers) -> Iterator[tuple[str, str]]:
         noise = "; ".join(map(translated, mechanism["noise"].split("; ")))
         exactness = say(f"exactness.{mechanism['exactness']}")
         yield say("notes.method"), say("notes.mechanism", name=mechanism["name"], noise=noise, exactness=exactness)
-    yield say("notes.intervals"), say("notes.about_intervals")
+    yield say("notes.intervals"), say(f"notes.covers_{answers.facts.get('intervals', 'noise')}")
     yield from ((say("notes.mark"), flag.legend) for flag in answers.flags)
     yield from ((say(f"notes.{word}"), translated(str(facts[key]))) for key, word in _NOTES.items() if facts.get(key))
     yield from ((say("notes.rule"), translated(str(rule))) for rule in facts.get("rules", ()))

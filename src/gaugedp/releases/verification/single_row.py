@@ -55,16 +55,26 @@ class SingleRow(Rows):
         size = self.domain.n_cells(total.attributes) * (span + 1 if total.each else 1)
         cells = np.zeros(size, dtype=np.int64 if span < 2**31 else object)
         value = 0 if self.row is None or total.column is None else self.row.values[total.column]
-        if self.row is None or value is None:
+        times = self._times(total.weighted)
+        if self.row is None or value is None or times is None:
             return cells
         place = 0
         for name in total.attributes:
             place = place * self.domain.attribute(name).n_cells + self._cell(name, self.row)
         if total.each:
-            cells[place * (span + 1) + value] = 1
+            cells[place * (span + 1) + value] = times
         else:
-            cells[place] = 1 if total.column is None else _number(total, value, span)
+            heavy = _heavy(self.domain) ** total.weighted if total.weighted else 1
+            cells[place] = times * (1 if total.column is None else _number(total, value, Coarse(span, heavy)))
         return cells
+
+    def _times(self, power: int) -> int | None:
+        """Return a power of the steps of the row's weight, None if it is missing."""
+        if not power:
+            return 1
+        name = str(self.domain.weights)
+        steps = None if self.row is None else self.row.values[name]
+        return None if steps is None else (self.domain.column(name).low_steps + steps) ** power
 
     def _cell(self, name: str, row: PossibleRow) -> int:
         if name in row.cells:
@@ -73,14 +83,17 @@ class SingleRow(Rows):
         return bisect_right(self.domain.starts(name, finest), row.cells[finest]) - 1
 
 
-def _number(total: Aggregate, value: int, span: int) -> int:
+def _heavy(domain: Domain) -> int:
+    return domain.column(str(domain.weights)).high_steps
+
+
+def _number(total: Aggregate, value: int, coarse: Coarse) -> int:
     if total.present:
         return 1
-    if not total.squared:
-        return 2 * value - span
-    coarse = Coarse(span)
+    if not total.squared and total.weighted < 2:
+        return 2 * value - coarse.span
     centred = 2 * ((value + coarse.half) >> coarse.bits) - coarse.reach
-    return 2 * centred**2 - coarse.reach**2
+    return 2 * centred**2 - coarse.reach**2 if total.squared else centred
 
 
 def _span(domain: Domain, column: str) -> int:

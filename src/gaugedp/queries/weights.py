@@ -1,0 +1,57 @@
+"""Pieces of bounded columns, and weights of rows in them."""
+
+from dataclasses import replace
+
+from gaugedp.domain.attributes import BoundedColumn
+from gaugedp.domain.domain import Domain
+from gaugedp.errors import InvalidRequest
+from gaugedp.queries.piece import Piece, RowWeight
+from gaugedp.statistics.base import CENTRED, SQUARED, SUMMED
+from gaugedp.tables.aggregate import Coarse
+
+_LARGEST = 2**53  # steps of a product: floats represent integers exactly up to here
+
+
+def unweighted(domain: Domain, weighted: bool) -> str:
+    """Return the word in front of a term without the domain's weights."""
+    return "" if weighted or domain.weights is None else "unweighted "
+
+
+def row_weight(domain: Domain, power: int = 1) -> RowWeight | None:
+    """Return a power of the rows' weights, if the domain has any; the least is 0 if one may be missing."""
+    if domain.weights is None:
+        return None
+    column = domain.column(domain.weights)
+    light = 0 if column.missing is None else column.low_steps
+    return RowWeight(domain.weights, light**power, column.high_steps**power, power)
+
+
+def times_weight(domain: Domain, piece: Piece) -> Piece:
+    """Return the piece in steps of products with its weight, if it has one."""
+    if piece.weight is None:
+        return piece
+    if piece.reach > _LARGEST:
+        raise InvalidRequest(
+            f"{piece.column} and the weight {piece.weight.column} have too many steps together.",
+            "Give one of them a coarser step: products of 2^53 steps or more are not added up.",
+        )
+    return replace(piece, step=piece.step * domain.column(piece.weight.column).step ** piece.weight.power)
+
+
+def moment_of(moment: str, counts: Piece, column: BoundedColumn) -> Piece:
+    """Return the piece of a bounded column for a moment."""
+    counts = replace(counts, may_miss=column.missing is None)
+    span = column.high_steps - column.low_steps
+    if moment == SUMMED:
+        return replace(counts, low=column.low_steps, high=column.high_steps, step=column.step)
+    coarse = Coarse(span, 1 if counts.weight is None else counts.weight.heavy)
+    if moment == CENTRED and counts.weight is not None and counts.weight.power > 1:
+        step = (column.high - column.low) / (2 * coarse.reach)
+        return replace(counts, centred=True, low=-coarse.reach, high=coarse.reach, step=step)
+    if moment == CENTRED:
+        return replace(counts, centred=True, low=-span, high=span, step=column.step / 2)
+    if moment == SQUARED:
+        reach = coarse.reach
+        step = ((column.high - column.low) / (2 * reach)) ** 2
+        return replace(counts, squared=True, low=-(reach**2), high=reach**2, step=step)
+    return counts

@@ -1,0 +1,158 @@
+"""Total intervals: the sampling error of weighted answers, from released second moments."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gaugedp as gd
+from gaugedp.releases.publication.publication import Publication
+from gaugedp.report.html import render
+from gaugedp.report.press import press
+from gaugedp.report.terms import read_terms
+
+COLUMNS = {"sex": ["1", "2"], "pay": gd.bounded(0, 100)}
+DOMAIN = gd.Domain.of(**COLUMNS).with_weights("w", gd.bounded(1, 5))
+TEXT = "weighted count by sex; mean(pay) by sex; share(sex); sum(pay); sex"
+Z = 1.959964
+
+
+def sample(n=3000):
+    draw = np.random.default_rng(9)
+    return pd.DataFrame(
+        {"sex": draw.choice(["1", "2"], n), "pay": draw.integers(0, 101, n), "w": draw.integers(1, 6, n)}
+    )
+
+
+def released(query, rows, epsilon, **options):
+    table = gd.Table.scan(rows, domain=query.domain, name="survey")
+    return gd.release(query, table, ledger=gd.Ledger.in_memory(gd.PureDP(1e9)), epsilon=epsilon, **options)
+
+
+def errors_of_a_survey_package(rows):
+    """The linearised standard errors of TEXT, for sampling with replacement."""
+    n, w, x = len(rows), rows.w.to_numpy(float), rows.pay.to_numpy(float)
+
+    def of_total(y):
+        return np.sqrt(n / (n - 1) * ((w * y) ** 2).sum() - (w * y).sum() ** 2 / (n - 1))
+
+    groups = [(rows.sex == sex).to_numpy() for sex in "12"]
+    means = [np.average(x[own], weights=w[own]) for own in groups]
+    of_means = [
+        np.sqrt((w[own] ** 2 * (x[own] - mean) ** 2).sum()) / w[own].sum()
+        for own, mean in zip(groups, means, strict=True)
+    ]
+    shares = [w[own].sum() / w.sum() for own in groups]
+    of_shares = [np.sqrt((w**2 * (own - p) ** 2).sum()) / w.sum() for own, p in zip(groups, shares, strict=True)]
+    return [[of_total(own) for own in groups], of_means, of_shares, [of_total(x)], [0, 0]]
+
+
+def test_without_noise_errors_are_those_of_a_survey_package() -> None:
+    rows = sample()
+    answer = released(gd.with_sampling_error(gd.query(DOMAIN, TEXT)), rows, 1e5)
+    expected = errors_of_a_survey_package(rows)
+    for actual, own in zip(answer.sampling_errors, expected, strict=False):
+        assert actual == pytest.approx(own, rel=1e-3)
+    low, high = answer.interval()
+    reach = Z * np.concatenate(expected)
+    assert (high - low)[: len(reach)] / 2 == pytest.approx(reach, rel=0.01, abs=1e-2)
+
+
+def test_a_total_interval_combines_noise_and_sampling() -> None:
+    rows, query = sample(), gd.with_sampling_error(gd.query(DOMAIN, TEXT))
+    answer = released(query, rows, 1.0)
+    assert (answer.intervals, answer.facts["intervals"]) == ("total", "total")
+    again = gd.Release.from_json(answer.to_json())
+    noise = again.facts["widths"]["single"]["0.95"]
+    assert noise is not None
+    for at_once in (False, True):
+        low, high = answer.interval(0.95, at_once)
+        assert np.array_equal(again.interval(0.95, at_once), (low, high))
+        assert (low[:9] <= answer.values[:9]).all()
+        assert (answer.values[:9] <= high[:9]).all()
+    widths = np.concatenate(answer.sampling_errors)
+    individual = np.subtract(*answer.interval()[::-1]) / 2
+    assert (individual[:7] >= Z * widths[:7] * 0.999).all()
+    (least, most), middle = next(iter(answer._each_alone(0.95))), answer.raw[:2]
+    low, high = (end[:2] for end in answer.interval())
+    assert middle - low == pytest.approx(np.hypot(middle - least, Z * widths[:2]))
+    assert high - middle == pytest.approx(np.hypot(most - middle, Z * widths[:2]))
+
+
+def test_every_release_and_page_states_what_intervals_contain() -> None:
+    rows, query = sample(300), gd.query(DOMAIN, "mean(pay) by sex")
+    for intervals, report, press_words in (
+        ("noise", "the noise only, and not the sampling error", "do not include the sampling error"),
+        ("total", "contain the noise and the sampling error", "contain the value of the population"),
+    ):
+        answer = released(query, rows, 5.0, intervals=intervals)
+        assert json.loads(answer.to_json())["intervals"] == intervals
+        assert report in render(answer)
+        assert press_words in press(answer)
+        assert [term.text for term in read_terms(answer)] == ["mean(pay) by sex"]
+
+
+def test_the_plan_states_the_share_of_second_moments() -> None:
+    plan = gd.plan(gd.with_sampling_error(gd.query(DOMAIN, "mean(pay)"), share=0.125), gd.PrivacyUnit(), epsilon=1.0)
+    assert "squared weights(pay): 0.125 of the guarantee" in str(plan)
+    assert [part.guarantee for part in plan.mechanism.parts] == [gd.PureDP(0.875), gd.PureDP(0.125)]
+
+
+def test_numbers_that_noise_made_negative_leave_an_error() -> None:
+    answer = released(
+        gd.with_sampling_error(gd.query(DOMAIN, "weighted count by sex; mean(pay) by sex")), sample(3), 0.01
+    )
+    assert all((errors[:2] > 0).all() for errors in answer.sampling_errors[:2])
+
+
+def test_a_derived_release_has_intervals_of_the_noise() -> None:
+    query = gd.with_sampling_error(gd.query(DOMAIN, "weighted count by sex"))
+    answer = released(query, sample(), 1.0)
+    plan = gd.plan(query, gd.PrivacyUnit(), epsilon=1.0)
+    for options in ({"planned": plan}, {"domain": DOMAIN}):
+        derived = gd.derive(answer, "share(sex)", **options)
+        assert (derived.intervals, derived.facts["intervals"]) == ("noise", "noise")
+
+
+def test_processing_leaves_second_moments_as_they_are() -> None:
+    query = gd.with_sampling_error(gd.query(DOMAIN, "weighted count by sex; weighted count"))
+    answer = released(query, sample(), 1.0)
+    shown = answer.processed("consistent", "non_negative", query=query)
+    assert shown.values[:2].sum() == pytest.approx(shown.values[2])
+    assert np.array_equal(shown.values[3:], answer.raw[3:])
+    assert all(np.array_equal(*pair) for pair in zip(shown.sampling_errors, answer.sampling_errors, strict=True))
+
+
+@pytest.mark.parametrize("text", ["sex", "unweighted mean(pay)", "median(pay)", "sd(pay)"])
+def test_terms_without_a_sampling_error_alone_are_refused(text) -> None:
+    with pytest.raises(gd.InvalidRequest, match="No sampling error"):
+        gd.with_sampling_error(gd.query(DOMAIN, text))
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.1, float("nan"), "0.1"])
+def test_a_share_that_is_none_is_refused(share) -> None:
+    with pytest.raises(gd.InvalidRequest, match="share"):
+        gd.with_sampling_error(gd.query(DOMAIN, "mean(pay)"), share)
+
+
+def test_intervals_of_another_name_are_refused_and_nothing_is_charged() -> None:
+    ledger, table = gd.Ledger.in_memory(gd.PureDP(1)), gd.Table.scan(sample(9), domain=DOMAIN, name="survey")
+    with pytest.raises(gd.GaugedpError, match="intervals"):
+        gd.release(gd.query(DOMAIN, "mean(pay)"), table, ledger=ledger, epsilon=1.0, intervals="all")
+    assert ledger.spent == gd.PureDP(0)
+
+
+def test_a_publication_with_total_intervals_keeps_a_share_for_them(tmp_path) -> None:
+    (tmp_path / "domain.toml").write_text(
+        '[attributes]\nsex = ["1", "2"]\n[columns]\npay = { low = 0, high = 100 }\n'
+        '[weights]\ncolumn = "w"\nlow = 1\nhigh = 5\n'
+    )
+    tables = '[[tables]]\ntitle = "Pay"\nquery = "mean(pay) by sex"\n'
+    for intervals, parts in (("total", [0.75, 0.25]), ("noise", [1.0])):
+        (tmp_path / "p.toml").write_text(f'title = "t"\nepsilon = 1.0\nintervals = "{intervals}"\n{tables}')
+        plan = Publication.load(tmp_path / "p.toml").plan()
+        assert [part.guarantee.epsilon_value for part in plan.mechanism.parts] == pytest.approx(parts)
+    (tmp_path / "p.toml").write_text(f'title = "t"\nepsilon = 1.0\nintervals = "all"\n{tables}')
+    with pytest.raises(gd.InvalidRequest, match="Write noise or total"):
+        Publication.load(tmp_path / "p.toml")
