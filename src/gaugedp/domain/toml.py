@@ -19,7 +19,7 @@ from gaugedp.domain.person_aggregates import KINDS, PerPerson
 from gaugedp.errors import InvalidRequest, UnknownName
 
 T = TypeVar("T")
-SECTIONS = ("name", "unit", "attributes", "columns", "weights", "person", "impossible")
+SECTIONS = ("name", "unit", "attributes", "columns", "weights", "person", "impossible", "file")
 _UNKNOWN = ("keys", "most")
 _ALIKE = {"min": "low", "minimum": "low", "lower": "low", "max": "high", "maximum": "high", "upper": "high"}
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}.*|\d{1,2}[./]\d{1,2}[./]\d{2,4}")

@@ -81,7 +81,7 @@ def _explained(release: "Release", terms: list[ReportTerm]) -> list[str]:
     marks = [say("answers.marks", legends=legends)] if legends else []
     unit_rules = map(translated, PrivacyUnit.of(release.facts["unit"]).rules)
     covers = say(f"answers.covers_{release.intervals}")
-    meaning = " ".join([*bars, say("answers.short"), covers, *unit_rules, *marks])
+    meaning = " ".join([*bars, covers, say("answers.short"), *unit_rules, *marks])
     digits = say("answers.digits")
     if not release.processing:
         adds_up = any(estimate.is_plain for estimate in release.estimates)
