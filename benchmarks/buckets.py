@@ -32,7 +32,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gaugedp.domain.attributes import bins, integers
-from gaugedp.domain.domain import Domain, PrivacyUnit
+from gaugedp.domain.domain import Domain
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.tables.table import Aggregate, Table
 
 CELLS = ("region", "age", "income")

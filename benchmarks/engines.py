@@ -27,7 +27,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gaugedp.domain.attributes import bins, bounded, integers
-from gaugedp.domain.domain import Domain, PrivacyUnit
+from gaugedp.domain.domain import Domain
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.tables.table import Aggregate, Table
 
 N_ROWS, N_PEOPLE, MAX_ROWS, ROUNDS = 1_000_000, 100_000, 5, 2

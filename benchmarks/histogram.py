@@ -24,7 +24,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gaugedp.domain.attributes import bins, integers
-from gaugedp.domain.domain import Domain, PrivacyUnit
+from gaugedp.domain.domain import Domain
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.tables.table import Aggregate, Table
 
 N_ROWS, N_PEOPLE, MAX_ROWS, ROUNDS = 10_000_000, 1_000_000, 5, 8

@@ -22,10 +22,10 @@ from gaugedp.domain.captions import Caption as Caption
 from gaugedp.domain.captions import Captions as Captions
 from gaugedp.domain.dates import dates as dates
 from gaugedp.domain.domain import Domain as Domain
-from gaugedp.domain.domain import PrivacyUnit as PrivacyUnit
 from gaugedp.domain.hierarchies import tree as tree
 from gaugedp.domain.lookup_tables import look_up as look_up
 from gaugedp.domain.person_aggregates import PerPerson as PerPerson
+from gaugedp.domain.unit import PrivacyUnit as PrivacyUnit
 from gaugedp.entropy import research_rng as research_rng
 from gaugedp.errors import GaugedpError as GaugedpError
 from gaugedp.errors import InvalidRequest as InvalidRequest

@@ -42,7 +42,7 @@ def furnish(folder: Path) -> None:
 
 
 def _reserved(ledger: Ledger):
-    from gaugedp.domain.domain import PrivacyUnit
+    from gaugedp.domain.unit import PrivacyUnit
 
     return ledger.reserve([PureDP(0.5)], table="people", unit=PrivacyUnit(), request={"query": "SEX"}, key="first")
 

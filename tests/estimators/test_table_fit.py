@@ -8,7 +8,8 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.domain.attributes import bins, bounded, categories
-from gaugedp.domain.domain import Domain, PrivacyUnit
+from gaugedp.domain.domain import Domain
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import STAYS_SPENT, GaugedpError, InvalidRequest, UnknownName
 
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")

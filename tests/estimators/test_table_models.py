@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import gaugedp as gd
-from gaugedp.domain.domain import Domain, PrivacyUnit
+from gaugedp.domain.domain import Domain
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee
 from gaugedp.releases.executing import execute

@@ -12,7 +12,7 @@ import os
 import sys
 from unittest import mock
 
-from gaugedp.domain.domain import PrivacyUnit
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import LedgerRefused
 from gaugedp.guarantees import PureDP
 from gaugedp.ledger import Ledger, Reservation, sqlite

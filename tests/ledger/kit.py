@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gaugedp._internal.postgres import Address, is_address
-from gaugedp.domain.domain import PrivacyUnit
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import GaugedpError, LedgerRefused
 from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.ledger import Ledger, Reservation, Stored

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from gaugedp.domain.domain import PrivacyUnit
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, PureDP
 from gaugedp.ledger import Ledger

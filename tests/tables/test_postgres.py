@@ -12,7 +12,8 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.domain.attributes import bins, bounded, categories, integers
-from gaugedp.domain.domain import Domain, PrivacyUnit
+from gaugedp.domain.domain import Domain
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import GaugedpError, InvalidRequest, UnknownName, UnreadableTable
 from gaugedp.tables.postgres import ServerTable
 from gaugedp.tables.table import Aggregate, Table

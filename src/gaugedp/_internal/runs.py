@@ -2,12 +2,14 @@
 
 import base64
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 _WRITTEN_OUT = 100_000  # numbers up to which JSON lists each
 _WHOLE = ("<i1", "<i2", "<i4", "<i8")
+_EXACT = 2**53  # floats represent integers exactly up to here
 _TYPES = (*_WHOLE, "<f8")
 
 Folded = Any  # [[how many, value], …], or a long array that `packed` wrote
@@ -87,3 +89,12 @@ def whole(numbers: Sequence[Any] | np.ndarray) -> np.ndarray:
     except (ValueError, OverflowError):
         return np.array(numbers, dtype=object)
     return array if array.dtype.kind in "if" else np.array(numbers, dtype=object)
+
+
+def times(numbers: np.ndarray, step: Fraction) -> np.ndarray:
+    """Return numbers of steps as the nearest floats."""
+    up, down = step.numerator, step.denominator
+    ends = (int(numbers.min()), int(numbers.max())) if numbers.dtype == np.int64 and len(numbers) else (_EXACT,)
+    if max(map(abs, ends)) * abs(up) < _EXACT and down < _EXACT:  # whole floats, and one rounding
+        return numbers * float(up) / float(down)
+    return np.array([float(number * step) for number in numbers.tolist()])

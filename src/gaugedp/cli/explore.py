@@ -8,7 +8,7 @@ import click
 
 from gaugedp.cli.output import save
 from gaugedp.cli.shared import check_files, load, number, question_options, read_text
-from gaugedp.domain.domain import PrivacyUnit
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.queries import query
 from gaugedp.queries.base import Query

@@ -9,7 +9,7 @@ from gaugedp.bodies import Body, image
 from gaugedp.bounds.geometry import geometry as geometry_of
 from gaugedp.cli.output import save
 from gaugedp.cli.shared import check_files, load, number, question_options
-from gaugedp.domain.domain import PrivacyUnit
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import PureDP
 from gaugedp.queries import query

@@ -30,7 +30,7 @@ from gaugedp.cli.shared import (
 )
 from gaugedp.cli.stage import stage
 from gaugedp.domain.captions import Captions
-from gaugedp.domain.domain import PrivacyUnit
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee, from_dict
 from gaugedp.guarantees.parse_guarantee import chargeable, guarantee_asked

@@ -16,7 +16,8 @@ from gaugedp._internal.names import parts
 from gaugedp._internal.numbers import digits_up, readable
 from gaugedp._internal.validate import one_of
 from gaugedp.cli.commands import without_password
-from gaugedp.domain.domain import Domain, PrivacyUnit
+from gaugedp.domain.domain import Domain
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import UNTOUCHED, InvalidRequest
 from gaugedp.guarantees import ApproxDP, Budget, Guarantee, PureDP, RenyiBudget
 from gaugedp.guarantees.parse_guarantee import guarantee_asked

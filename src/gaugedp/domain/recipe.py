@@ -10,10 +10,11 @@ from typing import Any
 from gaugedp.domain.attributes import Bins, BoundedColumn, Categories, EdgeBins, Integers
 from gaugedp.domain.captions import Captions
 from gaugedp.domain.dates import Dates
-from gaugedp.domain.domain import Domain, PrivacyUnit
+from gaugedp.domain.domain import Domain
 from gaugedp.domain.hierarchies import Level
 from gaugedp.domain.person_aggregates import PerPerson
 from gaugedp.domain.text_format import PLAIN, TextFormat
+from gaugedp.domain.unit import PrivacyUnit
 
 _CLASSES = {
     kind.__name__: kind

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gaugedp._internal.displays import drawn_by
 from gaugedp._internal.validate import between, non_negative, one_of, positive, whole
-from gaugedp.domain.domain import PrivacyUnit
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.entropy import Entropy, research_rng, system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused
 from gaugedp.estimators.feature_names import check_names, names_of

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from gaugedp._internal.validate import one_of
-from gaugedp.domain.domain import Domain, PrivacyUnit
+from gaugedp.domain.domain import Domain
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.ratings_fit import RatingsDesign, RatingsFit
 from gaugedp.estimators.table_fit import TableFit

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from gaugedp._internal.version import __version__
-from gaugedp.domain.domain import Domain, PrivacyUnit
+from gaugedp.domain.domain import Domain
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import epsilon_and_delta

@@ -11,7 +11,8 @@ import numpy as np
 from gaugedp._internal.validate import decimal
 from gaugedp._internal.version import __version__
 from gaugedp.domain.attributes import MAX_STEPS, BoundedColumn, bounded
-from gaugedp.domain.domain import Domain, PrivacyUnit
+from gaugedp.domain.domain import Domain
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.entropy import Entropy
 from gaugedp.estimators.base import epsilon_and_delta
 from gaugedp.estimators.bound_search import BoundSearch

@@ -12,7 +12,7 @@ import numpy as np
 
 from gaugedp._internal.rounding import NORMS
 from gaugedp._internal.version import __version__
-from gaugedp.domain.domain import PrivacyUnit
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.entropy import Entropy
 from gaugedp.errors import STAYS_SPENT, GaugedpError, InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator, epsilon_and_delta

@@ -11,7 +11,7 @@ from gaugedp._internal.displays import drawing, drawn_by
 from gaugedp._internal.files import check_ending
 from gaugedp._internal.postgres import is_address
 from gaugedp._internal.validate import non_negative
-from gaugedp.domain.domain import PrivacyUnit
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import STAYS_SPENT, InvalidRequest, LedgerRefused, NotDurable
 from gaugedp.guarantees import Budget, Guarantee, compose
 from gaugedp.guarantees.printed import rounded_up

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass, replace
 from os import urandom
 
-from gaugedp.domain.domain import PrivacyUnit
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees import Budget, Guarantee, from_dict
 from gaugedp.ledger.chain import LedgerEvent, canonical, units_text

@@ -11,7 +11,8 @@ import numpy as np
 from gaugedp._internal.validate import positive
 from gaugedp.bodies.box_hull import BoxHull
 from gaugedp.bodies.polytope import Polytope
-from gaugedp.domain.domain import Domain, PrivacyUnit
+from gaugedp.domain.domain import Domain
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism

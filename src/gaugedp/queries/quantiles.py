@@ -16,7 +16,8 @@ from gaugedp._internal.numbers import readable
 from gaugedp._internal.validate import decimal, finite
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.domain.attributes import Integers
-from gaugedp.domain.domain import Domain, PrivacyUnit
+from gaugedp.domain.domain import Domain
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import Mechanism

@@ -18,6 +18,7 @@ from gaugedp._internal.runs import (
     check_lengths,
     folded_sizes,
     packed,
+    times,
     unfold,
     unpacked,
     whole,
@@ -51,7 +52,6 @@ EXACTNESS = ("exact", "idealized", "mixing")
 RAW = "of the raw answers, before processing"
 _LARGEST = 1e250  # bound on released numbers, widths, their ends, and inverses
 _MOST_PLACES = 64  # per released number, in a curve of widths: 52 for a standard deviation
-_EXACT = 2**53  # floats represent integers exactly up to here
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,7 +301,7 @@ class Release(Tabular):
         if not runs or ends[-1] != len(self.numbers):
             raise ValueError
         parts = np.split(whole(self.numbers), ends[:-1])
-        return np.concatenate([_times(part, step) for part, (_, step) in zip(parts, runs, strict=True)])
+        return np.concatenate([times(part, step) for part, (_, step) in zip(parts, runs, strict=True)])
 
     @cached_property
     def _shown(self) -> np.ndarray:
@@ -397,12 +397,3 @@ def check_released(release: Release, query: Query) -> None:
 def _stored(level: float) -> str:
     """Return the next of LEVELS."""
     return next((str(stored_level) for stored_level in LEVELS if stored_level >= level - 1e-12), str(LEVELS[-1]))
-
-
-def _times(numbers: np.ndarray, step: Fraction) -> np.ndarray:
-    """Return numbers of steps as the nearest floats."""
-    up, down = step.numerator, step.denominator
-    ends = (int(numbers.min()), int(numbers.max())) if numbers.dtype == np.int64 and len(numbers) else (_EXACT,)
-    if max(map(abs, ends)) * abs(up) < _EXACT and down < _EXACT:  # whole floats, and one rounding
-        return numbers * float(up) / float(down)
-    return np.array([float(number * step) for number in numbers.tolist()])

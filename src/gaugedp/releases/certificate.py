@@ -12,7 +12,7 @@ from gaugedp.bodies.polytope import Polytope
 from gaugedp.bounds.nearness import counts_error_bound
 from gaugedp.bounds.one_answer import least_variance
 from gaugedp.bounds.volume import VolumeBound
-from gaugedp.domain.domain import PrivacyUnit
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP

@@ -7,7 +7,7 @@ from typing import Any
 
 from gaugedp._internal.displays import drawing, drawn_by
 from gaugedp._internal.numbers import readable
-from gaugedp.domain.domain import PrivacyUnit
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.queries.base import Query
 from gaugedp.releases.planning import Plan, plan

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from gaugedp._internal.runs import Folded, fold, n_folded, unfold
-from gaugedp.domain.domain import PrivacyUnit
 from gaugedp.domain.recipe import domain_of, recipe_of
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.guarantees import from_dict
 from gaugedp.queries.base import Query

@@ -12,7 +12,7 @@ from gaugedp._internal.displays import drawn_by
 from gaugedp._internal.numbers import digits_down, readable
 from gaugedp._internal.validate import positive
 from gaugedp.bounds.nearness import floor_in_words, least_error
-from gaugedp.domain.domain import PrivacyUnit
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.parse_guarantee import guarantee_asked

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from gaugedp._internal.language import say, translated
-from gaugedp.domain.domain import PrivacyUnit
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.releases.processing import remark, words
 from gaugedp.report import figures
 from gaugedp.report.figures import plain

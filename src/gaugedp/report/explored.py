@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gaugedp._internal.numbers import exact
-from gaugedp.domain.domain import PrivacyUnit
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.queries.base import Query
 
 

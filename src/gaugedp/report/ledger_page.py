@@ -8,7 +8,7 @@ import numpy as np
 
 from gaugedp._internal.validate import whole
 from gaugedp.accountant.rounding import up_decimal
-from gaugedp.domain.domain import PrivacyUnit
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.guarantees.printed import rounded_left
 from gaugedp.ledger import Ledger, Report
 from gaugedp.report import words

@@ -6,7 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from gaugedp.domain.domain import Domain, PrivacyUnit
+from gaugedp.domain.domain import Domain
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import LedgerRefused
 from gaugedp.guarantees import Budget, Guarantee, PureDP, RenyiDP
 from gaugedp.ledger import Entry

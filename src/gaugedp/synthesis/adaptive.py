@@ -9,8 +9,8 @@ import numpy as np
 
 from gaugedp._internal.progress import Progress, silent
 from gaugedp._internal.runs import Folded, fold
-from gaugedp.domain.domain import PrivacyUnit
 from gaugedp.domain.hierarchies import nesting
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ApproxDP, Guarantee

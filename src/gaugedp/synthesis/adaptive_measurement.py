@@ -10,7 +10,8 @@ from itertools import combinations
 import numpy as np
 
 from gaugedp.bodies import LpBall
-from gaugedp.domain.domain import Domain, PrivacyUnit
+from gaugedp.domain.domain import Domain
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.shares import share_of

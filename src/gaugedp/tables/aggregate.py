@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gaugedp._internal.progress import Progress
-from gaugedp.domain.domain import Domain, PrivacyUnit
+from gaugedp.domain.domain import Domain
 from gaugedp.domain.hierarchies import summed
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 
 MOST_VALUES = 10**7  # cells times values of a column that are counted separately

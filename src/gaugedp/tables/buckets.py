@@ -31,7 +31,7 @@ from gaugedp.tables.files import SourceFiles, parquet_files
 from gaugedp.tables.refusals import unfinished
 
 if TYPE_CHECKING:
-    from gaugedp.domain.domain import PrivacyUnit
+    from gaugedp.domain.unit import PrivacyUnit
     from gaugedp.tables.statement import Aggregation
 
 P = TypeVar("P", bound="InBuckets")

@@ -16,7 +16,7 @@ import numpy as np
 from sqlglot import exp
 
 from gaugedp.domain.attributes import OTHER
-from gaugedp.domain.domain import PrivacyUnit
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import UnreadableTable
 from gaugedp.tables.bounding import PERSON, RANK, in_bucket, over, person_number, row_number
 from gaugedp.tables.cells import EXACT, ColumnExpression, number_of, read_person, text_of

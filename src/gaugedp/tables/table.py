@@ -10,8 +10,9 @@ import numpy as np
 from gaugedp._internal.progress import Progress
 from gaugedp.domain.attributes import Attribute, BoundedColumn, Categories, UnknownKeys
 from gaugedp.domain.dates import Dates
-from gaugedp.domain.domain import Domain, PrivacyUnit
+from gaugedp.domain.domain import Domain
 from gaugedp.domain.hierarchies import finest_of
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnknownName, UnreadableTable
 from gaugedp.tables.aggregate import Aggregate, Rows, added_up, check_values, finer
 from gaugedp.tables.buckets import Buckets, joined

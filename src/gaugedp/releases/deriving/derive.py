@@ -11,7 +11,8 @@ import numpy as np
 from gaugedp._internal.names import parts
 from gaugedp._internal.runs import unfold
 from gaugedp.domain.attributes import categories
-from gaugedp.domain.domain import Domain, PrivacyUnit
+from gaugedp.domain.domain import Domain
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.entropy import Entropy, research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import from_dict

@@ -14,8 +14,9 @@ from gaugedp._internal.names import parts
 from gaugedp._internal.numbers import readable
 from gaugedp._internal.validate import decimal, is_finite
 from gaugedp.domain.captions import TEXTS, Captions
-from gaugedp.domain.domain import Domain, PrivacyUnit
+from gaugedp.domain.domain import Domain
 from gaugedp.domain.toml import only_keys, read_toml
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.parse_guarantee import guarantee_asked

@@ -11,7 +11,7 @@ import numpy as np
 from gaugedp._internal.progress import silent
 from gaugedp._internal.runs import fold
 from gaugedp._internal.validate import whole
-from gaugedp.domain.domain import PrivacyUnit
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees import Guarantee, PureDP, from_dict

@@ -1,0 +1,89 @@
+"""Privacy unit: who is protected, and how neighbouring tables differ."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gaugedp._internal.validate import one_of, whole
+from gaugedp.domain.toml import only_keys, read_toml
+from gaugedp.errors import InvalidRequest
+
+
+@dataclass(frozen=True)
+class PrivacyUnit:
+    """Privacy unit: who is protected, and how neighbouring tables differ.
+
+    neighbours : with "add_remove", one unit's rows are added or removed; with "replace", one unit's rows are changed
+        to other rows, and the number of units is public
+    column : the unit is a row (None), or all rows that share a value of this column
+    max_rows : number of rows per unit that a query uses
+    as_one : all rows of a unit are aggregated into one row
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> str(gd.PrivacyUnit("person_id", max_rows=3))
+    'the rows of one person_id (at most 3), added or removed'
+    """
+
+    column: str | None = None
+    neighbours: str = "add_remove"
+    max_rows: int = 1
+    as_one: bool = field(default=False, compare=False)  # set by `Domain.by_person`: the same people are protected
+
+    def __post_init__(self) -> None:
+        one_of(("add_remove", "replace"), neighbours=self.neighbours)
+        whole(minimum=1, max_rows=self.max_rows)
+        if self.column is not None and not (isinstance(self.column, str) and self.column):
+            raise InvalidRequest(
+                f"The unit's column is {self.column!r}.", "Give the name of a column, or None for a row."
+            )
+        if self.column is None and self.max_rows != 1:
+            raise InvalidRequest(
+                f"max_rows is {self.max_rows} without a column.", "Name the column that identifies the unit of a row."
+            )
+
+    @property
+    def most_changes(self) -> int:
+        """Largest number of rows added or removed between neighbours."""
+        return self.max_rows * (2 if self.neighbours == "replace" else 1)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "PrivacyUnit":
+        """Return the unit of a domain file's [unit] section.
+
+        Without that section, the unit is a row, added or removed.
+        """
+        return cls.of(read_toml(path).get("unit", {}))
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Any]) -> "PrivacyUnit":
+        """Return the unit of a mapping or of `to_dict`. The keys are column, neighbours and max_rows."""
+        is_made = isinstance(facts, Mapping) and "as_one" in facts
+        only_keys("[unit]", facts, ("column", "neighbours", "max_rows", *["as_one"] * is_made))
+        return cls(**facts)
+
+    @property
+    def rules(self) -> list[str]:
+        """Rules for units with many rows, and for rows without unit."""
+        if self.column is None:
+            return []
+        rows = "Only one row" if self.max_rows == 1 else f"At most {self.max_rows} rows"
+        how = "drawn at random; answers and intervals describe the rows that count, not all rows."
+        return [
+            f"All rows of each {self.column} are aggregated into one row: each {self.column} counts once."
+            if self.as_one
+            else f"{rows} of each {self.column} {'counts' if self.max_rows == 1 else 'count'}, {how}",
+            f"Rows whose {self.column} is missing are left out of every query.",
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the facts as JSON-compatible data."""
+        facts = {"column": self.column, "neighbours": self.neighbours, "max_rows": self.max_rows}
+        return {**facts, "as_one": True} if self.as_one else facts
+
+    def __str__(self) -> str:
+        rows = "aggregated into one row" if self.as_one else f"at most {self.max_rows}"
+        who = "one row" if self.column is None else f"the rows of one {self.column} ({rows})"
+        return f"{who}, {'added or removed' if self.neighbours == 'add_remove' else 'replaced by others'}"
