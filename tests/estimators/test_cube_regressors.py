@@ -191,3 +191,16 @@ def test_scikit_learns_own_checks(kind) -> None:
     bounds = (0, 200) if kind is PoissonRegressor else (-200, 200)
     model = kind(epsilon=50.0, delta=1e-5, bounds=(-10, 10), target_bounds=bounds, random_state=0)
     check_habits(model, EXPECTED)
+
+
+@pytest.mark.parametrize("model", [Ridge, ElasticNet])
+def test_a_bound_of_weights_that_are_not_given_changes_nothing(model) -> None:
+    """The scale of rows is that of weights only if there are weights."""
+    X = np.random.default_rng(5).uniform(-1, 1, (400, 2))
+    y = X @ [0.3, -0.2] + 0.3
+    fits = [
+        model(1e6, weight_bound=bound, bounds=(-1, 1), target_bounds=(-1, 1), random_state=1).fit(X, y)
+        for bound in (1, 8)
+    ]
+    assert fits[0].intercept_ == fits[1].intercept_
+    assert (fits[0].coef_ == fits[1].coef_).all()

@@ -35,7 +35,7 @@ class MomentRegressor(CubeRegressor):
         rows, target = weighed(problem.rows, problem.weights), weighed(problem.target, problem.weights)
         lengths = row_lengths(size, problem.n_slopes)
         second, first = method.release(Full(rows * lengths, (1, size)), cut(target), rng)
-        bound, units = float(self.weight_bound), lengths / math.sqrt(size)
+        bound, units = self._weights_up_to or 1.0, lengths / math.sqrt(size)
         second = bound * method.raised(second, problem.n_rows) / np.outer(units, units)
         variances = np.array([method.variance_of_first, method.variance_of_first, method.variance_of_second])
         variances *= bound**2 / np.array([units[0], units[-1], units[0] * units[-1]]) ** 2

@@ -318,4 +318,5 @@ class LinearRegression(Intervals, LinearRegressor):
     def _method(self, n_rows: int, frame: UnitScaling, guarantee: Guarantee) -> LeastSquares:
         radius = None if self.radius is None else float(self.radius)
         shape = n_rows, frame.n_features
-        return LeastSquares.calibrate(shape, guarantee, radius, self.neighbours, self.solver, frame.constant_feature)
+        constant = 0.0 if self._weights_up_to > 0 else frame.constant_feature  # the sum of weights is not released
+        return LeastSquares.calibrate(shape, guarantee, radius, self.neighbours, self.solver, constant)

@@ -259,7 +259,7 @@ class LeastSquares:
 
     @property
     def _fine(self) -> float:
-        return weight_step(self.radius)
+        return weight_step(self.radius + (1 / self.constant if self.mean else 0.0))  # the ball is around the mean
 
     def _rounded(self, point: np.ndarray) -> np.ndarray:
         return np.rint(point / self._fine) * self._fine
