@@ -4,12 +4,15 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import gaugedp as gd
 from gaugedp.audit.noise import noise_tests
 from gaugedp.errors import InvalidRequest
+from gaugedp.releases.deriving.summed import Summed, Sums
 from gaugedp.releases.verification.check import verify
+from gaugedp.samplers.lattice_rejection import LatticeRejection
 
 DOMAIN = gd.Domain.of(A=["0", "1"], B=["x", "y", "z"], C=["1", "2", "3", "4"])
 UNIT = gd.PrivacyUnit()
@@ -97,6 +100,30 @@ def test_descriptions_take_no_exact_draws(monkeypatch: pytest.MonkeyPatch) -> No
     trials = mechanism.trial_noise(40_000, 7)
     assert trials.shape == (40_000, mechanism.body.ambient_dim)
     assert np.linalg.norm(trials, axis=1).mean() == pytest.approx(mechanism.error(), rel=0.03)
+
+
+def test_derived_statistics_take_no_exact_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The release is charged and drawn once; what follows from it is described by public trial draws."""
+    rows = pd.DataFrame({"A": ["0", "1"] * 30, "B": ["x", "y", "z"] * 20, "C": ["1", "2", "3", "4"] * 15})
+    table, ledger = gd.Table.scan(rows, domain=DOMAIN), gd.Ledger.in_memory(gd.PureDP(2))
+    released = gd.release(QUERY, table, ledger=ledger, epsilon=1.0, rng=gd.research_rng(1))
+    monkeypatch.setattr(LatticeRejection, "on_lattice", None)
+    assert len(gd.derive(released, "A; B; C").numbers) == 9
+    low, high = gd.derive(released, "index(A)").interval()
+    assert (low < high).all()
+
+
+@pytest.mark.statistical
+def test_intervals_of_sums_hold() -> None:
+    """Sums over cells of three, 1,500 draws: covered at least as often as stated, less five standard errors."""
+    mechanism = flat(1.0)
+    sums = Summed(mechanism, (Sums(0, (2, 3), (1,)),), gd.query(DOMAIN, "B").sensitivity(UNIT))
+    sizes = np.abs(sums.draw(1500, gd.research_rng(8)))
+    for level in (0.5, 0.95):
+        error = 5 * (level * (1 - level) / 1500) ** 0.5
+        assert (sizes <= sums.half_widths(level)).mean(axis=0).min() >= level - error
+        assert (sizes <= 0.8 * sums.half_widths(level)).mean(axis=0).max() < level
+    assert len({row.tobytes() for row in mechanism.trial_noise(64, 3)}) > 60, "a trial draw is used once"
 
 
 def test_what_it_refuses() -> None:

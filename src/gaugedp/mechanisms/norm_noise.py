@@ -116,6 +116,11 @@ class NormNoise(AdditiveNoise, ABC):
         draws = self.noise.described(size, self._scale, seed)
         return super().trial_noise(size, seed) if draws is None else draws * float(self.step)
 
+    @property
+    def most_trials(self) -> int:
+        """The number of described draws, if there are such."""
+        return self.noise.n_described or super().most_trials
+
     @cached_property
     def variances(self) -> np.ndarray:
         """Variances by the second moment, if known, or from trials.

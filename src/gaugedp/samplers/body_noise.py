@@ -48,6 +48,7 @@ class GaugeNoise(ABC):
 
     rank: int
     walks = False
+    n_described = 0  # number of different draws of `described`
     price = ""  # the work of a draw as text, after a comma
     _refusal: InvalidRequest | None = None
     is_spherical = False  # the body is an ellipsoid: lengths in its gauge are Euclidean in some coordinates

@@ -55,6 +55,7 @@ class LatticeRejection(GaugeNoise):
     """
 
     expected_trials: float
+    n_described = GROUPS * _RADII * _KEPT
 
     def __init__(self, body: Polytope, step: Fraction = Fraction(1)) -> None:
         columns, per_unit = body.distinct.columns, 1 / step
@@ -173,10 +174,13 @@ class LatticeRejection(GaugeNoise):
         return [self.weighted(scale)]
 
     def described(self, size: int, scale: float, seed: int) -> np.ndarray:
-        """Return draws (size, d) that describe the noise: the public trial draws in random order, with random signs."""
+        """Return draws (size, d) that describe the noise: the public trial draws in random order, with random signs.
+
+        None repeats before all have been used.
+        """
         stream, points = trial_stream(seed), self.rounded_trials(scale)
-        points = points.reshape(-1, points.shape[-1])
-        return np.asarray(points[stream.integers(len(points), size=size)] * stream.choice([-1.0, 1.0], (size, 1)))
+        chosen = stream.permutation(max(size, self.n_described))[:size] % self.n_described
+        return np.asarray(points.reshape(self.n_described, -1)[chosen] * stream.choice([-1.0, 1.0], (size, 1)))
 
     def check(self, scale: float) -> None:
         """Refuse noise that takes too many trials."""
