@@ -101,9 +101,7 @@ class KNorm(NormNoise):
     def describe(self) -> str:
         """Return the rank, the rate and the cost of drawing."""
         walk = f", {self.steps:,} steps of a walk, {self.cost_of_walk}" if self.noise.walks else ""
-        return (
-            f"K-norm noise of rank {self.noise.rank}, rate {self.epsilon:.6g}{walk}{self.noise.price_at(self._scale)}"
-        )
+        return f"K-norm noise of rank {self.noise.rank}, rate {self.epsilon:.6g}{walk}{self.noise.price}"
 
 
 def _without_walk(body: Polytope, walk: GaugeNoise) -> GaugeNoise:

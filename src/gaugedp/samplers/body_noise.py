@@ -86,10 +86,6 @@ class GaugeNoise(ABC):
     def check(self, scale: float) -> None:  # noqa: B027
         """Refuse noise that takes too long to draw, at ε = 1/scale."""
 
-    def price_at(self, scale: float) -> str:  # noqa: ARG002
-        """Return the work of a draw of this noise times `scale` as text, after a comma."""
-        return self.price
-
     def shown(self, scale: float) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return trial draws in steps with weights, or others that are larger on average if few are non-zero.
 

@@ -55,6 +55,7 @@ class LatticeRejection(GaugeNoise):
     """
 
     expected_trials: float
+    price = ", by rejection"
     n_described = GROUPS * _RADII * _KEPT
 
     def __init__(self, body: Polytope, step: Fraction = Fraction(1)) -> None:
@@ -189,10 +190,6 @@ class LatticeRejection(GaugeNoise):
                 f"A draw of the K-norm noise would take about {self._trials_at(scale):.2g} trials.",
                 "Use Matrix, another epsilon, or leave walk at True.",
             )
-
-    def price_at(self, scale: float) -> str:
-        """Return the expected trials of a draw."""
-        return f", by rejection, about {self._trials_at(scale):.2g} trials a draw"
 
     def _trials_at(self, scale: float) -> float:
         return self.expected_trials / float(self._near(scale)[1].weights.mean())
