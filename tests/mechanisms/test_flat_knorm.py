@@ -9,6 +9,7 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.audit.noise import noise_tests
+from gaugedp.bodies.polytope import Polytope
 from gaugedp.errors import InvalidRequest
 from gaugedp.releases.deriving.summed import Summed, Sums
 from gaugedp.releases.verification.check import verify
@@ -41,6 +42,14 @@ def test_the_check_before_a_charge(epsilon: float, unit: gd.PrivacyUnit) -> None
     small = replace(mechanism, epsilon=float(f"{epsilon / 0.9:.12g}"))
     with pytest.raises(InvalidRequest, match="violates"):
         verify(QUERY, small, unit)
+
+
+@pytest.mark.parametrize("n_forgotten", [1, 6])
+def test_the_check_refuses_noise_of_fewer_generators(n_forgotten: int) -> None:
+    columns = QUERY.sensitivity(UNIT).columns()[:, :-n_forgotten]
+    other = replace(flat(1.0), noise=LatticeRejection(Polytope.symmetric_hull(columns)))
+    with pytest.raises(InvalidRequest, match="violates"):
+        verify(QUERY, other, UNIT)
 
 
 def test_zcdp_and_replaced_rows_are_verified() -> None:
@@ -115,12 +124,12 @@ def test_derived_statistics_take_no_exact_draws(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.statistical
 def test_intervals_of_sums_hold() -> None:
-    """Sums over cells of three, 1,500 draws: covered at least as often as stated, less five standard errors."""
+    """Sums over cells of three, 800 draws: covered at least as often as stated, less five standard errors."""
     mechanism = flat(1.0)
     sums = Summed(mechanism, (Sums(0, (2, 3), (1,)),), gd.query(DOMAIN, "B").sensitivity(UNIT))
-    sizes = np.abs(sums.draw(1500, gd.research_rng(8)))
+    sizes = np.abs(sums.draw(800, gd.research_rng(8)))
     for level in (0.5, 0.95):
-        error = 5 * (level * (1 - level) / 1500) ** 0.5
+        error = 5 * (level * (1 - level) / 800) ** 0.5
         assert (sizes <= sums.half_widths(level)).mean(axis=0).min() >= level - error
         assert (sizes <= 0.8 * sums.half_widths(level)).mean(axis=0).max() < level
     assert len({row.tobytes() for row in mechanism.trial_noise(64, 3)}) > 60, "a trial draw is used once"
