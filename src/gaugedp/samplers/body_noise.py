@@ -1,6 +1,7 @@
 """The interface of noise of density ∝ e^{−‖z‖_K}."""
 
 from abc import ABC, abstractmethod
+from copy import copy
 from fractions import Fraction
 from functools import cached_property
 from typing import Protocol
@@ -101,11 +102,11 @@ class GaugeNoise(ABC):
     def trials(self) -> np.ndarray:
         """Draws with a public seed, shape (GROUPS, n, d); a refusal is remembered."""
         if self._refusal is not None:
-            raise self._refusal
+            raise copy(self._refusal)
         try:
             return self._trials(research_rng(PUBLIC_SEED))
         except InvalidRequest as refusal:
-            self._refusal = refusal
+            self._refusal = copy(refusal)  # without its traceback
             raise
 
     @property

@@ -1,6 +1,7 @@
 """Exact K-norm noise of integer answers by rejection from a box."""
 
 import math
+from copy import copy
 from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
@@ -333,10 +334,10 @@ def lattice_noise(body: Polytope, step: Fraction = Fraction(1)) -> LatticeReject
         try:
             _known[key] = LatticeRejection(body, step)
         except InvalidRequest as refusal:
-            _known[key] = refusal
+            _known[key] = copy(refusal)  # without its traceback
     known = _known[key]
     if isinstance(known, InvalidRequest):
-        raise known
+        raise copy(known)
     return known
 
 
