@@ -136,6 +136,8 @@ def test_intervals_of_sums_hold() -> None:
 
 
 def test_what_it_refuses() -> None:
+    with pytest.raises(InvalidRequest, match="64-bit"):
+        flat(1.0).recalibrated(gd.PureDP(1e-10))
     wide = gd.Domain.of(**{name: ["1", "2", "3"] for name in "ABC"})
     body = gd.query(wide, "A*B; A*C; B*C").sensitivity(UNIT)
     found = []

@@ -61,8 +61,6 @@ class KNorm(NormNoise):
             noise = _without_walk(cast(Polytope, body), noise)
         epsilon, satisfied = rate_for(guarantee, noise)
         step, scale_factor = lattice_of(body, body, 1.0, noise.cube_gauge)
-        if noise.lattice is not None:
-            noise.lattice.unit(decimal(epsilon))  # refuses noise beyond 64 bits
         return cls(body, satisfied, body, noise, epsilon, scale_factor, step)
 
     @classmethod

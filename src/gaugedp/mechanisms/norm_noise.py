@@ -63,6 +63,8 @@ class NormNoise(AdditiveNoise, ABC):
     def __post_init__(self) -> None:
         if not self.shape.radius(np.inf) * self._scale * (self.noise.rank + 60) < _LARGEST:
             raise InvalidRequest("The noise would not fit 64-bit lattice steps.", "Use a larger epsilon or fewer rows.")
+        if self.noise.lattice is not None:
+            self.noise.lattice.unit(decimal(self.epsilon))  # refuses noise beyond 64 bits
         self.noise.check(self._scale)
 
     @property
