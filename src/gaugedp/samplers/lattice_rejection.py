@@ -246,7 +246,8 @@ class LatticeRejection(GaugeNoise):
     def _outer(self, points: np.ndarray, functionals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the points where rays leave the box and all |functionals| ≤ 1, and shares of the box in each ray."""
         in_box = np.abs(points / self.half).max(axis=1)
-        outer = np.maximum(np.abs(points @ functionals.T).max(axis=1, initial=0.0), in_box)
+        values = points @ functionals.T
+        outer = np.maximum(np.abs(values, out=values).max(axis=1, initial=0.0), in_box)  # in place: copies take longest
         return points / outer[:, None], (in_box / outer) ** self.rank
 
     def _answers(self, points: np.ndarray) -> np.ndarray:
