@@ -4,12 +4,16 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import gaugedp as gd
 from gaugedp.audit.noise import noise_tests
+from gaugedp.bodies.polytope import Polytope
 from gaugedp.errors import InvalidRequest
+from gaugedp.releases.deriving.summed import Summed, Sums
 from gaugedp.releases.verification.check import verify
+from gaugedp.samplers.lattice_rejection import LatticeRejection
 
 DOMAIN = gd.Domain.of(A=["0", "1"], B=["x", "y", "z"], C=["1", "2", "3", "4"])
 UNIT = gd.PrivacyUnit()
@@ -38,6 +42,14 @@ def test_the_check_before_a_charge(epsilon: float, unit: gd.PrivacyUnit) -> None
     small = replace(mechanism, epsilon=float(f"{epsilon / 0.9:.12g}"))
     with pytest.raises(InvalidRequest, match="violates"):
         verify(QUERY, small, unit)
+
+
+@pytest.mark.parametrize("n_forgotten", [1, 6])
+def test_the_check_refuses_noise_of_fewer_generators(n_forgotten: int) -> None:
+    columns = QUERY.sensitivity(UNIT).columns()[:, :-n_forgotten]
+    other = replace(flat(1.0), noise=LatticeRejection(Polytope.symmetric_hull(columns)))
+    with pytest.raises(InvalidRequest, match="violates"):
+        verify(QUERY, other, UNIT)
 
 
 def test_zcdp_and_replaced_rows_are_verified() -> None:
@@ -99,9 +111,39 @@ def test_descriptions_take_no_exact_draws(monkeypatch: pytest.MonkeyPatch) -> No
     assert np.linalg.norm(trials, axis=1).mean() == pytest.approx(mechanism.error(), rel=0.03)
 
 
+def test_derived_statistics_take_no_exact_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The release is charged and drawn once; what follows from it is described by public trial draws."""
+    rows = pd.DataFrame({"A": ["0", "1"] * 30, "B": ["x", "y", "z"] * 20, "C": ["1", "2", "3", "4"] * 15})
+    table, ledger = gd.Table.scan(rows, domain=DOMAIN), gd.Ledger.in_memory(gd.PureDP(2))
+    released = gd.release(QUERY, table, ledger=ledger, epsilon=1.0, rng=gd.research_rng(1))
+    monkeypatch.setattr(LatticeRejection, "on_lattice", None)
+    assert len(gd.derive(released, "A; B; C").numbers) == 9
+    low, high = gd.derive(released, "index(A)").interval()
+    assert (low < high).all()
+
+
+@pytest.mark.statistical
+def test_intervals_of_sums_hold() -> None:
+    """Sums over cells of three, 800 draws: covered at least as often as stated, less five standard errors."""
+    mechanism = flat(1.0)
+    sums = Summed(mechanism, (Sums(0, (2, 3), (1,)),), gd.query(DOMAIN, "B").sensitivity(UNIT))
+    sizes = np.abs(sums.draw(800, gd.research_rng(8)))
+    for level in (0.5, 0.95):
+        error = 5 * (level * (1 - level) / 800) ** 0.5
+        assert (sizes <= sums.half_widths(level)).mean(axis=0).min() >= level - error
+        assert (sizes <= 0.8 * sums.half_widths(level)).mean(axis=0).max() < level
+    assert len({row.tobytes() for row in mechanism.trial_noise(64, 3)}) > 60, "a trial draw is used once"
+
+
 def test_what_it_refuses() -> None:
+    with pytest.raises(InvalidRequest, match="64-bit"):
+        flat(1.0).recalibrated(gd.PureDP(1e-10))
     wide = gd.Domain.of(**{name: ["1", "2", "3"] for name in "ABC"})
     body = gd.query(wide, "A*B; A*C; B*C").sensitivity(UNIT)
-    with pytest.raises(InvalidRequest, match="trials"):
-        gd.KNorm.calibrate(body, gd.PureDP(1.0), walk=False)
+    found = []
+    for _ in range(4):
+        with pytest.raises(InvalidRequest, match="trials") as refusal:
+            gd.KNorm.calibrate(body, gd.PureDP(1.0), walk=False)
+        found.append((str(refusal.value), len(refusal.traceback)))
+    assert len(set(found[1:])) == 1, "a refusal that is remembered is another exception"
     assert gd.plan(gd.query(wide, "A*B; A*C; B*C"), UNIT, epsilon=1.0).mechanism.name != "KNorm"

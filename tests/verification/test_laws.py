@@ -1,5 +1,6 @@
 """What a shift costs under a law, against the probabilities themselves; what a row adds, against a table of one row."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -60,7 +61,19 @@ def test_a_hull_costs_its_gauge() -> None:
     assert costs is not None
     gauges = body.gauge(columns.T.astype(float))
     assert max(map(float, costs)) >= float(gauges.max()) - 1e-9
-    assert law.costs(np.array([[1, 0, 10**6]])) is None
+    other = np.array([[3, 1, -2], [1, 0, 10**6]])
+    assert sorted(law.costs(other)) == pytest.approx([0, *body.gauge(other.astype(float))]), "no multiples of columns"
+
+
+def test_a_hull_does_not_hide_what_leaves_its_span_and_solves_few_programs() -> None:
+    columns = np.array([[1, 0, 1], [0, 1, 1], [0, 0, 0]])
+    law = HullLaw(lambda: columns, 3, Fraction(1, 2))
+    assert law.costs(np.array([[2, 1, 0], [0, 0, 1]])) in ([0, 4, math.inf], [0, math.inf, 4])
+    half = HullLaw(lambda: columns / 2, 3, Fraction(1))
+    assert half.costs(np.array([[2, 1, 0]])) == [0, None]
+    many = law.costs(np.column_stack([np.arange(10_000) + 1, np.arange(10_000) + 2, np.zeros(10_000, int)]))
+    assert many is not None
+    assert 1000 < many.count(None) < 10_000
 
 
 def _linear(left: np.ndarray, units: np.ndarray | None = None) -> LinearLaw:

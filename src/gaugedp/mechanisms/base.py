@@ -1,6 +1,7 @@
 """Mechanisms: calibrated randomness without access to tables or ledgers."""
 
 import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
@@ -199,6 +200,11 @@ class AdditiveNoise(Mechanism, ABC):
         They are never released, and reproducible from the seed. Mechanisms may draw them with numpy's generator.
         """
         return self.sample_noise(size, research_rng(seed))
+
+    @property
+    def most_trials(self) -> int:
+        """The number of trial draws beyond which they repeat."""
+        return sys.maxsize
 
     def trials_of(self, places: np.ndarray, size: int, seed: int) -> np.ndarray:
         """Return trial draws of some answers, shape (size, len(places))."""

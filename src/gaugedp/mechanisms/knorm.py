@@ -61,8 +61,6 @@ class KNorm(NormNoise):
             noise = _without_walk(cast(Polytope, body), noise)
         epsilon, satisfied = rate_for(guarantee, noise)
         step, scale_factor = lattice_of(body, body, 1.0, noise.cube_gauge)
-        if noise.lattice is not None:
-            noise.lattice.unit(decimal(epsilon))  # refuses noise beyond 64 bits
         return cls(body, satisfied, body, noise, epsilon, scale_factor, step)
 
     @classmethod
@@ -101,9 +99,7 @@ class KNorm(NormNoise):
     def describe(self) -> str:
         """Return the rank, the rate and the cost of drawing."""
         walk = f", {self.steps:,} steps of a walk, {self.cost_of_walk}" if self.noise.walks else ""
-        return (
-            f"K-norm noise of rank {self.noise.rank}, rate {self.epsilon:.6g}{walk}{self.noise.price_at(self._scale)}"
-        )
+        return f"K-norm noise of rank {self.noise.rank}, rate {self.epsilon:.6g}{walk}{self.noise.price}"
 
 
 def _without_walk(body: Polytope, walk: GaugeNoise) -> GaugeNoise:

@@ -2,13 +2,17 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from operator import mul
 
 import numpy as np
 
+from gaugedp.bodies.frame import independent
+from gaugedp.samplers.gauge_side import exact_gauge
+
+_MOST_SOLVED = 10**5  # rank times numbers of a matrix times points: exact gauges take a second
 _MOST_NUMBERS = 4 * 10**6  # of a matrix that is written out
 CLOSE = 1e-9  # relative error of products in floating point
 
@@ -33,8 +37,8 @@ class NoiseLaw(ABC):
         return n_answers
 
     @abstractmethod
-    def costs(self, shifts: np.ndarray) -> Sequence[Fraction] | None:
-        """Return upper bounds on the costs, in any order, or None."""
+    def costs(self, shifts: np.ndarray) -> Sequence[Fraction | float | None] | None:
+        """Return the costs, in any order, or None instead of all or of single ones."""
 
 
 @dataclass(frozen=True)
@@ -104,19 +108,30 @@ class HullLaw(NoiseLaw):
     scale: Fraction
     accounting: str = "pure"
 
-    def costs(self, shifts: np.ndarray) -> list[Fraction] | None:
-        """Return the shifts as multiples of columns, or None."""
+    def costs(self, shifts: np.ndarray) -> list[Fraction | float | None] | None:
+        """Return the shifts as multiples of columns; of others the exact gauges, infinite beyond the span, or None."""
         if self.n_columns * shifts.shape[1] > _MOST_NUMBERS:
             return None
+        columns = np.rint(self.columns())
         longest: dict[tuple[int, ...], int] = {}
-        for column in np.rint(self.columns()).T.astype(np.int64).tolist():
+        for column in columns.T.astype(np.int64).tolist():
             direction, times = _primitive(column)
             longest[direction] = max(times, longest.get(direction, 0))
-        distinct = map(list, set(map(tuple, shifts.tolist())))
-        found = [(longest.get(direction, 0), times) for direction, times in map(_primitive, distinct)]
-        if any(not own and times for own, times in found):
-            return None
-        return [Fraction(times, own) / self.scale if times else Fraction(0) for own, times in found]
+        found: list[tuple[list[int], int, int]] = []
+        for shift in {tuple(shift) for shift in shifts.tolist() if any(shift)}:
+            direction, times = _primitive(list(shift))
+            found.append((list(shift), longest.get(direction, 0), times))
+        listed = [Fraction(times, own) / self.scale for _, own, times in found if own]
+        return [Fraction(0), *listed, *self._gauges(columns, [shift for shift, own, _ in found if not own])]
+
+    def _gauges(self, columns: np.ndarray, shifts: list[list[int]]) -> Iterator[Fraction | float | None]:
+        """Yield the exact gauges of the first shifts, and None for others."""
+        if not shifts:
+            return
+        start, is_whole = independent(columns), bool((columns == self.columns()).all())
+        most = _MOST_SOLVED // max(1, len(start) * columns.size) if is_whole else 0
+        for place, shift in enumerate(shifts):
+            yield exact_gauge(columns, start, shift) / self.scale if place < most else None
 
 
 @dataclass(frozen=True, eq=False)

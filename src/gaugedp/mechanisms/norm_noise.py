@@ -63,6 +63,8 @@ class NormNoise(AdditiveNoise, ABC):
     def __post_init__(self) -> None:
         if not self.shape.radius(np.inf) * self._scale * (self.noise.rank + 60) < _LARGEST:
             raise InvalidRequest("The noise would not fit 64-bit lattice steps.", "Use a larger epsilon or fewer rows.")
+        if self.noise.lattice is not None:
+            self.noise.lattice.unit(decimal(self.epsilon))  # refuses noise beyond 64 bits
         self.noise.check(self._scale)
 
     @property
@@ -115,6 +117,11 @@ class NormNoise(AdditiveNoise, ABC):
         """Return draws that describe the noise; if exact ones take too long, of nearly the same distribution."""
         draws = self.noise.described(size, self._scale, seed)
         return super().trial_noise(size, seed) if draws is None else draws * float(self.step)
+
+    @property
+    def most_trials(self) -> int:
+        """The number of described draws, if there are such."""
+        return self.noise.n_described or super().most_trials
 
     @cached_property
     def variances(self) -> np.ndarray:

@@ -1,6 +1,7 @@
 """The interface of noise of density ∝ e^{−‖z‖_K}."""
 
 from abc import ABC, abstractmethod
+from copy import copy
 from fractions import Fraction
 from functools import cached_property
 from typing import Protocol
@@ -48,6 +49,7 @@ class GaugeNoise(ABC):
 
     rank: int
     walks = False
+    n_described = 0  # number of different draws of `described`
     price = ""  # the work of a draw as text, after a comma
     _refusal: InvalidRequest | None = None
     is_spherical = False  # the body is an ellipsoid: lengths in its gauge are Euclidean in some coordinates
@@ -85,10 +87,6 @@ class GaugeNoise(ABC):
     def check(self, scale: float) -> None:  # noqa: B027
         """Refuse noise that takes too long to draw, at ε = 1/scale."""
 
-    def price_at(self, scale: float) -> str:  # noqa: ARG002
-        """Return the work of a draw of this noise times `scale` as text, after a comma."""
-        return self.price
-
     def shown(self, scale: float) -> list[tuple[np.ndarray, np.ndarray]]:
         """Return trial draws in steps with weights, or others that are larger on average if few are non-zero.
 
@@ -104,11 +102,11 @@ class GaugeNoise(ABC):
     def trials(self) -> np.ndarray:
         """Draws with a public seed, shape (GROUPS, n, d); a refusal is remembered."""
         if self._refusal is not None:
-            raise self._refusal
+            raise copy(self._refusal)
         try:
             return self._trials(research_rng(PUBLIC_SEED))
         except InvalidRequest as refusal:
-            self._refusal = refusal
+            self._refusal = copy(refusal)  # without its traceback
             raise
 
     @property

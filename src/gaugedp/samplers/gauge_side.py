@@ -134,14 +134,18 @@ def _sum_of_inverse(square: np.ndarray, inverse: np.ndarray) -> int:
     return math.ceil(2.0 * float(np.abs(inverse).sum(axis=0).max())) + 1
 
 
-def exact_gauge(columns: np.ndarray, start: np.ndarray, point: list[int]) -> Fraction:
+def exact_gauge(columns: np.ndarray, start: np.ndarray, point: list[int]) -> Fraction | float:
     """Return min Σ|x| with W·x = point, by Bland's rule in rational numbers.
 
-    `start` are r independent columns; every integer point has a first solution on them, up to signs.
+    `start` are r independent columns; every integer point of the span has a first solution on them, up to signs. The
+    gauge of others is infinite.
     """
     matrix = [[Fraction(int(entry)) for entry in row] for row in columns]
     table = _eliminated([[*row, Fraction(value)] for row, value in zip(matrix, point, strict=True)], start.tolist())
     basis = start.tolist()
+    if any(any(row) for row in table[len(basis) :]):
+        return math.inf
+    table = table[: len(basis)]
     for place, row in enumerate(table):
         if row[-1] < 0:
             table[place] = [-entry for entry in row]

@@ -1,6 +1,7 @@
 """Exact K-norm noise of integer answers by rejection from a box."""
 
 import math
+from copy import copy
 from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
@@ -55,6 +56,8 @@ class LatticeRejection(GaugeNoise):
     """
 
     expected_trials: float
+    price = ", by rejection"
+    n_described = GROUPS * _RADII * _KEPT
 
     def __init__(self, body: Polytope, step: Fraction = Fraction(1)) -> None:
         columns, per_unit = body.distinct.columns, 1 / step
@@ -173,10 +176,13 @@ class LatticeRejection(GaugeNoise):
         return [self.weighted(scale)]
 
     def described(self, size: int, scale: float, seed: int) -> np.ndarray:
-        """Return draws (size, d) that describe the noise: the public trial draws in random order, with random signs."""
+        """Return draws (size, d) that describe the noise: the public trial draws in random order, with random signs.
+
+        None repeats before all have been used.
+        """
         stream, points = trial_stream(seed), self.rounded_trials(scale)
-        points = points.reshape(-1, points.shape[-1])
-        return np.asarray(points[stream.integers(len(points), size=size)] * stream.choice([-1.0, 1.0], (size, 1)))
+        chosen = stream.permutation(max(size, self.n_described))[:size] % self.n_described
+        return np.asarray(points.reshape(self.n_described, -1)[chosen] * stream.choice([-1.0, 1.0], (size, 1)))
 
     def check(self, scale: float) -> None:
         """Refuse noise that takes too many trials."""
@@ -185,10 +191,6 @@ class LatticeRejection(GaugeNoise):
                 f"A draw of the K-norm noise would take about {self._trials_at(scale):.2g} trials.",
                 "Use Matrix, another epsilon, or leave walk at True.",
             )
-
-    def price_at(self, scale: float) -> str:
-        """Return the expected trials of a draw."""
-        return f", by rejection, about {self._trials_at(scale):.2g} trials a draw"
 
     def _trials_at(self, scale: float) -> float:
         return self.expected_trials / float(self._near(scale)[1].weights.mean())
@@ -244,7 +246,8 @@ class LatticeRejection(GaugeNoise):
     def _outer(self, points: np.ndarray, functionals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the points where rays leave the box and all |functionals| ≤ 1, and shares of the box in each ray."""
         in_box = np.abs(points / self.half).max(axis=1)
-        outer = np.maximum(np.abs(points @ functionals.T).max(axis=1, initial=0.0), in_box)
+        values = points @ functionals.T
+        outer = np.maximum(np.abs(values, out=values).max(axis=1, initial=0.0), in_box)  # in place: copies take longest
         return points / outer[:, None], (in_box / outer) ** self.rank
 
     def _answers(self, points: np.ndarray) -> np.ndarray:
@@ -332,10 +335,10 @@ def lattice_noise(body: Polytope, step: Fraction = Fraction(1)) -> LatticeReject
         try:
             _known[key] = LatticeRejection(body, step)
         except InvalidRequest as refusal:
-            _known[key] = refusal
+            _known[key] = copy(refusal)  # without its traceback
     known = _known[key]
     if isinstance(known, InvalidRequest):
-        raise known
+        raise copy(known)
     return known
 
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from gaugedp._internal.names import parts
 from gaugedp.domain.domain import Domain
-from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import from_dict
 from gaugedp.guarantees.composed import compose
@@ -176,7 +175,7 @@ def _noise_of_both(
 ) -> NoisyNumbers:
     """Return the released numbers of both sides, with independent draws of their noise."""
     later, earlier = (
-        noise_of(release, source, question, research_rng(seed))
+        noise_of(release, source, question, seed)
         for release, source, question, seed in zip(releases, sources, sides, _SEEDS, strict=True)
     )
     size = min(len(later.draws), len(earlier.draws))

@@ -13,7 +13,6 @@ from gaugedp._internal.runs import unfold
 from gaugedp.domain.attributes import categories
 from gaugedp.domain.domain import Domain
 from gaugedp.domain.unit import PrivacyUnit
-from gaugedp.entropy import Entropy, research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import from_dict
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
@@ -217,7 +216,7 @@ def derive(
 
 
 def _with_ends(release: Release, source: Source, terms: Sequence[FormTerm], level: float) -> Release:
-    noisy = [noise_of(release, source, term.question, research_rng(_PUBLIC_SEED)) for term in terms]
+    noisy = [noise_of(release, source, term.question, _PUBLIC_SEED) for term in terms]
     return released_ends(release, terms, noisy, level)
 
 
@@ -254,8 +253,8 @@ def released_ends(release: Release, terms: Sequence[FormTerm], noisy: Sequence[N
     return Release(np.concatenate(numbers), labels, estimates, release.guarantee, facts)
 
 
-def noise_of(release: Release, source: Source, question: Workload, rng: Entropy) -> NoisyNumbers:
-    """Return the released numbers of a query with draws of their noise, in units."""
+def noise_of(release: Release, source: Source, question: Workload, seed: int) -> NoisyNumbers:
+    """Return the released numbers of a query with public trial draws of their noise, in units."""
     start, noise = _noise(source, question)
     if noise.exactness == "mixing":
         raise InvalidRequest(
@@ -263,9 +262,9 @@ def noise_of(release: Release, source: Source, question: Workload, rng: Entropy)
         )
     units = question.steps.sizes
     numbers = noise.added(release.numbers[start : start + noise.inner.n_answers]).astype(float) * units
-    size = int(np.clip(_NUMBERS // noise.inner.n_answers, _FEWEST_TRIALS, _MOST_TRIALS))
+    size = max(min(_MOST_TRIALS, noise.most_trials, _NUMBERS // noise.inner.n_answers), _FEWEST_TRIALS)
     laws = noise.variances if noise.form else np.arange(len(numbers), dtype=float)
-    return NoisyNumbers(numbers, noise.sample_noise(size, rng) * units, laws)
+    return NoisyNumbers(numbers, noise.trial_noise(size, seed) * units, laws)
 
 
 def _with_released_ends(term: FormTerm, noisy: NoisyNumbers, misses: tuple[float, float]) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from gaugedp.bodies.base import Body
-from gaugedp.entropy import Entropy, research_rng
+from gaugedp.entropy import Entropy
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.mechanisms.noise_widths import safe_rank
@@ -63,6 +63,11 @@ class Summed(AdditiveNoise):
     def guarantee(self) -> Guarantee:
         """Guarantee of the release."""
         return self.inner.guarantee
+
+    @property
+    def most_trials(self) -> int:
+        """Trial draws beyond which those of the release repeat."""
+        return self.inner.most_trials
 
     @property
     def lattice_step(self) -> Fraction:
@@ -138,5 +143,5 @@ class Summed(AdditiveNoise):
 
     @cached_property
     def _trials(self) -> np.ndarray:
-        size = max(min(_MOST_TRIALS, _NUMBERS // self.inner.n_answers), _FEWEST_TRIALS)
-        return self.sample_noise(size, research_rng(_PUBLIC_SEED))
+        size = max(min(_MOST_TRIALS, self.inner.most_trials, _NUMBERS // self.inner.n_answers), _FEWEST_TRIALS)
+        return self.trial_noise(size, _PUBLIC_SEED)
