@@ -156,3 +156,15 @@ def test_a_publication_with_total_intervals_keeps_a_share_for_them(tmp_path) -> 
     (tmp_path / "p.toml").write_text(f'title = "t"\nepsilon = 1.0\nintervals = "all"\n{tables}')
     with pytest.raises(gd.InvalidRequest, match="Write noise or total"):
         Publication.load(tmp_path / "p.toml")
+
+
+@pytest.mark.parametrize("text", ["sum(w); weighted count", "weighted count; sum(w)", "share(sex); mean(w) by sex"])
+def test_terms_about_the_weights_have_errors_and_titles_of_their_own(text) -> None:
+    rows, terms = sample(), text.split("; ")
+    answer = released(gd.query(DOMAIN, text), rows, 1e5, intervals="total")
+    alone = [released(gd.query(DOMAIN, term), rows, 1e5, intervals="total") for term in terms]
+    for errors, own in zip(answer.sampling_errors, alone, strict=False):
+        assert errors == pytest.approx(own.sampling_errors[0], rel=1e-3)
+    titles = {term.text: term.measure for term in read_terms(answer)}
+    assert [titles[term] for term in terms] == [read_terms(own)[0].measure for own in alone]
+    assert titles[terms[0]] != titles[terms[1]]

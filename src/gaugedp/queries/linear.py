@@ -216,8 +216,7 @@ class Workload(Query):
         piece = term.pieces[0]
         reference = self.domain.attribute(piece.attributes[0]).labels[0] if term.estimate.first_cell else ""
         weights = "" if piece.weight is None else piece.weight.column
-        column = piece.column or (weights if weights and term.estimate.moments else None)
-        return Outline(term.text, term.estimate.kind, column, self._axes(term), reference, weights)
+        return Outline(term.text, term.estimate.kind, piece.column, self._axes(term), reference, weights)
 
     def _axes(self, term: Term) -> tuple[Axis, ...]:
         piece = term.pieces[0]

@@ -43,7 +43,10 @@ class Axis:
 
 @dataclass(frozen=True)
 class Outline:
-    """Term: its text, measure (kind of statistic), column and axes; `weights` names the column of the rows' weights."""
+    """Term: its text, measure (kind of statistic), column and axes; `weights` names the column of the rows' weights.
+
+    A weighted count is a sum without a `column`.
+    """
 
     text: str
     measure: str
@@ -51,6 +54,11 @@ class Outline:
     axes: tuple[Axis, ...]
     reference: str = ""  # reference cell of the first axis
     weights: str = ""
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """What the term has in common with its margins."""
+        return self.measure, self.column, self.weights
 
     @property
     def names(self) -> tuple[str, ...]:

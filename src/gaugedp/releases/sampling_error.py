@@ -66,5 +66,4 @@ def total_ends(estimate: Statistic, middle: np.ndarray, ends: Ends, errors: np.n
 
 def _key(outline: Outline) -> tuple[object, ...]:
     """Return the column and the attributes of a term, by which second moments are found."""
-    column = None if outline.column == outline.weights else outline.column
-    return column, outline.names
+    return outline.column, outline.names
