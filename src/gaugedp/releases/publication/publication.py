@@ -156,8 +156,9 @@ class Publication:
         protected = self.domain.protected(unit)
         questions, shares = list(self.queries), list(self.shares(protected))
         if self.intervals == TOTAL:
-            questions.append(second_moments(shared(questions, shares)))
-            shares.append(decimal(SHARE))
+            for moments, share in second_moments(shared(questions, shares), decimal(SHARE)):
+                questions.append(moments)
+                shares.append(share)
         return plan(shared(questions, shares), protected, **_parameters(self.guarantee))
 
     def finished(self, release: Release, question: Query) -> Release:

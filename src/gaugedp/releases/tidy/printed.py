@@ -97,8 +97,7 @@ def _is_printed(term: Outline, terms: list[Outline]) -> bool:
     if not term.axes or any(axis.form != CELLS for axis in term.axes):
         return False
     return not any(
-        other.kind == term.kind and set(term.names) < set(other.names) and len(other.names) <= 2
-        for other in terms
+        other.kind == term.kind and set(term.names) < set(other.names) and len(other.names) <= 2 for other in terms
     )
 
 
