@@ -45,7 +45,7 @@ class Axis:
 class Outline:
     """Term: its text, measure (kind of statistic), column and axes; `weights` names the column of the rows' weights.
 
-    A weighted count is a sum without a `column`. In a domain with weights, `left_out_by` names the attributes whose rules
+    A weighted count is a sum without a `column`. In a domain with weights, `left_out_by` names attributes whose rules
     leave rows out: sampling errors follow from second moments of the same rows.
     """
 
