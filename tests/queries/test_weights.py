@@ -259,3 +259,16 @@ def test_numbers_without_noise_stay_next_to_noisy_ones(text) -> None:
     query, ledger = gd.query(domain.with_weights("w", gd.bounded(1, 600)), text), gd.Ledger.in_memory(gd.PureDP(1e9))
     answer = gd.release(query, gd.Table.scan(rows, domain=query.domain, name="survey"), ledger=ledger, epsilon=1000.0)
     assert answer.processed("consistent", "non_negative", query=query).values == pytest.approx(answer.values, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("text", "heavy", "verified"),
+    [("mean(p)", 4, "exact"), ("mean(p)", 40, "sampled"), ("unweighted mean(p); weighted count", 40, "exact")],
+)
+def test_a_column_that_is_its_own_weight_is_verified_between_its_bounds(text, heavy, verified) -> None:
+    query = gd.query(domain_of(gd.bounded(0, heavy)), text)
+    plan = gd.plan(query, ROW, epsilon=1)
+    mechanism = next(offer.mechanism for offer in plan.candidates if offer.mechanism.name == "Laplace")
+    assert verify(query, mechanism, ROW).verified == verified
+    assert plan.certificate["kind"] == "none"
+    assert gd.plan(gd.query(query.domain, "mean(v)"), ROW, epsilon=1).certificate["kind"] != "none"
