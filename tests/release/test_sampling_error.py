@@ -210,3 +210,17 @@ def test_a_query_with_second_moments_does_not_get_them_twice() -> None:
 def test_intervals_are_total_only_if_some_interval_is(text) -> None:
     answer = released(gd.query(DOMAIN, text), sample(50), 1.0)
     assert (answer.intervals, answer.facts["intervals"]) == ("noise", "noise")
+
+
+def test_tables_with_steps_of_their_own_leave_second_moments_as_they_are(tmp_path) -> None:
+    (tmp_path / "domain.toml").write_text(
+        '[attributes]\nsex = ["1", "2"]\n[columns]\npay = { low = 0, high = 100 }\n'
+        '[weights]\ncolumn = "w"\nlow = 1\nhigh = 5\n'
+    )
+    tables = '[[tables]]\ntitle = "Pay"\nquery = "mean(pay)"\n[[tables]]\ntitle = "Rows"\nquery = "sex"\nround = true\n'
+    (tmp_path / "p.toml").write_text(f'title = "t"\nepsilon = 1.0\nintervals = "total"\n{tables}')
+    publication = Publication.load(tmp_path / "p.toml")
+    plan = publication.plan()
+    table = gd.Table.scan(sample(50), domain=publication.domain, name="survey")
+    answer = gd.release(plan.query, table, ledger=gd.Ledger.in_memory(gd.PureDP(9)), planned=plan)
+    assert np.array_equal(publication.finished(answer, plan.query).values[3:], answer.raw[3:])
