@@ -248,3 +248,27 @@ def test_a_table_without_the_weights_and_products_beyond_exact_floats_are_refuse
     fine = gd.Domain.of(v=gd.bounded(0, 1e9, 0.001)).with_weights("p", gd.bounded(1, 100, 0.001))
     with pytest.raises(gd.InvalidRequest, match="too many steps"):
         gd.query(fine, "mean(v)")
+
+
+@pytest.mark.parametrize("text", ["sex*age; mean(pay) by sex; weighted count by sex", "weighted count by sex*age; sex"])
+def test_numbers_without_noise_stay_next_to_noisy_ones(text) -> None:
+    draw = np.random.default_rng(0)
+    rows = {"sex": draw.choice(["1", "2"], 2000, p=[0.3, 0.7]), "age": draw.integers(0, 5, 2000)}
+    rows = pd.DataFrame(rows | {"pay": draw.integers(0, 1001, 2000), "w": draw.integers(1, 50, 2000)})
+    domain = gd.Domain.of(sex=["1", "2"], age=gd.integers(0, 4), pay=gd.bounded(0, 1000))
+    query, ledger = gd.query(domain.with_weights("w", gd.bounded(1, 600)), text), gd.Ledger.in_memory(gd.PureDP(1e9))
+    answer = gd.release(query, gd.Table.scan(rows, domain=query.domain, name="survey"), ledger=ledger, epsilon=1000.0)
+    assert answer.processed("consistent", "non_negative", query=query).values == pytest.approx(answer.values, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("text", "heavy", "verified"),
+    [("mean(p)", 4, "exact"), ("mean(p)", 40, "sampled"), ("unweighted mean(p); weighted count", 40, "exact")],
+)
+def test_a_column_that_is_its_own_weight_is_verified_between_its_bounds(text, heavy, verified) -> None:
+    query = gd.query(domain_of(gd.bounded(0, heavy)), text)
+    plan = gd.plan(query, ROW, epsilon=1)
+    mechanism = next(offer.mechanism for offer in plan.candidates if offer.mechanism.name == "Laplace")
+    assert verify(query, mechanism, ROW).verified == verified
+    assert plan.certificate["kind"] == "none"
+    assert gd.plan(gd.query(query.domain, "mean(v)"), ROW, epsilon=1).certificate["kind"] != "none"

@@ -1,12 +1,15 @@
 """Total intervals: the sampling error of weighted answers, from released second moments."""
 
 import json
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import gaugedp as gd
+from gaugedp.queries.sampling import second_moments
+from gaugedp.queries.stacked import shared
 from gaugedp.releases.publication.publication import Publication
 from gaugedp.report.html import render
 from gaugedp.report.press import press
@@ -151,8 +154,73 @@ def test_a_publication_with_total_intervals_keeps_a_share_for_them(tmp_path) -> 
     tables = '[[tables]]\ntitle = "Pay"\nquery = "mean(pay) by sex"\n'
     for intervals, parts in (("total", [0.75, 0.25]), ("noise", [1.0])):
         (tmp_path / "p.toml").write_text(f'title = "t"\nepsilon = 1.0\nintervals = "{intervals}"\n{tables}')
-        plan = Publication.load(tmp_path / "p.toml").plan()
+        publication = Publication.load(tmp_path / "p.toml")
+        plan = publication.plan()
         assert [part.guarantee.epsilon_value for part in plan.mechanism.parts] == pytest.approx(parts)
     (tmp_path / "p.toml").write_text(f'title = "t"\nepsilon = 1.0\nintervals = "all"\n{tables}')
     with pytest.raises(gd.InvalidRequest, match="Write noise or total"):
         Publication.load(tmp_path / "p.toml")
+
+
+@pytest.mark.parametrize("text", ["sum(w); weighted count", "weighted count; sum(w)", "share(sex); mean(w) by sex"])
+def test_terms_about_the_weights_have_errors_and_titles_of_their_own(text) -> None:
+    rows, terms = sample(), text.split("; ")
+    answer = released(gd.query(DOMAIN, text), rows, 1e5, intervals="total")
+    alone = [released(gd.query(DOMAIN, term), rows, 1e5, intervals="total") for term in terms]
+    for errors, own in zip(answer.sampling_errors, alone, strict=False):
+        assert errors == pytest.approx(own.sampling_errors[0], rel=1e-3)
+    titles = {term.text: term.measure for term in read_terms(answer)}
+    assert [titles[term] for term in terms] == [read_terms(own)[0].measure for own in alone]
+    assert titles[terms[0]] != titles[terms[1]]
+
+
+LEAVING = gd.Domain.of(sex=["1", "2"], age=["y"], pay=gd.bounded(0, 100)).with_weights("w", gd.bounded(1, 5))
+
+
+@pytest.mark.parametrize("text", ["sex; mean(pay)", "sex; weighted count", "count; weighted count by sex"])
+def test_second_moments_are_of_the_rows_of_their_part(text) -> None:
+    rows = sample().replace({"sex": {"2": "out of domain"}}).assign(age="y")
+    n, own = len(rows), (rows.sex == "1").to_numpy()
+    w, x = rows.w.to_numpy(float), rows.pay.to_numpy(float)
+    mean = np.average(x[own], weights=w[own])
+    expected = np.sqrt((w[own] ** 2 * (x[own] - mean) ** 2).sum()) / w[own].sum()
+    if "count" in text:
+        expected = np.sqrt(n / (n - 1) * ((w[own] ** 2).sum() - w[own].sum() ** 2 / n))
+    answer = released(gd.query(LEAVING, text), rows, 1e5, intervals="total")
+    assert answer.sampling_errors[1][0] == pytest.approx(expected, rel=1e-3)
+    assert gd.derive(answer, text, domain=LEAVING).raw == pytest.approx(
+        answer.raw[: len(gd.query(LEAVING, text).labels)]
+    )
+
+
+def test_second_moments_of_parts_that_leave_out_other_rows_are_apart() -> None:
+    tables = [gd.query(LEAVING, text) for text in ("mean(pay); sex", "sum(pay); age", "median(pay)")]
+    moments = second_moments(shared(tables, [Fraction(1, 4)] * 3), Fraction(1, 4))
+    texts = ["squared weights(pay) of rows with sex", "squared weights(pay) of rows with age", "count"]
+    assert [part.text for part, _ in moments] == texts
+    assert sum(share for _, share in moments) == Fraction(1, 4)
+
+
+def test_a_query_with_second_moments_does_not_get_them_twice() -> None:
+    with pytest.raises(gd.InvalidRequest, match="already has its second moments"):
+        gd.with_sampling_error(gd.with_sampling_error(gd.query(DOMAIN, "mean(pay); sum(pay)")))
+
+
+@pytest.mark.parametrize("text", ["squared weights; sex", "unweighted mean(pay); squared weights by sex"])
+def test_intervals_are_total_only_if_some_interval_is(text) -> None:
+    answer = released(gd.query(DOMAIN, text), sample(50), 1.0)
+    assert (answer.intervals, answer.facts["intervals"]) == ("noise", "noise")
+
+
+def test_tables_with_steps_of_their_own_leave_second_moments_as_they_are(tmp_path) -> None:
+    (tmp_path / "domain.toml").write_text(
+        '[attributes]\nsex = ["1", "2"]\n[columns]\npay = { low = 0, high = 100 }\n'
+        '[weights]\ncolumn = "w"\nlow = 1\nhigh = 5\n'
+    )
+    tables = '[[tables]]\ntitle = "Pay"\nquery = "mean(pay)"\n[[tables]]\ntitle = "Rows"\nquery = "sex"\nround = true\n'
+    (tmp_path / "p.toml").write_text(f'title = "t"\nepsilon = 1.0\nintervals = "total"\n{tables}')
+    publication = Publication.load(tmp_path / "p.toml")
+    plan = publication.plan()
+    table = gd.Table.scan(sample(50), domain=publication.domain, name="survey")
+    answer = gd.release(plan.query, table, ledger=gd.Ledger.in_memory(gd.PureDP(9)), planned=plan)
+    assert np.array_equal(publication.finished(answer, plan.query).values[3:], answer.raw[3:])

@@ -55,12 +55,13 @@ class Workload(Query):
 
     A row is left out of the whole query, as the zero vector, if an attribute of any term is missing or out of domain
     and its rule is "drop". A row without a value in a bounded column whose rule is "drop" is left out only of the terms
-    about that column.
+    about that column. The rules of the attributes `also` leave rows out too, although no term is about them.
     """
 
     domain: Domain
     terms: tuple[Term, ...]
     importance: tuple[float, ...] = ()  # of each term; empty if all are equal
+    also: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.terms:
@@ -89,8 +90,13 @@ class Workload(Query):
     @property
     def attributes(self) -> tuple[str, ...]:
         """Attributes in use, in the domain's order."""
-        used = {name for piece in self.pieces for name in piece.attributes}
+        used = {name for piece in self.pieces for name in piece.attributes} | set(self.also)
         return tuple(name for name in self.domain.attributes if name in used)
+
+    @property
+    def left_out_by(self) -> tuple[str, ...]:
+        """Attributes whose rules leave rows out of the query."""
+        return tuple(name for name in self.attributes if self.domain.attribute(name).outside == "drop")
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -184,7 +190,8 @@ class Workload(Query):
 
     def evaluate(self, table: Rows, row_key: bytes) -> np.ndarray:
         """Return the exact integers of the table."""
-        needed = list(dict.fromkeys(total for piece in self.pieces for total in _needed(piece)))
+        needed = [total for piece in self.pieces for total in _needed(piece)]
+        needed = list(dict.fromkeys([*needed, *(Aggregate((name,)) for name in self.also)]))
         totals = dict(zip(needed, table.totals(needed, row_key), strict=True))
         rows = [piece.cells.apply(_cells(piece, totals)) for piece in self.pieces]
         exact = object if any(part.dtype == object for part in rows) else np.int64
@@ -217,8 +224,9 @@ class Workload(Query):
         piece = term.pieces[0]
         reference = self.domain.attribute(piece.attributes[0]).labels[0] if term.estimate.first_cell else ""
         weights = "" if piece.weight is None else piece.weight.column
-        column = piece.column or (weights if weights and term.estimate.moments else None)
-        return Outline(term.text, term.estimate.kind, column, self._axes(term), reference, weights)
+        left_out_by = self.left_out_by if self.domain.weights else ()
+        kind, axes = term.estimate.kind, self._axes(term)
+        return Outline(term.text, kind, piece.column, axes, reference, weights, left_out_by)
 
     def _axes(self, term: Term) -> tuple[Axis, ...]:
         piece = term.pieces[0]

@@ -43,7 +43,11 @@ class Axis:
 
 @dataclass(frozen=True)
 class Outline:
-    """Term: its text, measure (kind of statistic), column and axes; `weights` names the column of the rows' weights."""
+    """Term: its text, measure (kind of statistic), column and axes; `weights` names the column of the rows' weights.
+
+    A weighted count is a sum without a `column`. In a domain with weights, `left_out_by` names attributes whose rules
+    leave rows out: sampling errors follow from second moments of the same rows.
+    """
 
     text: str
     measure: str
@@ -51,6 +55,12 @@ class Outline:
     axes: tuple[Axis, ...]
     reference: str = ""  # reference cell of the first axis
     weights: str = ""
+    left_out_by: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """What the term has in common with its margins."""
+        return self.measure, self.column, self.weights
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -71,7 +81,7 @@ class Outline:
         """Return the term as JSON-compatible data."""
         axes = [axis.to_dict() for axis in self.axes]
         facts = {"query": self.text, "measure": self.measure, "column": self.column, "axes": axes}
-        more = {"reference": self.reference, "weights": self.weights}
+        more = {"reference": self.reference, "weights": self.weights, "left_out_by": list(self.left_out_by)}
         return facts | {name: fact for name, fact in more.items() if fact}
 
     @classmethod
@@ -80,7 +90,8 @@ class Outline:
         column, axes = facts.get("column"), tuple(map(Axis.of, facts["axes"]))
         name = None if column is None else str(column)
         reference, weights = (str(facts.get(fact, "")) for fact in ("reference", "weights"))
-        return cls(str(facts["query"]), str(facts["measure"]), name, axes, reference, weights)
+        left_out_by = tuple(map(str, facts.get("left_out_by", ())))
+        return cls(str(facts["query"]), str(facts["measure"]), name, axes, reference, weights, left_out_by)
 
     @classmethod
     def unknown(cls, text: str, cells: Sequence[str]) -> "Outline":

@@ -1,5 +1,6 @@
 """Second moments next to a query, for the sampling error of its weighted terms."""
 
+from dataclasses import replace
 from fractions import Fraction
 from math import isfinite
 
@@ -8,16 +9,18 @@ from gaugedp._internal.validate import decimal
 from gaugedp.domain.domain import Domain
 from gaugedp.errors import InvalidRequest
 from gaugedp.queries.base import Query
-from gaugedp.queries.builders import count, stack
+from gaugedp.queries.builders import count
 from gaugedp.queries.linear import Term, Workload, as_workload, n_cells
 from gaugedp.queries.maps import Identity
+from gaugedp.queries.outline import COUNT, Outline
 from gaugedp.queries.piece import Piece
 from gaugedp.queries.stacked import shared
 from gaugedp.queries.weights import moment_of, row_weight, times_weight
 from gaugedp.statistics import ColumnMean, SecondMoments, Share, SquaredWeights, Sum
 
 SHARE = 0.25  # of the guarantee for second moments: chosen on other made-up samples than those of the benchmark
-_COVERED = (Sum.kind, ColumnMean.kind, Share.kind)
+_OF_COUNT = Fraction(1, 10)  # of that share, for a number of all rows by itself: only its relative error matters
+COVERED = (Sum.kind, ColumnMean.kind, Share.kind)
 
 
 def squared_weights(domain: Domain, column: str | None = None, by: tuple[str, ...] = ()) -> Workload:
@@ -69,28 +72,69 @@ def with_sampling_error(query: Query, share: float = SHARE) -> Query:
     if not isinstance(share, float | Fraction) or not isfinite(share) or not 0 < share < 1:
         raise InvalidRequest(f"share is {share!r}.", "Give a number between 0 and 1, such as 0.25.")
     part = decimal(share)
-    return shared([query, second_moments(query)], [1 - part, part])
+    return shared(*zip((query, 1 - part), *second_moments(query, part), strict=True))
 
 
-def second_moments(query: Query) -> Query:
-    """Return the query of second moments of the weighted terms of another."""
-    terms = [term for part in query.parts if (work := as_workload(part)) for term in work.terms if _is_covered(term)]
-    if not terms:
-        raise InvalidRequest(
-            f"No sampling error is estimated for {query.text!r}.",
-            "Request weighted counts, sums, means or shares in a domain with weights, or intervals of the noise.",
-        )
-    moments = {(each := _moments(query, term)).text: each for term in terms}
+def second_moments(query: Query, share: Fraction) -> list[tuple[Query, Fraction]]:
+    """Return the second moments of the weighted terms of a query, and the number of all rows for totals, with shares.
+
+    There is one query for each set of attributes whose rules leave rows out of a part: second moments are of its rows.
+    """
     texts = [text for text, _ in query.labels.terms]
-    if any(term.estimate.kind == Sum.kind for term in terms) and "count" not in texts:
-        moments["count"] = count(query.domain)
-    return stack(*(moments[text] for text in moments if text not in texts))
+    works = [work for part in query.parts if (work := as_workload(part))]
+    pairs = [(work, term) for work in works for term in work.terms if _is_covered(term)]
+    groups: dict[frozenset[str], dict[str, Workload]] = {}
+    for own in (_moments(*pair) for pair in pairs):
+        if own.text not in texts:
+            groups.setdefault(frozenset(own.left_out_by), {})[own.text] = own
+    if not groups:
+        _refuse(query, bool(pairs))
+    if any(term.estimate.kind == Sum.kind for _, term in pairs) and not any(map(counts_all, query.outlines)):
+        groups.setdefault(frozenset(), {})["count"] = _all_rows(query.domain, "count" in texts)
+    parts = [_together(list(group.values())) for group in groups.values()]
+    moments = [part for part in parts if part.terms[0].estimate.of_sampling]
+    counts = [part for part in parts if part not in moments]
+    of_count = share * _OF_COUNT * len(counts)
+    left = (share - of_count) / len(moments)
+    return [*((part, left) for part in moments), *((part, of_count) for part in counts)]
+
+
+def _refuse(query: Query, has_moments: bool) -> None:
+    if has_moments:
+        raise InvalidRequest(f"{query.text!r} already has its second moments.", "Release it without intervals=.")
+    raise InvalidRequest(
+        f"No sampling error is estimated for {query.text!r}.",
+        "Request weighted counts, sums, means or shares in a domain with weights, or intervals of the noise.",
+    )
+
+
+def counts_all(outline: Outline) -> bool:
+    """Return True for the number of all rows of the table."""
+    return (outline.measure, outline.axes, outline.left_out_by) == (COUNT, (), ())
 
 
 def _is_covered(term: Term) -> bool:
-    return term.pieces[0].weight is not None and term.estimate.kind in _COVERED
+    return term.pieces[0].weight is not None and term.estimate.kind in COVERED
 
 
-def _moments(query: Query, term: Term) -> Workload:
+def _moments(work: Workload, term: Term) -> Workload:
+    """Return the second moments of a term, of the same rows."""
     piece = term.pieces[0]
-    return squared_weights(query.domain, piece.column, piece.attributes)
+    moments = squared_weights(work.domain, piece.column, piece.attributes)
+    also = tuple(name for name in work.left_out_by if name not in moments.attributes)
+    if not also:
+        return moments
+    said = f"{moments.text} of rows with {'*'.join(map(written, also))}"
+    return replace(moments, terms=(replace(moments.terms[0], text=said),), also=also)
+
+
+def _together(works: list[Workload]) -> Workload:
+    """Return one workload of the terms of all, which are about the same rows."""
+    also = dict.fromkeys(name for work in works for name in work.also)
+    return Workload(works[0].domain, tuple(term for work in works for term in work.terms), also=tuple(also))
+
+
+def _all_rows(domain: Domain, is_taken: bool) -> Workload:
+    """Return the number of all rows, for terms that leave rows out too."""
+    (term,) = count(domain).terms
+    return Workload(domain, (replace(term, text="count of all rows") if is_taken else term,))

@@ -19,7 +19,7 @@ from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
 from gaugedp.mechanisms.strategies.best import best_strategy
 from gaugedp.queries.base import Query
-from gaugedp.queries.linear import as_workload
+from gaugedp.queries.linear import Workload, as_workload
 
 _MOST_CELLS = 20_000  # of a query that is no marginal: its factorisation takes seconds
 
@@ -87,8 +87,8 @@ def _is_attained(query: Query, unit: PrivacyUnit) -> bool:
     """Return True if each vertex of the sensitivity body is known to be a difference of neighbours.
 
     Any number of units must be possible in each cell: no structural zeros, no rows made of others, no two attributes or
-    columns of one source, none of the unit's own column, and no bins without a float inside. If rows are replaced, a
-    row that counts nowhere must be possible.
+    columns of one source, no column that is both weight and value, none of the unit's own column, and no bins without a
+    float inside. If rows are replaced, a row that counts nowhere must be possible.
     """
     workload, domain = as_workload(query), query.domain
     if workload is None or domain.impossible or domain.made or domain.rows is not None:
@@ -100,11 +100,17 @@ def _is_attained(query: Query, unit: PrivacyUnit) -> bool:
         return False
     if any(low >= high for name in names for low, high in pairwise(domain.attribute(name).borders)):
         return False
-    if any(piece.squared for piece in workload.pieces):
+    if any(piece.squared for piece in workload.pieces) or _moves_twice(workload):
         return False
     may_vanish = any(domain.attribute(name).outside == "drop" for name in names)
     may_vanish = may_vanish or all(piece.may_miss for piece in workload.pieces)
     return may_vanish or unit.neighbours != "replace"
+
+
+def _moves_twice(workload: Workload) -> bool:
+    """Return True if a column is both value and weight: some vertices then have it at both of its bounds."""
+    weights = {piece.weight.column for piece in workload.pieces if piece.weight}
+    return any(piece.column in weights for piece in workload.pieces)
 
 
 def _by_factorisation(body: Any, weights: np.ndarray | None, in_steps: float, guarantee: Guarantee) -> Certificate:

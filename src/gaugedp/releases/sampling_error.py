@@ -6,7 +6,8 @@ from typing import cast
 
 import numpy as np
 
-from gaugedp.queries.outline import COUNT, Outline
+from gaugedp.queries.outline import Outline
+from gaugedp.queries.sampling import COVERED, counts_all
 from gaugedp.statistics import KINDS
 from gaugedp.statistics.base import Ends, Noisy, Statistic, split
 from gaugedp.statistics.squares import Squares
@@ -16,8 +17,10 @@ NOISE, TOTAL = "noise", "total"  # what intervals contain
 
 
 def contained(outlines: Sequence[Outline]) -> str:
-    """Return what the intervals of a release contain: "total" next to second moments, else "noise"."""
-    return TOTAL if any(KINDS[outline.measure].of_sampling for outline in outlines) else NOISE
+    """Return what the intervals of a release contain: "total" if second moments belong to a term, else "noise"."""
+    squares = {_key(outline) for outline in outlines if KINDS[outline.measure].of_sampling}
+    covered = [outline for outline in outlines if outline.weights and outline.measure in COVERED]
+    return TOTAL if any(_key(outline) in squares for outline in covered) else NOISE
 
 
 def sampling_errors(
@@ -29,7 +32,7 @@ def sampling_errors(
     """
     numbers = list(map(Noisy, split(estimates, values), split(estimates, deviations)))
     squares = {_key(outline): place for place, outline in enumerate(outlines) if KINDS[outline.measure].of_sampling}
-    places = [place for place, outline in enumerate(outlines) if (outline.measure, outline.axes) == (COUNT, ())]
+    places = [place for place, outline in enumerate(outlines) if counts_all(outline)]
     rows = numbers[places[0]] if places else Noisy(np.array([np.inf]), np.zeros(1))
     errors = []
     for outline, estimate, own in zip(outlines, estimates, numbers, strict=True):
@@ -65,6 +68,5 @@ def total_ends(estimate: Statistic, middle: np.ndarray, ends: Ends, errors: np.n
 
 
 def _key(outline: Outline) -> tuple[object, ...]:
-    """Return the column and the attributes of a term, by which second moments are found."""
-    column = None if outline.column == outline.weights else outline.column
-    return column, outline.names
+    """Return the column, the attributes and the rows of a term, by which second moments are found."""
+    return outline.column, outline.names, frozenset(outline.left_out_by)

@@ -11,7 +11,7 @@ import numpy as np
 from gaugedp._internal.language import dated, listed, measured, say, template
 from gaugedp.domain.attributes import OTHER
 from gaugedp.domain.captions import Captions
-from gaugedp.queries.outline import CELLS, COUNT, PREFIX, RANGES, SHARES, Axis, Outline
+from gaugedp.queries.outline import CELLS, COUNT, PREFIX, RANGES, SHARES, SUM, Axis, Outline
 from gaugedp.report.figures import percent, typeset
 from gaugedp.statistics import KINDS
 from gaugedp.statistics.base import split_answers
@@ -151,8 +151,8 @@ def _term(outline: Outline, captions: Captions, cells: Sequence[str], parts: tup
 def _measure(outline: Outline, captions: Captions) -> str:
     reference = outline.reference and _level(outline.axes[0], captions, outline.reference)
     name = "" if outline.column is None else captions.name(outline.column)
-    is_weight = bool(outline.weights) and outline.column == outline.weights  # a weighted count is the sum of weights
-    wording = KINDS[COUNT if is_weight else outline.measure].wording
+    is_count = outline.measure == SUM and outline.column is None  # weighted, a count is the sum of the weights
+    wording = KINDS[COUNT if is_count else outline.measure].wording
     has_shares = any(axis.form == SHARES for axis in outline.axes)
     title = wording.title if has_shares else wording.title_alone or wording.title
     rows = captions.rows or say("terms.rows")

@@ -130,9 +130,10 @@ def _term(sources: Sequence[Source], text: str) -> tuple[tuple[Workload, Workloa
     if [outline.to_dict() for outline in later.outlines] != [outline.to_dict() for outline in earlier.outlines]:
         raise InvalidRequest(f"The releases have different cells in {match[2]!r}.", "Compare equal cells.", _UNDONE)
     kind, outline = BETWEEN[match[1]], later.outlines[0]
-    if outline.column and _bounds(later, outline.column) != _bounds(earlier, outline.column):
+    bounded = [name for name in (outline.column, outline.weights) if name]
+    if moved := [name for name in bounded if _bounds(later, name) != _bounds(earlier, name)]:
         raise InvalidRequest(
-            f"{outline.column} has other bounds in the earlier release, which would look like a change.",
+            f"{moved[0]} has other bounds in the earlier release, which would look like a change.",
             "Compare releases with equal bounds.",
             _UNDONE,
         )

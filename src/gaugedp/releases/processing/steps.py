@@ -22,6 +22,7 @@ MOST_CELLS = 10**5  # of the joint table: tens of seconds
 _FLOORS = (0.3, 0.03, 0.003)  # relative deviations of held answers, decreasing
 _MOST_STEPS = 3000
 _SWEEPS, _DIGITS = 10, 10  # polishing sweeps; decimal digits, so that integers look like integers
+_LEAST = 1e-3  # rows: smaller deviations, of integers without noise, count as this one
 _NO_MOVE = 1e-3  # share of a deviation: answers that move by less are not changed
 WORDS = {
     "consistent": "made consistent by least squares, so that answers about the same rows add up",
@@ -55,6 +56,8 @@ def without_negatives(query: Workload, values: np.ndarray, deviations: np.ndarra
     counts are at least 0, and means lie within bounds.
     """
     nearest = consistent(query, values, deviations)
+    rows = np.concatenate([np.full(part.cells.n_released, float(part.step) * part.reach) for part in query.pieces])
+    deviations = np.maximum(deviations, _LEAST * rows)
     tables = sorted(_tables(query, nearest, deviations), key=lambda part: part.level)
     operator = WorkloadColumns.of(query.domain, query.choices, [part.piece for part in tables])
     aims, table = np.concatenate([part.values for part in tables]), np.zeros(operator.n_generators)

@@ -157,8 +157,9 @@ class Publication:
         protected = self.domain.protected(unit)
         questions, shares = list(self.queries), list(self.shares(protected))
         if self.intervals == TOTAL:
-            questions.append(second_moments(shared(questions, shares)))
-            shares.append(decimal(SHARE))
+            for moments, share in second_moments(shared(questions, shares), decimal(SHARE)):
+                questions.append(moments)
+                shares.append(share)
         return plan(shared(questions, shares), protected, **_parameters(self.guarantee))
 
     def finished(self, release: Release, question: Query) -> Release:
@@ -170,7 +171,8 @@ class Publication:
         if len(set(steps)) == 1:
             return flagged.processed(*steps[0], query=question) if steps[0] else flagged
         sizes = [sum(len(part.steps) for part in each.parts) for each in self.queries]
-        return flagged.processed_by_table(list(zip(sizes, steps, strict=True)), question)
+        others = len(question.steps) - sum(sizes)  # second moments stay as they are
+        return flagged.processed_by_table([*zip(sizes, steps, strict=True), (others, ())], question)
 
     def check_steps(self, question: Query) -> None:
         """Refuse steps that do not apply to the query of all tables."""

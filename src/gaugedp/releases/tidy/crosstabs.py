@@ -61,8 +61,7 @@ class Crosstabs:
     def _margin(self, term: Outline, names: Sequence[str]) -> np.ndarray | None:
         """Return a margin, released or added up, or None."""
         for other in self.terms:
-            same = (other.measure, other.column) == (term.measure, term.column)
-            if same and set(other.names) == set(names) and _is_of_cells(other):
+            if other.kind == term.kind and set(other.names) == set(names) and _is_of_cells(other):
                 return self._ordered(other, names)
         if not self.may_add or term.measure not in (COUNT, SUM):
             return None

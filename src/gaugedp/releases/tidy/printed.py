@@ -96,10 +96,8 @@ def _is_printed(term: Outline, terms: list[Outline]) -> bool:
     """Return True for tables of cells that are not margins of others."""
     if not term.axes or any(axis.form != CELLS for axis in term.axes):
         return False
-    kind = term.measure, term.column
     return not any(
-        (other.measure, other.column) == kind and set(term.names) < set(other.names) and len(other.names) <= 2
-        for other in terms
+        other.kind == term.kind and set(term.names) < set(other.names) and len(other.names) <= 2 for other in terms
     )
 
 

@@ -36,7 +36,7 @@ class TriedRows(NamedTuple):
 class SingleRow(Rows):
     """Table of one `row`, or of none.
 
-    `is_curved` is set once a total that is not linear in a column was requested; `n_totals` counts those of the last
+    `is_curved` is set once a total that is not linear in each column was requested; `n_totals` counts those of the last
     call.
     """
 
@@ -47,9 +47,13 @@ class SingleRow(Rows):
 
     def totals(self, totals: Sequence[Aggregate], row_key: bytes) -> list[np.ndarray]:  # noqa: ARG002
         """Return each total of this row, from its definition."""
-        self.is_curved = self.is_curved or any(total.squared or total.each for total in totals)
+        self.is_curved = self.is_curved or any(map(self._is_curved, totals))
         self.n_totals = len(totals)
         return [self._total(total) for total in totals]
+
+    def _is_curved(self, total: Aggregate) -> bool:
+        is_of_weights = total.weighted > 0 and not total.present and total.column == self.domain.weights
+        return total.squared or total.each or is_of_weights
 
     def _total(self, total: Aggregate) -> np.ndarray:
         span = 0 if total.column is None else _span(self.domain, total.column)
