@@ -98,9 +98,11 @@ def _is_attained(query: Query, unit: PrivacyUnit) -> bool:
     sources = [*map(domain.source, names), *(column.column or name for name, column in columns)]
     if len({unit.column, *sources}) <= len(sources) or any(column.by_key for _, column in columns):
         return False
-    if any(low >= high for name in names for low, high in pairwise(domain.attribute(name).borders)):
+    if _moves_twice(workload) or any(
+        low >= high for name in names for low, high in pairwise(domain.attribute(name).borders)
+    ):
         return False
-    if any(piece.squared for piece in workload.pieces) or _moves_twice(workload):
+    if any(piece.squared for piece in workload.pieces):
         return False
     may_vanish = any(domain.attribute(name).outside == "drop" for name in names)
     may_vanish = may_vanish or all(piece.may_miss for piece in workload.pieces)
