@@ -41,7 +41,7 @@ def exported_guarantees() -> Iterator[str]:
 def public() -> dict[str, set[str]]:
     """Return what the library exports today, by kind."""
     return {
-        "terms": {worlds.CELLS, worlds.PRODUCT, *text.WORDS},
+        "terms": {worlds.CELLS, worlds.PRODUCT, *text.WORDS} - {*worlds.WEIGHTED},
         "statistics": set(KINDS),
         "estimators": set(fits.names()),
         "commands": set(commands()),

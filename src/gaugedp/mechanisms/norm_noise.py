@@ -176,8 +176,8 @@ class NormNoise(AdditiveNoise, ABC):
         positive(power=power)
         if not norm >= 1:
             raise InvalidRequest(f"norm is {norm!r}.", "Give an order of at least 1, such as 2.")
-        lengths = (np.linalg.norm(draws, norm, axis=2) * float(self.step) for draws in self._shown())
-        return min(float((length**power).mean()) for length in lengths)
+        shown = ((np.linalg.norm(draws, norm, axis=2) * float(self.step), weights) for draws, weights in self._shown())
+        return min(float((lengths**power * weights).mean()) for lengths, weights in shown)
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
         """Return quantiles of trial draws, raised by three standard errors."""

@@ -1,7 +1,6 @@
 """Sampling errors of weighted answers, from released second moments, and total intervals."""
 
 from collections.abc import Sequence
-from statistics import NormalDist
 from typing import cast
 
 import numpy as np
@@ -58,6 +57,8 @@ class _About:
 
 def total_ends(estimate: Statistic, middle: np.ndarray, ends: Ends, errors: np.ndarray, level: float) -> Ends:
     """Return total intervals: both half-lengths, of noise and of sampling, combined by the root of their squares."""
+    from statistics import NormalDist
+
     low, high = ends
     reach = NormalDist().inv_cdf((1 + level) / 2) * errors
     with np.errstate(invalid="ignore"):

@@ -161,7 +161,7 @@ class LatticeRejection(GaugeNoise):
         """
         base, known = self._near(scale)
         weights = known.weights * np.exp(-known.gauges * (1 / scale - 1 / base))
-        return known.draws, np.maximum(weights / weights.mean(axis=1, keepdims=True), _TINY)
+        return known.draws, np.maximum(weights / np.maximum(weights.mean(axis=1, keepdims=True), _TINY), _TINY)
 
     def rounded_trials(self, scale: float) -> np.ndarray:
         """Return trial draws of the law at ε = 1/scale, resampled by weight in each group."""
@@ -273,6 +273,7 @@ class LatticeRejection(GaugeNoise):
             if self.expected_trials > _HOPELESS * _MOST_TRIALS:
                 break
             functionals, sizes = self.side.functionals(duals[gauges > 1])
+            functionals, sizes = functionals[sizes > 0], sizes[sizes > 0]
             found = np.unique(np.vstack([found, functionals / sizes[:, None]]), axis=0)
         violated = np.abs(self._in_box(_PILOT, stream) @ found.T) > 1
         best = np.argsort(-violated.sum(axis=0), kind="stable")
