@@ -60,7 +60,8 @@ def test_estimators_without_noise_are_those_of_scikit_learn(cases: range) -> Non
 )  # fmt: skip
 def test_known_differences(model: Model, kind: str, case: int) -> None:
     """Fixed cases, at epsilon 1e6: who mends one removes its line of `KNOWN`."""
-    assert gap(model, kind, np.random.default_rng([case, 45]), epsilon=1e6, delta=1e-6, random_state=case) <= 1
+    requested = {"epsilon": 1e6, "delta": 1e-6, "neighbours": "replace", "random_state": case}
+    assert gap(model, kind, np.random.default_rng([case, 45]), **requested) <= 1
 
 
 def determined(world: World) -> World:
