@@ -224,3 +224,10 @@ def test_tables_with_steps_of_their_own_leave_second_moments_as_they_are(tmp_pat
     table = gd.Table.scan(sample(50), domain=publication.domain, name="survey")
     answer = gd.release(plan.query, table, ledger=gd.Ledger.in_memory(gd.PureDP(9)), planned=plan)
     assert np.array_equal(publication.finished(answer, plan.query).values[3:], answer.raw[3:])
+
+
+def test_an_ordinary_survey_has_total_intervals_at_a_small_epsilon() -> None:
+    """Incomes up to 100,000 and weights up to 600: noise for the squares of both must fit 64 bits."""
+    domain = gd.Domain.of(sex=["1", "2"], pay=gd.bounded(0, 100_000)).with_weights("w", gd.bounded(1, 600))
+    query = gd.with_sampling_error(gd.query(domain, "weighted count by sex; mean(pay) by sex"))
+    assert gd.plan(query, gd.PrivacyUnit(), epsilon=0.1).epsilon == pytest.approx(0.1)

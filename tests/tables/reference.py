@@ -96,7 +96,8 @@ def addend(total, codes, domain):
     if not total.weighted:
         return plain_addend(total, codes, domain, 24)
     heavy = domain.columns[domain.weights].high_steps
-    digits = min(24, (53 - (heavy**total.weighted).bit_length()) // 2)
+    most = heavy**total.weighted
+    digits = 24 if most == 1 else max(4, (44 - most.bit_length()) // 2)
     weight = weight_of(domain, codes) ** total.weighted
     if total.weighted == 2 and total.column and not total.present and not total.squared:
         return (

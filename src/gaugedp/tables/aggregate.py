@@ -41,7 +41,7 @@ class Coarse:
 
     k = 0 … span steps above the lower bound become w = 2·⌊(k + 2^bits/2)/2^bits⌋ − C. w runs from −C to C, with C =
     `reach` at most 2^24, so that squares fit a float; below a span of 2^24 it is 2·k − span. With `heavy`, the largest
-    weight of a row, or its square, C² times that fits too.
+    weight of a row, or its square, C is smaller, and C² times that leaves room for noise.
     """
 
     span: int
@@ -50,7 +50,8 @@ class Coarse:
     @property
     def bits(self) -> int:
         """Number of binary digits of k that are rounded away."""
-        most = min(24, (53 - self.heavy.bit_length()) // 2)  # bits of a value that is squared
+        # 44: bits of a square times its weight, so that noise at ε above 0.01 fits 64 bits; 4: least bits of a value
+        most = 24 if self.heavy == 1 else max(4, (44 - self.heavy.bit_length()) // 2)
         return max(0, self.span.bit_length() - most)
 
     @property
