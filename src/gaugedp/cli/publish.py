@@ -1,6 +1,7 @@
 """`gaugedp publish`: all tables of a publication, for one charge."""
 
 import shlex
+from collections.abc import Callable
 from dataclasses import replace
 
 import click
@@ -84,18 +85,23 @@ def publish(
     account = payment.open(source.name, planned.unit)
     if correction is not None:
         correction.check(account)
-    if approved is not None:
-        options = {"by": payment.by or approved.facts["author"], "table": table}
-        approval = approved.approval(Proposal.of(publication, document, planned, account, options))
-        account = account.signed(by=options["by"], purpose=payment.purpose, approval=approval)
-    _check_approved(account, approved)
-    _publish(document, planned, source, account, (out, correction))
+
+    def proposed(by: str) -> Proposal:
+        return Proposal.of(publication, document, planned, account, {"by": by, "table": table})
+
+    _publish(document, planned, source, _approved(account, approved, payment, proposed), (out, correction))
 
 
-def _check_approved(account: Ledger, approved: Proposal | None) -> None:
-    """Refuse a folder that nobody approved, if the ledger requires it; also one that costs nothing."""
-    if approved is None and account.requires_approval:
-        raise InvalidRequest("The ledger requires an approval.", "Add --approval FILE.")
+def _approved(
+    account: Ledger, approved: Proposal | None, payment: Payment, proposed: Callable[[str], Proposal]
+) -> Ledger:
+    """Return the ledger with the approval of what is proposed now. Without one, a ledger that requires it refuses."""
+    if approved is None:
+        if account.requires_approval:  # also for a folder that costs nothing
+            raise InvalidRequest("The ledger requires an approval.", "Add --approval FILE.")
+        return account
+    by = payment.by or approved.facts["author"]
+    return account.signed(by=by, purpose=payment.purpose, approval=approved.approval(proposed(by)))
 
 
 def _propose(

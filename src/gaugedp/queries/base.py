@@ -64,7 +64,7 @@ class MechanismChoice(ABC):
 
     @property
     def aim(self) -> str:
-        """What the mechanism is chosen for, in words."""
+        """Aim of the choice of a mechanism, in words."""
         return "the least expected error"
 
     def for_error(self) -> "Query":

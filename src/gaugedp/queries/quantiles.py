@@ -136,7 +136,7 @@ class Quantiles(Query):
 
     @property
     def ranks(self) -> str:
-        """What is ranked: rows, or steps of weight."""
+        """Units of ranks: rows, or steps of weight."""
         return f"steps of {self.weights}" if self.weights else "rows"
 
     @property
@@ -195,7 +195,7 @@ class QuantileMechanisms(MechanismChoice):
 
     @property
     def aim(self) -> str:
-        """What the mechanism is chosen for, in words."""
+        """Aim of the choice of a mechanism, in words."""
         return "the least stated error" if self.query.by_error else "the shortest reach on ordinary tables"
 
     def for_error(self) -> Quantiles:

@@ -178,7 +178,7 @@ class Release(Tabular):
 
     @property
     def intervals(self) -> str:
-        """What intervals contain: "noise", or "total" with the sampling error of weighted terms."""
+        """Errors that intervals contain: "noise", or "total" with the sampling error of weighted terms."""
         return contained(self.terms)
 
     @cached_property
