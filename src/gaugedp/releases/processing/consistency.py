@@ -73,7 +73,9 @@ def _nearest(columns: WorkloadColumns, steps: np.ndarray, values: np.ndarray, de
     )
     # 5000: steps at most
     solution = lsqr(weighted, values / deviations, atol=_TOLERANCE, btol=_TOLERANCE, conlim=0, iter_lim=5000)
-    return np.asarray(steps * columns.apply(solution[0]))
+    answers = np.asarray(steps * columns.apply(solution[0]))
+    whole = np.rint(answers)  # what the solver's tolerance leaves of integers
+    return np.where(np.abs(answers - whole) <= 10 * _TOLERANCE * np.maximum(1, np.abs(answers)), whole, answers)
 
 
 def above_zero(deviations: np.ndarray) -> np.ndarray:
