@@ -108,7 +108,7 @@ def _said(later: Release, earlier: Release) -> Iterator[str]:
     """Yield what a reader must know about the earlier release."""
     yield f"Compared with the release of {earlier.facts['query']!r} (digest {earlier.facts['digest'][:12]})."
     if later.facts["unit"] != earlier.facts["unit"]:
-        yield f"The earlier release limits rows otherwise ({earlier.facts['protects']}): this can look like a change."
+        yield f"The earlier release protects another unit ({earlier.facts['protects']}), which can look like a change."
     if later.facts["query"] != earlier.facts["query"]:
         yield "The releases answer different queries: rows that only one of them leaves out can look like a change."
 
