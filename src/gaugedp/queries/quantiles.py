@@ -244,7 +244,8 @@ class QuantileMechanisms(MechanismChoice):
             f"Ranks: {what} reach ±{reach} {ranks} on ordinary tables, with spread values; ±{worst} in the worst case."
         )
         if self.query.by_error:
-            said += " This plan has the least stated error; a release without planned= takes a mechanism of shorter intervals."
+            said += " This plan has the least stated error."
+            said += " A release without planned= takes a mechanism of shorter intervals."
         if not self.query.interval:
             return [said, "No intervals are released: those shown are the range of the column."]
         share = min(min(quantile, 1 - quantile) for quantile in self.query.quantiles)
