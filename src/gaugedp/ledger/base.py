@@ -66,7 +66,8 @@ class Ledger:
         budget : of a new ledger; an existing one never changes its budget, and another one is refused
         table, unit : bind the ledger if it is not yet bound (else the first reservation does); must match a bound one
         timeout : seconds to wait for a locked ledger
-        approval : a new ledger refuses each charge that no second person approved
+        approval : a new ledger refuses each charge that no second person approved; its first charge binds it, unless it
+            was bound when it was created
 
         A file system in memory, or a server that does not wait for its disk, causes the warning `NotDurable`. A ledger
         that is replaced later is refused: open it again.
@@ -287,11 +288,11 @@ class Ledger:
         return LedgerEvent("reserve", key, canonical(chargeable.to_dict()), charge, text)
 
     def _agree(self, budget: Guarantee | None, table: str | None, unit: PrivacyUnit | None) -> None:
-        """Check budget, table and unit; bind what is not bound."""
+        """Check budget, table and unit; bind what is not bound. A ledger that requires approvals waits for a charge."""
         header = self._read(LedgerTransaction.header)
         header.check_budget(self._store.name, budget)
         header.check(self._store.name, table, unit)
-        if header.bind(table, unit) != header:
+        if (self.is_new or not header.approval) and header.bind(table, unit) != header:
             self._write(lambda ledger: ledger.bind(LedgerHeader(header.budget, table, unit)))
 
     def _begins_with(self, opening: LedgerEvent) -> bool:
