@@ -109,8 +109,8 @@ true, and how to repeat the comparison: with the mistakes corrected,
 smaller at d = 20**.
 
 The table is table 3 of L. Lodrant, *O geometriji diferencirane zasebnosti* (University of Ljubljana 2019), chapter 9.
-The queries are d = 40 and d = 20 random ±1 combinations of the ages of 200 people. Errors are expected ℓ₂ norms over all
-d answers. An answer has a typical size of {size:.0f}. `examples/table3.py` writes this page.
+The queries are d = 40 and d = 20 random ±1 combinations of the ages of 200 people. Errors are expected ℓ₂ norms over
+all d answers. An answer has a typical size of {size:.0f}. `examples/table3.py` writes this page.
 
 ## The published numbers
 
@@ -118,8 +118,8 @@ d answers. An answer has a typical size of {size:.0f}. `examples/table3.py` writ
 |---|---|---|---|---|---|
 {wrong}
 
-The column "repeated" has Laplace noise of scale 1/ε, which matches the published numbers. This noise is **not ε-DP**: it
-is 40ε-DP for d = 40 and 20ε-DP for d = 20.
+The column "repeated" has Laplace noise of scale 1/ε, which matches the published numbers. This noise is **not ε-DP**:
+it is 40ε-DP for d = 40 and 20ε-DP for d = 20.
 
 ## The corrected numbers
 
@@ -132,8 +132,8 @@ the body, so its guarantee is (ε, 10⁻⁹), and ± is one standard error of th
 
 ## The mistakes
 
-- **The scale of Laplace noise.** One year more in one age changes each of d answers by 1, and the ℓ₁ norm of all of them
-  by d. So ε-DP needs the scale d/ε (definition 5.6 there). The published numbers use 1/ε.
+- **The scale of Laplace noise.** One year more in one age changes each of d answers by 1, and the ℓ₁ norm of all of
+  them by d. So ε-DP needs the scale d/ε (definition 5.6 there). The published numbers use 1/ε.
 - **The walk.** A refused step is drawn again until one is accepted, and the walk then avoids the boundary. The mean of
   ‖z‖_K^d, which is 0.5 for uniform points, is {retry:.2f} (d = 5, n = 50, long walks).
   If the walk stays in place instead, it is {stay:.2f}.
