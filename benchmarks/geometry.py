@@ -125,8 +125,8 @@ shape.save_svg("shape.svg")
 - The volume is exact, a proved lower bound, or certified with confidence 1 − 10⁻⁹ over a public key.
 - The *lower bound* is [proved with its constants](../theory/lower-bound.md), for real-valued data. VolLB and GVolLB
   are orders of magnitude from the literature.
-- The deviations are those of a uniform point of the body along its principal axes. If they differ much, the body is
-  thin.
+- The deviations are the standard deviations of a uniform point of the body along the principal axes. If they differ
+  much, the body is thin.
 - The picture shows the planes of the principal axes; `--axes 0,2` shows that of two answers, counted from 0.
 
 For random and for thin bodies, see [errors and bounds](../benchmarks/queries.md#shapes-of-queries).
