@@ -134,6 +134,32 @@ def test_other_bounds_are_refused_and_other_queries_told() -> None:
     assert any("different queries" in rule for rule in answer.facts["rules"])
 
 
+def test_a_release_is_not_compared_with_itself() -> None:
+    """Nor with a processed or translated copy, whose noise is the same."""
+    release = released("new", "A", 1)
+    for copy in (release, release.processed("rounded"), release.in_language("de")):
+        with pytest.raises(InvalidRequest, match="Both releases are the same"):
+            gd.compare_releases(release, copy, "change(A)")
+
+
+def test_other_readings_of_missing_values_are_told() -> None:
+    plans = []
+    for missing in ("drop", 50):
+        domain = gd.Domain.of(A=["1", "2", "3"], PAY=gd.bounded(0, 100, missing=missing))
+        plans.append((domain, gd.plan(gd.query(domain, "mean(PAY)"), gd.PrivacyUnit(), epsilon=1.0)))
+    releases = [
+        gd.release(
+            plan.query,
+            gd.Table.scan(people("old"), domain=domain, name="old"),
+            ledger=gd.Ledger.in_memory(gd.PureDP(5)),
+            planned=plan,
+        )
+        for domain, plan in plans
+    ]
+    answer = gd.compare_releases(*releases, "difference(mean(PAY))", planned=(plans[0][1], plans[1][1]))
+    assert any("different queries" in rule for rule in answer.facts["rules"])
+
+
 def test_a_comparison_has_the_guarantee_of_both_releases() -> None:
     answer = gd.compare_releases(released("new", "A", 1, 1.0), released("old", "A", 2, 5.0), "change(A)")
     again = gd.Release.from_json(answer.to_json())

@@ -83,7 +83,7 @@ def compare_releases(
     'change(sex)'
     """
     check_level(level)
-    if later.to_json() == earlier.to_json():  # equal numbers alone may be chance
+    if _is_one(later, earlier):
         raise InvalidRequest("Both releases are the same.", "Give two releases with independent noise.", _UNDONE)
     sources = [Source.of(release, domain, plan) for release, plan in zip((later, earlier), planned, strict=True)]
     terms = [_term(sources, term) for term in parts(text, ";") if term]
@@ -104,13 +104,22 @@ def compare_releases(
     return Release(answer.numbers, answer.labels, answer.estimates, guarantee, facts)
 
 
+def _is_one(later: Release, earlier: Release) -> bool:
+    """Return True for releases of one charge, processed or not. Equal numbers alone may be chance."""
+    tips = [(release.facts.get("account") or {}).get("tip") for release in (later, earlier)]
+    return later.to_json() == earlier.to_json() or (tips[0] == tips[1] and tips[0] is not None)
+
+
 def _said(later: Release, earlier: Release) -> Iterator[str]:
     """Yield what a reader must know about the earlier release."""
     yield f"Compared with the release of {earlier.facts['query']!r} (digest {earlier.facts['digest'][:12]})."
     if later.facts["unit"] != earlier.facts["unit"]:
         yield f"The earlier release protects another unit ({earlier.facts['protects']}), which can look like a change."
-    if later.facts["query"] != earlier.facts["query"]:
-        yield "The releases answer different queries: rows that only one of them leaves out can look like a change."
+    if later.facts["digest"] != earlier.facts["digest"]:
+        yield (
+            "The releases answer different queries: rows that only one of them leaves out or replaces can look like a "
+            "change."
+        )
 
 
 def _still(kind: type[Any]) -> str:
