@@ -41,7 +41,6 @@ def number(cell: Any) -> float:
 
 
 def _alone(cell: Any) -> Any:
-    """Return the entry of a one-entry list, else the cell."""
     if isinstance(cell, np.ndarray):
         return cell.flat[0] if cell.size == 1 else cell
     return cell[0] if isinstance(cell, list | tuple) and len(cell) == 1 else cell

@@ -57,7 +57,6 @@ def part_prefix(folder: Path) -> str:
 
 
 def _runs(process: int) -> bool:
-    """Return True if a process runs, or may run."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -16,10 +16,10 @@ def part_of(progress: Progress, start: float, stop: float) -> Progress:
 
 
 class ProgressLine:
-    """Line that shows the completed share as a percentage.
+    """Progress line on standard error, as a percentage.
 
-    For `on_progress`, as in gd.release(..., on_progress=gd.ProgressLine()). It is overwritten at each percent, goes to
-    standard error, and ends when all is done; the next work begins another line. `name` precedes the percentage.
+    Pass it as `on_progress`, as in gd.release(..., on_progress=gd.ProgressLine()). The line is overwritten at each
+    percent and ends when the work is done. `name` precedes the percentage.
     """
 
     def __init__(self, name: str = "Done") -> None:

@@ -83,7 +83,6 @@ def is_in_memory(path: Path) -> bool:
 
 
 def _mounts() -> str:
-    """Return the text of /proc/mounts, or ""."""
     try:
         return os.fsdecode(_MOUNTS.read_bytes())
     except OSError:
@@ -100,7 +99,6 @@ class _Mount(NamedTuple):
 
 
 def _mounted(mounts: str) -> Iterator[_Mount]:
-    """Yield the mounts in the order of their lines."""
     for line in mounts.splitlines():
         fields = line.split(" ")[: len(_Mount._fields)]
         if "\\" in line:
@@ -110,13 +108,11 @@ def _mounted(mounts: str) -> Iterator[_Mount]:
 
 
 def _mount_of(path: Path, mounts: list[_Mount]) -> _Mount | None:
-    """Return the nearest, latest mount of `path`, or None."""
     holding = [mount for mount in mounts if path.is_relative_to(mount.point)]
     return max(reversed(holding), key=lambda mount: len(mount.point), default=None)
 
 
 def _kind(path: Path) -> int | None:
-    """Return the kind of file at `path`, or None."""
     try:
         return stat.S_IFMT(path.stat().st_mode)
     except FileNotFoundError:

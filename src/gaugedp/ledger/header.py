@@ -67,7 +67,6 @@ class LedgerHeader:
 
 
 def _other_unit(bound: PrivacyUnit | None, requested: PrivacyUnit | None) -> str:
-    """Return the remedy for a request with another unit."""
     if (
         bound is None
         or requested is None
@@ -81,7 +80,6 @@ def _other_unit(bound: PrivacyUnit | None, requested: PrivacyUnit | None) -> str
 
 
 def _in_domain_file(bound: PrivacyUnit | None, requested: PrivacyUnit | None) -> str:
-    """Return domain file lines that give the bound unit."""
     if bound is None or requested is None:
         return ""
     old, new = requested.to_dict(), bound.to_dict()

@@ -61,7 +61,6 @@ class PostgresStore:
         return self._in_transaction(work, write)
 
     def _create(self, opening: LedgerEvent) -> None:
-        """Create the ledger atomically with `opening`, unless it exists."""
 
         def work(connection: Any) -> None:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [schema.CREATING])

@@ -11,9 +11,9 @@ from gaugedp.ledger.store import Transaction
 
 @dataclass(frozen=True)
 class Report:
-    """Result of `verify`; `ok` if there are no `problems`.
+    """Result of `Ledger.verify`; `ok` is True if there are no `problems`.
 
-    `unsettled` lists the keys that were reserved and never settled. They stay spent, and are not a problem.
+    `unsettled` lists the keys of charges whose result was never stored. They stay spent, which is not a problem.
     """
 
     ok: bool

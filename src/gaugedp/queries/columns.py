@@ -144,7 +144,6 @@ class WorkloadColumns:
     def _extremes_at(
         self, place: int, products: Sequence[tuple[Piece, np.ndarray]]
     ) -> tuple[tuple[float, int], tuple[float, int]]:
-        """Return the extremes over rows with one of the weights."""
         alike: dict[str | None, list[np.ndarray]] = {}  # by column, the products under each choice
         for piece, unweighted in products:
             spread = unweighted * self._row_weights[place] if piece.weight else unweighted
@@ -167,7 +166,6 @@ class WorkloadColumns:
         return float(total.ravel()[cell]), choice * math.prod(self.shape) + cell
 
     def _products(self, direction: np.ndarray) -> Iterable[tuple[Piece, np.ndarray]]:
-        """Yield each piece with its table of unit-weight products."""
         start = 0
         for piece in self._pieces:
             cells = piece.cells.adjoint(np.asarray(direction[start : start + piece.cells.n_released], dtype=float))
@@ -245,7 +243,6 @@ class WorkloadColumns:
 
     @property
     def _row_weights(self) -> tuple[int, ...]:
-        """Extreme weights of a row, in steps; 1 without weights."""
         weight = next((piece.weight for piece in self.pieces if piece.weight), None)
         return (1,) if weight is None else (weight.light, weight.heavy)
 
@@ -303,7 +300,6 @@ def _check_size(n_cells: int) -> None:
 
 
 def _along(domain: Domain, cells: np.ndarray, names: tuple[str, ...], onto: tuple[str, ...]) -> np.ndarray:
-    """Return the table over `names`, broadcastable over `onto`."""
     table = cells.reshape(domain.shape(names))
     shared = [name for name in onto if name in names]
     table = table.transpose([names.index(name) for name in shared])

@@ -11,7 +11,21 @@ from gaugedp.tables.select import FUNCTIONS, Selected, read_select
 
 
 def sql_query(domain: Domain, statement: str) -> Query:
-    """Return the query of a SELECT; see `sql_text`.
+    """Translate a SELECT statement into a query.
+
+    Each aggregate becomes a term of the query, and GROUP BY becomes `by`. The statement is not run on the table.
+
+    Parameters
+    ----------
+    domain : Domain
+        Description of the table, whose names the statement uses.
+    statement : str
+        A statement `SELECT … FROM one table GROUP BY attributes`, with aggregates such as COUNT(*), SUM and AVG.
+
+    Returns
+    -------
+    Query
+        The query, whose terms are answered together for one charge.
 
     Examples
     --------

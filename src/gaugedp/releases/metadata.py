@@ -76,7 +76,6 @@ def about_answers(query: Query) -> dict[str, Any]:
 
 
 def _for_people(query: Query, table: Rows) -> dict[str, Any]:
-    """Return the captions and the frame type, if any."""
     captions = table.domain.captions.about([*query.attributes, *query.columns]).to_dict()
     return {name: fact for name, fact in (("captions", captions), ("frame", table.frame)) if fact}
 

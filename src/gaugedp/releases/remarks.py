@@ -64,7 +64,6 @@ def _about_ends(name: str, high: np.ndarray) -> Iterator[str]:
 
 
 def _about_bounds(name: str, column: str, facts: BoundedColumn, numbers: np.ndarray) -> Iterator[str]:
-    """Remark on answers at a bound; `numbers` is as above."""
     values, low, high = numbers
     length = float(facts.high - facts.low)
     for side, bound in (("lower", float(facts.low)), ("upper", float(facts.high))):
@@ -116,7 +115,6 @@ def _about_other(name: str, attribute: Attribute, sure: np.ndarray) -> Iterator[
 
 
 def _about_categories(name: str, attribute: Categories, sure: np.ndarray) -> Iterator[str]:
-    """Name the few categories that may be empty."""
     doubtful = np.flatnonzero(~sure)
     if 0 < len(doubtful) <= min(3, int(sure.sum())):  # categories in a sentence
         listed = ", ".join(attribute.values[place] for place in doubtful)

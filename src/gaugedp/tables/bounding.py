@@ -82,7 +82,6 @@ def pack(fields: list[Field]) -> list[list[Field]]:
 
 
 def _packed(word: list[Field]) -> Sql:
-    """Return the fields as digits of one number."""
     total: Sql = exp.convert(0)
     size = 1
     for item in word:

@@ -142,7 +142,6 @@ class File:
         check_is_text(replace(self, text_format=PLAIN)._start() or b"", str(self.path))
 
     def _start(self) -> bytes | None:
-        """Return the bytes with the header, or None."""
         try:
             with self.open() as (_, content):
                 return content.read(MAX_HEADER)

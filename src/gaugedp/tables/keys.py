@@ -48,7 +48,6 @@ class KeyCounting:
         return over(spelt, _NAME, exp.Count(this=exp.Star()).as_("n")).group_by(_NAME, copy=False)
 
     def _rows(self) -> Sql:
-        """Return the key and person of every row."""
         readings = [_read_key(self.types[self.column])]
         columns: list[Sql] = [readings[0].code.as_(_NAME)]
         if self.unit.column is not None:
@@ -114,7 +113,6 @@ def _is_text(column: Column) -> bool:
 
 
 def _text(value: object) -> str:
-    """Return a key as text, "" unless UTF-8."""
     if not isinstance(value, bytes | bytearray):
         return str(value)
     try:
@@ -124,7 +122,6 @@ def _text(value: object) -> str:
 
 
 def _hash(kind: Kind, row_key: bytes) -> Sql:
-    """Return a pseudorandom text for each person and key."""
     person = exp.cast(person_number(kind), "VARCHAR")
     colon = exp.Literal.string(":")
     return exp.func("MD5", exp.func("CONCAT", exp.Literal.string(row_key.hex()), person, colon, exp.column(_NAME)))

@@ -217,7 +217,6 @@ class _Tally:
         return _SPACE if token == " " and state == _START else _PLAIN
 
     def _read(self, line: str) -> None:
-        """Read a line as the engine does."""
         state = _START if self.record is None else _QUOTED
         record = self.record = self.record or _Record(self.number)
         for token in self.tokens.findall(line):
@@ -242,7 +241,6 @@ class _Tally:
                 self.otherwise.add(reason, 1, record.first)
 
     def _fault(self, record: _Record, line: str) -> str:
-        """Return why a record is not a row, or ""."""
         if record.first == 1:
             return ""
         if record.size > LONGEST_LINE:
@@ -272,7 +270,6 @@ def _is_plain(line: str) -> bool:
 
 
 def _is_utf8(line: str) -> bool:
-    """Return True if a line of bytes is UTF-8."""
     try:
         return line.isascii() or bool(line.encode("latin-1").decode())
     except UnicodeDecodeError:

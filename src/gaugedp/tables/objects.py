@@ -117,7 +117,6 @@ def _decimal_text(number: Decimal) -> str | None:
 
 
 def _time_text(value: date | time | timedelta | np.datetime64) -> str | None:
-    """Return a date, time or duration as text, or None."""
     if value != value:  # noqa: PLR0124  # NaT
         return None
     if isinstance(value, timedelta):
@@ -130,7 +129,6 @@ def _time_text(value: date | time | timedelta | np.datetime64) -> str | None:
 
 
 def _duration_text(value: timedelta) -> str:
-    """Return the text of a duration, with pandas nanoseconds."""
     text = str(timedelta(value.days, value.seconds, value.microseconds))
     nanoseconds = getattr(value, "nanoseconds", 0)
     return f"{text if value.microseconds else text + '.000000'}{nanoseconds:03}" if nanoseconds else text

@@ -69,7 +69,6 @@ class PeopleEngine(Engine):
         return self._below._finished(work)
 
     def _of_rows(self, statement: Sql) -> Sql:
-        """Rewrite a statement over persons as one over rows."""
         used = {column.name for column in statement.find_all(exp.Column) if column.this.args.get("quoted")}
         per_person = [name for name in self._domain.made if name in used]
         places = {name: exp.column(f"made{i}") for i, name in enumerate(per_person)}

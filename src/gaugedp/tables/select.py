@@ -110,7 +110,6 @@ def _check_parts(select: exp.Select) -> None:
 
 
 def _unsupported(node: Sql) -> InvalidRequest:
-    """Return the refusal of a part, with a remedy."""
     names = list(dict.fromkeys(column.name for column in node.find_all(exp.Column, bfs=False)))
     what, do = f"{node.sql()[:60]} is not supported.", f"Use some of {FUNCTIONS}."
     if names and isinstance(node, exp.Group | exp.Rollup | exp.Cube | exp.GroupingSets):
@@ -122,7 +121,6 @@ def _unsupported(node: Sql) -> InvalidRequest:
 
 
 def _group(node: Sql, columns: Sequence[Sql]) -> str:
-    """Return a name of GROUP BY, resolving column numbers."""
     if isinstance(node, exp.Literal) and not node.is_string and node.name.isdecimal():
         place = int(node.name)
         if not 1 <= place <= len(columns):

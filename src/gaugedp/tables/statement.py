@@ -250,7 +250,6 @@ class Aggregation:
         return centred * centred.copy()
 
     def _centred(self, j: int, power: int) -> Sql:
-        """Return the coarse value of a column, centred."""
         coarse, steps = self._coarse(self.columns[j], power), self._steps(j)
         cut = steps if not coarse.bits else (steps + coarse.half) // (1 << coarse.bits)
         return exp.paren(cut * 2 - coarse.reach)
@@ -286,7 +285,6 @@ class Aggregation:
         return (flat[..., :-1] if total.each else flat).reshape(-1)  # without the rows that have no value
 
     def _chosen(self, total: Aggregate, result: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return the result rows of the grouping of `total`."""
         in_group = np.ones(len(result["n"]), dtype=bool)
         for i, (name, size) in enumerate(self.places.items()):
             in_group &= (result[f"cell{i}"] >= 0) == (name in self._places(total))

@@ -34,10 +34,11 @@ _OF_PEOPLE = set(Kind) - {Kind.UNUSABLE, Kind.INSTANT}
 
 @dataclass(frozen=True)
 class Table(Rows):
-    """Rows with a domain and a privacy unit.
+    """Rows with a domain and a privacy unit, for releases.
 
-    They are in a file, a frame or a relation. `totals`, `moments`, `vector_sum` and `rows` are the only methods that
-    read the rows. Whether they succeed does not depend on their content.
+    Make it with `Table.scan`. The rows stay where they are, in a file, a frame or a database. Only `totals`, `moments`,
+    `vector_sum` and `rows` read them, and releases call these methods after the charge. Whether they succeed does not
+    depend on the rows.
     """
 
     name: str
@@ -51,25 +52,32 @@ class Table(Rows):
     def scan(
         cls, source: object, *, domain: Domain, unit: PrivacyUnit | None = None, name: str | None = None
     ) -> "Table":
-        """Return the table over `source`, without reading rows.
+        """Return a table over a source of rows, without reading rows.
 
-        Only the names and types of its columns are read. If the domain has [person], the rows are aggregated to one row
-        per person (`gaugedp.by_person`).
+        Only the names and types of the columns are read. If the domain has a section [person], the rows are aggregated
+        to one row per person (`gd.by_person`).
 
-        source : path of a file (.csv, .tsv, either with .gz or .zst, or .parquet) or of a folder of Parquet files, a
-            pandas or polars frame, a polars LazyFrame, a pyarrow Table, a DuckDB relation, a Spark frame or the address
-            of a PostgreSQL table, whose rows stay where they are
-        domain : describes attributes and bounded columns, all of which must be in the source, as the person column
-        unit : by default that of the domain file, else a row
+        Parameters
+        ----------
+        source : path, frame, relation or address
+            A file (.csv, .tsv, either with .gz or .zst, or .parquet), a folder of Parquet files, a pandas or polars
+            frame, a polars LazyFrame, a pyarrow Table, a DuckDB relation, a Spark frame, or the address of a PostgreSQL
+            table.
+        domain : Domain
+            Description of the attributes and bounded columns, all of which must be in the source.
+        unit : PrivacyUnit, optional
+            Who is protected. By default the unit of the domain file, else one row.
+        name : str, optional
+            Name of the table in ledgers and releases. By default it is taken from the source.
 
         Raises
         ------
         InvalidRequest
-            The domain file protects others than `unit`.
+            If the domain file protects another unit than `unit`.
         UnreadableTable
-            The source or the type of a column does not fit.
+            If the source cannot be read, or the type of a column does not fit its description.
         UnknownName
-            A missing column.
+            If a column is missing.
 
         Examples
         --------
@@ -120,16 +128,19 @@ class Table(Rows):
         memory_bytes: int | None = None,
         folder: str | PathLike[str] | None = None,
     ) -> "Table":
-        """Return this table, read in `count` parts of its people.
+        """Return this table, to be read in several parts.
 
-        The numbers are the same, with less memory. DuckDB uses at most about `memory_bytes` for files and frames
-        (default: half of the machine's); `count` defaults by this limit and the size of the file. `scan` does so by
-        itself for a large file.
+        The answers are the same and need less memory. `scan` chooses this by itself for a large file.
 
-        In `folder`, the exact sums over finished parts are stored while `totals` reads the table: they are as private
-        as the table. After a kill, the same evaluation resumes from there, with the row key that it began with. A
-        release that was killed during its evaluation is finished by the same request with the same `key`, and is not
-        charged again.
+        Parameters
+        ----------
+        count : int, optional
+            The number of parts into which the people are divided. By default it follows from memory and file size.
+        memory_bytes : int, optional
+            The memory that DuckDB uses for files and frames, about. Default: half of the machine's memory.
+        folder : path, optional
+            Stores the exact sums over finished parts, which are as private as the table. A release that was killed
+            while it read the table is finished by the same request with the same `key`, and is not charged again.
         """
         buckets = self._buckets.sized(count, memory_bytes, folder)
         return replace(self, _engine=buckets.limited(self._engine), _buckets=buckets)
@@ -303,7 +314,6 @@ def spelt_truths(facts: Sequence[tuple[str, Attribute | BoundedColumn]]) -> dict
 
 
 def _named_by(unit: PrivacyUnit, refusal: UnknownName) -> UnknownName:
-    """Return the refusal of a missing column, with its role."""
     if refusal.what == f"There is no column {unit.column!r}.":
         return UnknownName(f"{refusal.what[:-1]}, which [unit] names as the person column.", refusal.do)
     return UnknownName(

@@ -144,7 +144,6 @@ def _tables(domain: Domain, marginals: Sequence[Names], values: np.ndarray) -> l
 
 
 def _subsets(domain: Domain, names: Names) -> list[Names]:
-    """Return every subset of the attributes, in domain order."""
     ordered = [name for name in domain.attributes if name in names]
     return [some for size in range(len(ordered) + 1) for some in combinations(ordered, size)]
 

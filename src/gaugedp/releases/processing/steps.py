@@ -148,7 +148,6 @@ def _polished(operator: WorkloadColumns, tables: list[_Table], table: np.ndarray
 def _half_squares(
     table: np.ndarray, operator: WorkloadColumns, weights: np.ndarray, aims: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    """Return half the weighted squared residuals and their gradient."""
     residual = weights * (operator.apply(table) - aims)
     return 0.5 * float(residual @ residual), operator.adjoint(weights * residual)
 

@@ -74,7 +74,6 @@ def _csvw(path: Path, url: str) -> dict[str, Any]:
 
 
 def _json_stat(release: Release, kept: Kept) -> dict[str, Any]:
-    """Return a dataset of JSON-stat 2.0, or a collection of several."""
     columns, (marks, hidden) = release.number_columns(), release.marks()
     datasets = [_dataset(release, term, columns, (marks[place], hidden[place]), place) for term, place in kept]
     head = {"version": "2.0", "class": "dataset"}
@@ -156,7 +155,6 @@ def _code(text: str) -> str:
 
 
 def _codes(names: Sequence[str]) -> list[str]:
-    """Return a different identifier for each name."""
     codes: list[str] = []
     taken = {"STRUCTURE", "STRUCTURE_ID", "ACTION", "MEASURE", "OBS_VALUE", "LOWER_95", "UPPER_95", "OBS_STATUS"}
     for name in names:

@@ -118,7 +118,6 @@ def widths(publication: Publication, plan: Plan) -> dict[str, str]:
 
 
 def _digests(publication: Path) -> dict[str, str]:
-    """Return the SHA-256 digests of a publication file and of its domain file."""
     domain = publication.parent / str(read_toml(publication).get("domain", "domain.toml"))
     paths = zip(_FILES, (publication, domain), strict=True)
     return {name: sha256(path.read_bytes()).hexdigest() for name, path in paths}

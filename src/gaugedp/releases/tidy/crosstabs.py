@@ -59,7 +59,6 @@ class Crosstabs:
         }
 
     def _margin(self, term: Outline, names: Sequence[str]) -> np.ndarray | None:
-        """Return a margin, released or added up, or None."""
         for other in self.terms:
             if other.kind == term.kind and set(other.names) == set(names) and _is_of_cells(other):
                 return self._ordered(other, names)

@@ -85,7 +85,6 @@ def _lines(page: Any, sheet: Sheet) -> Iterator[list[Any]]:
 
 
 def _pairs(column: Sequence[Any] | np.ndarray, marks: Sequence[str] | None) -> Iterator[tuple[Any, str]]:
-    """Yield values with their marks; suppressed numbers are their marks."""
     values = column.tolist() if isinstance(column, np.ndarray) else column
     for value, mark in zip(values, marks or [""] * len(values), strict=True):
         is_hidden = isinstance(value, float) and math.isnan(value)
@@ -93,7 +92,6 @@ def _pairs(column: Sequence[Any] | np.ndarray, marks: Sequence[str] | None) -> I
 
 
 def _format(column: Sequence[Any] | np.ndarray, sign: str, mark: str) -> str:
-    """Return the number format of a column, which shows the mark after the number."""
     whole = all(isinstance(value, int | np.integer) or value is None for value in column[:_MEASURED])
     form = "0.0%" if sign == "%" else "#,##0" if whole else "#,##0.00"
     mark = mark.replace('"', "”")  # a format has no straight quotation mark within a text
@@ -129,7 +127,6 @@ def check_installed() -> None:
 
 
 def _cell(sheet: Any, value: Any, bold: bool = False, form: str = "") -> Any:
-    """Return a cell that is never a formula."""
     from openpyxl.cell import WriteOnlyCell
     from openpyxl.styles import Font
 

@@ -40,7 +40,6 @@ def postgres_text(statement: Sql, columns: Columns, table: str) -> str:
 
 
 def _reads(column: Column, i: int) -> list[str]:
-    """Return the column as `c<i>`, and its number as `n<i>`."""
     name = quoted(column.name)
     match column.kind:
         case Kind.INTEGER:
@@ -95,7 +94,6 @@ class _Rules:
         return node if rule is None else rule(node)
 
     def _read(self, cast: Sql) -> Sql | None:
-        """Return the column for a redundant cast, else None."""
         source = next((column for column in cast.find_all(exp.Column) if column.name in self._kinds), None)
         if source is None:
             return None
