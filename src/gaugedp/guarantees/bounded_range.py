@@ -18,11 +18,12 @@ _FACTORIALS = tuple(float(math.factorial(2 * k + 1)) for k in range(1, 14))  # o
 
 @dataclass(frozen=True, eq=True, repr=False)
 class ExponentialLoss(Guarantee):
-    """ε-bounded range: the losses of any two outputs differ by at most ε.
+    """Guarantee of the exponential mechanism: ε-bounded range.
 
-    ε is `epsilon_value` (Dong, Durfee and Rogers 2020). With Δ the sensitivity of the score, the exponential mechanism
-    with weights e^{ε·score/(2Δ)} satisfies it, and so does the one with weights e^{ε·score/Δ} if all scores move in the
-    same direction. It implies ε-DP and ε²/8-zCDP (Cesar and Rogers 2021, lemma 3.2).
+    The losses of any two outputs differ by at most ε = `epsilon_value` (Dong, Durfee and Rogers 2020). The exponential
+    mechanism with weights e^{ε·score/(2Δ)} satisfies it, where Δ is the sensitivity of the score. The one with weights
+    e^{ε·score/Δ} does so if all scores move in the same direction. Bounded range implies ε-DP and ε²/8-zCDP (Cesar and
+    Rogers 2021, lemma 3.2).
     """
 
     epsilon_value: float

@@ -19,9 +19,10 @@ _ENDLESS = 1e300  # from here on the value at infinity is returned: it is never 
 
 @dataclass(frozen=True, eq=True, repr=False)
 class LaplaceLoss(Guarantee):
-    """Laplace noise of `scale` λ with sensitivity 1.
+    """Guarantee of Laplace noise on an answer of ℓ₁ sensitivity 1.
 
-    Its losses are of Lap(0, λ) against Lap(1, λ), at most t = 1/λ. The curve is in Mironov 2017, proposition 6.
+    Its standard `scale` is λ, so the noise satisfies (1/λ)-DP. The Rényi curve and the privacy profile of this class
+    are exact, and therefore smaller than those of (1/λ)-DP (Mironov 2017, proposition 6).
     """
 
     scale: float

@@ -119,7 +119,6 @@ def _on_a_lattice(values: tuple[float, ...], weights: tuple[float, ...]) -> Atom
 
 
 def _lower_hull(points: Points) -> Points:
-    """Return the vertices of the decreasing lower convex hull."""
     hull: list[tuple[Fraction, Fraction]] = []
     for ratio, value in points:
         if hull and (value >= hull[-1][1] or ratio == hull[-1][0]):

@@ -19,10 +19,15 @@ _HALF_PI = Fraction(15707963267948967, 10**16)  # π/2, rounded up
 
 @dataclass(frozen=True, eq=True, repr=False)
 class PureDP(Guarantee):
-    """ε-DP: probabilities change by a factor of at most e^ε.
+    """Pure differential privacy, ε-DP.
 
-    This holds for every output and every pair of neighbours. The curves are those of randomized response with the same
-    ε, which dominates every ε-DP mechanism (Kairouz, Oh and Viswanath 2015).
+    The data of one unit changes the probability of any output by at most a factor of e^ε. The Rényi curve and the
+    profile are those of randomized response, which dominates every ε-DP mechanism (Kairouz, Oh and Viswanath 2015).
+
+    Parameters
+    ----------
+    epsilon_value : float
+        ε, at least 0.
     """
 
     epsilon_value: float

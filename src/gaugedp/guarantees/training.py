@@ -33,22 +33,34 @@ _NOT_SAMPLED = (  # banded batches, with epochs
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """A run of DP-SGD or DP-FTRL, described by its settings.
+    """Run of DP-SGD or DP-FTRL, described by its settings.
 
-    Each step releases the sum of clipped gradients with Gaussian noise.
+    Each step publishes the sum of clipped gradients with Gaussian noise. `guarantee` bounds the privacy loss of the
+    whole run for one example.
 
-    noise_multiplier : σ, the standard deviation of the noise divided by the clipping norm. For "banded" noise, also
-        divided by the largest ℓ₂ norm of a column of the factor C.
-    sampling_rate : q, the expected batch size divided by the number of examples. Round it up, or give epochs.
-    steps, epochs : the number of steps; passes over the examples, for "shuffled" and "banded" batches without sampling.
-    batches : "poisson", "fixed", "shuffled" or "banded"; `HYPOTHESES` states what each proof assumes.
-    bands : the number of bands of C.
-    neighbours : "add_remove" or "replace". By default "replace" for fixed and shuffled batches and with epochs, which
-        have no proof for added or removed examples, and "add_remove" else.
+    Parameters
+    ----------
+    noise_multiplier : float
+        The standard deviation of the noise divided by the clipping norm. For "banded" batches, also divided by the
+        largest ℓ₂ norm of a column of the factor C.
+    sampling_rate : float
+        The expected batch size divided by the number of examples. Round it up, or give `epochs`.
+    steps, epochs : int, optional
+        The number of steps. The number of passes over the examples, for "shuffled" batches and for "banded" batches
+        without sampling.
+    batches : {"poisson", "fixed", "shuffled", "banded"}
+        How batches are made. `HYPOTHESES` states what each proof assumes.
+    bands : int, optional
+        The number of bands of C.
+    neighbours : {"add_remove", "replace"}, optional
+        How neighbouring data sets differ. The default is "replace" for fixed and shuffled batches and with `epochs`,
+        which have no proof for added or removed examples, and "add_remove" otherwise.
 
-    Theorem. `guarantee` bounds the whole run (docs/theory/sampling.md, theorems 2, 3, 7 and 8). No amplification is
-    counted for shuffled batches: amplification by shuffling is not proved for Gaussian noise on batches. Groups of
-    examples are not covered for banded batches with sampling: their windows overlap.
+    Notes
+    -----
+    The proofs are in docs/theory/sampling.md, theorems 2, 3, 7 and 8. Shuffled batches count no amplification, because
+    none is proved for Gaussian noise on batches. Groups of examples are not covered for banded batches with sampling,
+    because their windows overlap.
 
     Examples
     --------
@@ -153,7 +165,7 @@ class TrainingRun:
 
 @dataclass(frozen=True)
 class TrainingLog:
-    """Runs that used the same examples, and the δ of the log or None."""
+    """Log of training runs on the same examples, with their δ or None."""
 
     runs: tuple[TrainingRun, ...]
     delta: float | None = None
@@ -178,11 +190,24 @@ class TrainingLog:
 
 
 def training_log(text: str) -> TrainingLog:
-    """Read a training log in JSON.
+    """Read a log of training runs in JSON.
 
-    It is an object with the arguments of `TrainingRun`, or with a list of such objects under "runs"; "delta" is
-    optional. "neighbours" in the outer object holds for all runs; without it, all are for replaced examples if one of
-    them needs that. InvalidRequest for anything else; unknown names are refused.
+    Parameters
+    ----------
+    text : str
+        An object with the arguments of `TrainingRun`, or with a list of such objects under "runs". It may also have a
+        "delta", and "neighbours" for all runs. Without "neighbours", all runs are for replaced examples if one of them
+        needs that.
+
+    Returns
+    -------
+    TrainingLog
+        The runs; its `guarantee` is that of all runs together.
+
+    Raises
+    ------
+    InvalidRequest
+        If the text is not such an object, or contains an unknown name.
 
     Examples
     --------

@@ -51,7 +51,6 @@ def _line(order: float, heights: Array, rate: float, std: float) -> Line:
 
 
 def _share(order: float, rate: float, std: float) -> float:
-    """Return the share of the second part of M."""
     at = np.array([order])
     return math.exp(_logs(at, rate, std)[1][0] - _log_moment(at, rate, std)[0])
 

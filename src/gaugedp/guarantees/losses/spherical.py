@@ -146,7 +146,6 @@ def _near_line(order: float, heights: Array, shift: float, dimension: int) -> Li
 
 
 def _tilted(order: float, height: float, shift: float, dimension: int) -> tuple[Array, Array]:
-    """Return losses and their tilted weights, with sum 1."""
     rate = (1 + 2 * order) * shift / 2
     turn = 2.0 ** math.ceil(math.log2(max(1.0, height * shift)))  # few rules for many heights
     places, logs = _rule(rate, turn, shift, dimension)

@@ -50,7 +50,6 @@ class SubsampledPrivacyLoss(PrivacyLoss):
         return np.array([[known[order] for order in orders] for known in self._known])
 
     def _at(self, order: float) -> Iterable[tuple[float, Row]]:
-        """Return log M at `order` with each row."""
         return zip(self._moments([order])[:, 0].tolist(), self.rows, strict=True)
 
     def line(self, order: float, heights: Array) -> Line:
@@ -186,7 +185,6 @@ def _delta(epsilon: float, rate: float, std: float, removed: int, added: int) ->
 
 
 def _cells(edges: Array, rate: float, std: float, removed: int, added: int) -> tuple[Array, Array]:
-    """Return the probabilities of losses between the `edges`."""
 
     def losses(x: Array) -> Array:
         return _log_mixture(x, rate, std, removed) - _log_mixture(-x, rate, std, added)
