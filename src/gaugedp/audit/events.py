@@ -172,7 +172,6 @@ def _ends(n: int, *, most_ends: int = 46) -> np.ndarray:  # thresholds for each 
 
 
 def _gaps(distinct: np.ndarray) -> np.ndarray:
-    """Return the places next to the widest gaps."""
     # 4: between values, on both sides of which a threshold is tried
     below = np.argsort(-np.diff(distinct), kind="stable")[:4]
     return np.concatenate([below, below + 1])

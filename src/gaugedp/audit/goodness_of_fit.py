@@ -48,7 +48,6 @@ def probabilities(law: SymmetricLaw, width: int, stride: int = 1) -> np.ndarray:
 
 
 def _grid(law: SymmetricLaw) -> tuple[int, int]:
-    """Return the range of a distribution, and its stride."""
     width = int(12 * law.variance**0.5) + 12
     stride = max(1, width // _MOST_PLACES)
     return width - width % stride, stride

@@ -105,14 +105,12 @@ def check_readable(value: Any) -> None:
 
 
 def _leaves(value: Any) -> list[Any]:
-    """Return the numbers and the texts in a value."""
     if isinstance(value, _PLAIN):
         return _leaf(value)
     return [leaf for part in _parts(value) for leaf in _leaves(part)]
 
 
 def _parts(value: Any) -> Iterable[Any]:
-    """Return the contents of a container, in order."""
     match value:
         case np.ndarray():
             return _parts_of_array(value)
@@ -146,7 +144,6 @@ def _parts_of_record(value: Any) -> Iterable[Any]:
 
 
 def _labels(frame: Any) -> list[Any]:
-    """Return the labels of a frame, if any."""
     axes = [getattr(frame, name, None) for name in ("index", "columns")]
     return [list(labels) for labels in axes if isinstance(labels, Iterable)]
 
@@ -160,7 +157,6 @@ def _leaf(value: Any) -> list[Any]:
 
 
 def _structure(value: Any) -> str:
-    """Return the nested types and sizes of a value."""
     if isinstance(value, np.ndarray):
         name = f"{type(value).__name__} {value.dtype} {value.shape}"
         if _is_numeric(value):
@@ -179,7 +175,6 @@ def _exact(leaf: Any) -> bytes | str:
 
 
 def _padded(rows: list[list[float]]) -> np.ndarray:
-    """Return rows as one array, after their lengths."""
     longest = min(max(map(len, rows)), max(1, _MOST_NUMBERS // len(rows)))
     padded = np.full((len(rows), longest + 1), np.nan)
     for place, row in enumerate(rows):

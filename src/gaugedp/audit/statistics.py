@@ -52,7 +52,6 @@ def _crossed(values: np.ndarray, learn: np.ndarray) -> np.ndarray:
 
 
 def _against(values: np.ndarray, shape: tuple[int, ...] | None, answers: tuple[Any, Any]) -> Scores:
-    """Return comparisons of outputs with the answers."""
     first, second = (numbers_of(answer) for answer in answers)
     if shape is None or first is None or second is None:
         return {}
@@ -138,7 +137,6 @@ def logistic(values: np.ndarray, is_a: np.ndarray, learn: np.ndarray) -> np.ndar
 
 
 def _newton(rows: np.ndarray, labels: np.ndarray, weights: np.ndarray, bias: float) -> np.ndarray:
-    """Return a Newton step of limited length."""
     share = 1 / (1 + np.exp(-np.clip(rows @ weights + bias, -30, 30)))
     curvature = share * (1 - share) + 1e-9
     design = np.hstack([rows, np.ones((len(rows), 1))])

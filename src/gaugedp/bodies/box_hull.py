@@ -17,9 +17,10 @@ _LOG_2 = math.log(2)
 
 @dataclass(frozen=True)
 class BoxHull(Polytope):
-    """factor·conv(B ∪ −B) for a box B = Π[l_i, u_i].
+    """Convex hull of a box B = Π[l_i, u_i] and its negative.
 
-    With `differences`, it is factor·conv((B − B) ∪ ±B `with_zero`).
+    It is the sensitivity body of several sums: factor·conv(B ∪ −B), or, with `differences`, factor·conv((B − B) ∪ ±B
+    `with_zero`).
 
     Theorem (docs/theory/sums.md, theorem 1). With c = (l + u)/2, h = (u − l)/2 and H = Π[−h_i, h_i] it is factor times
 

@@ -68,7 +68,7 @@ def _independent_points(body: Body) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class LinearImage(FramedBody):
-    """The image {M·z : z ∈ K} of a matrix M (k, d)."""
+    """Linear image of a body: {M·z : z ∈ K} for a matrix M, shape (k, d)."""
 
     body: Body
     matrix: np.ndarray
@@ -126,9 +126,9 @@ class LinearImage(FramedBody):
 
 @dataclass(frozen=True, eq=False)
 class MinkowskiSum(FramedBody):
-    """The Minkowski sum {y + z : y ∈ K, z ∈ L}.
+    """Minkowski sum of two bodies: {y + z : y ∈ K, z ∈ L}.
 
-    Its gauge takes milliseconds a point up to rank 10.
+    Its gauge takes milliseconds per point up to rank 10.
     """
 
     one: Body

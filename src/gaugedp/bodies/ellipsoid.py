@@ -14,7 +14,7 @@ _SMALLEST = 1e-140  # squares must not leave the floats
 
 @dataclass(frozen=True, eq=False)
 class Ellipsoid(FramedBody):
-    """The ellipsoid {A·u : ‖u‖₂ ≤ 1} of a matrix A (d, k). It is flat if A has a rank below d."""
+    """Ellipsoid {A·u : ‖u‖₂ ≤ 1} of a matrix A (d, k), flat if the rank is below d."""
 
     matrix: np.ndarray
 

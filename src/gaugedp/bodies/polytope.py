@@ -17,10 +17,11 @@ MOST_DENSE = 10**7
 
 @dataclass(frozen=True)
 class Polytope(Body):
-    """factor·conv{±v_i}, or factor·conv({v_i − v_j} ∪ {±v_i}) for `differences`.
+    """Convex hull of points ±v_i, or of their differences.
 
-    The first is the sensitivity body of a linear query whose units are added or removed, the second of one whose units
-    are replaced; ±v_i belong to it only `with_zero`, if a unit may contribute nothing (docs/theory/bodies.md).
+    It is the sensitivity body of a linear query: factor·conv{±v_i} if units are added or removed, and
+    factor·conv({v_i − v_j} ∪ {±v_i}) if they are replaced (`differences`). There ±v_i belong to it only `with_zero`, if
+    a unit may contribute nothing (docs/theory/bodies.md). Make it with `symmetric_hull` or `difference_hull`.
     """
 
     generators: Generators
@@ -159,7 +160,6 @@ class Polytope(Body):
 
     @cached_property
     def _coordinates(self) -> np.ndarray:
-        """The generators in coordinates of the prepared basis."""
         if not self.differences:
             return self.prepared.coordinates
         return self.prepared.frame.coordinates(self._from_one_end.T)[0].T
@@ -175,7 +175,6 @@ class Polytope(Body):
         return not self._from_one_end.any()
 
     def _dense(self) -> np.ndarray:
-        """Return the generators, and a zero column if `with_zero`."""
         columns = self.columns()
         return np.hstack([columns, np.zeros((self.ambient_dim, 1))]) if self.with_zero else columns
 

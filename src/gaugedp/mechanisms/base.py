@@ -310,5 +310,4 @@ def _cube_radius(d: int, p: float, weights: np.ndarray | None) -> float:
 
 
 def _up(value: float, n_terms: int) -> Fraction:
-    """Return an upper bound of a norm of `n_terms` floats."""
     return Fraction(value) * (1 + Fraction(1, 2**40) + Fraction(n_terms, 2**51))

@@ -144,7 +144,6 @@ def _ranks(quantile: Fraction, left: np.ndarray, right: np.ndarray) -> np.ndarra
 
 
 def _first(is_met: np.ndarray) -> int:
-    """Return the first true index, or the length."""
     places = np.flatnonzero(is_met)
     return int(places[0]) if len(places) else len(is_met)
 

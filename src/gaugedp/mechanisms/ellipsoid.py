@@ -78,7 +78,6 @@ class EllipsoidNoise(NormNoise):
 
 
 def _proved_noise(body: Polytope, factorisation: Factorisation, noise: GaugeNoise) -> tuple[GaugeNoise, float]:
-    """Return the noise, with its distribution if proved, and the radius."""
     strategy, exact = (
         proved(body, Dense(factorisation.left, factorisation.radius, words_for(factorisation)), 2),
         copy(noise),

@@ -95,7 +95,6 @@ class IndependentNoise(AdditiveNoise, ABC):
         return step == self.step and radius <= self.radius
 
     def _in_units(self, sizes: Sequence[float]) -> str:
-        """Return sizes in the body's units, as text."""
         words = in_words([float(self.step) * size for size in sizes])
         return words if self.step == 1 else f"{words} on steps of {self.step}"
 

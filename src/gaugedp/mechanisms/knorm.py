@@ -93,7 +93,6 @@ class KNorm(NormNoise):
 
     @property
     def _is_scale_proved(self) -> bool:
-        """True if `is_own_scale_proved`."""
         return is_own_scale_proved(self.body, self.noise)
 
     def describe(self) -> str:

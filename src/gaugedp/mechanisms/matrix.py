@@ -256,7 +256,6 @@ class Matrix(AdditiveNoise):
         return float((self.variances / (1 if weights is None else np.asarray(weights, dtype=float) ** 2)).sum())
 
     def _trial_error(self, norm: float, weights: np.ndarray | None) -> float:
-        """Return the trials' mean norm, corrected by the mean square."""
         scales = 1.0 if weights is None else np.asarray(weights, dtype=float)
         # 4 * 10**6: numbers drawn to estimate an expected error
         size = min(_MOST_TRIALS, max(12, (4 * 10**6) // (self.strategy.n_noise + self.body.ambient_dim)))

@@ -198,7 +198,6 @@ class NIM(NormNoise):
 
     @property
     def _is_scale_proved(self) -> bool:
-        """True if the scale is proved, as for KNorm."""
         return is_own_scale_proved(self.body, self.noise)
 
     @property

@@ -312,7 +312,6 @@ def _power_below(size: float) -> Fraction:
 
 
 def _kind_and_size(body: Body) -> tuple[Body, float]:
-    """Return the body of unit size, and its size."""
     match body:
         case Polytope():
             return replace(body, factor=1.0), body.factor

@@ -69,7 +69,6 @@ class PermuteAndFlip(Selection):
 
 
 def _loss(guarantee: Guarantee) -> LaplaceLoss:
-    """Return the LaplaceLoss of least scale that implies the guarantee."""
     match guarantee:
         case LaplaceLoss():
             return guarantee

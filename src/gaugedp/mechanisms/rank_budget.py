@@ -83,7 +83,6 @@ def _tight(epsilon: float, delta: float, budget: RankBudget) -> float:
 
 
 def _slope(points: list[tuple[float, float]], missing: float) -> float:
-    """Return the last slope, clipped to [1/2, 3]."""
     if len(points) < 2 or points[-1][0] == points[-2][0]:
         # 0.4: how a first slope grows with what is missing: a rule that only decides how many rounds there are
         return min(2.0, 1 + 0.4 * abs(missing))

@@ -264,7 +264,6 @@ class RankExponential(Mechanism):
 
     @property
     def _largest_product(self) -> int:
-        """A bound on the integers of the computation."""
         return self._n_parts * max(math.ceil(rank_sensitivity(self.body, q) * q.denominator) for q in self.quantiles)
 
     def _part_rate(self, speed: Fraction) -> Fraction:
@@ -376,7 +375,6 @@ class Runs:
 
 
 def _below(count: int, rng: Entropy) -> int:
-    """Return a uniform integer below `count`, by rejection."""
     n_bits = (count - 1).bit_length()
     while n_bits:
         word = rng.integer(n_bits)

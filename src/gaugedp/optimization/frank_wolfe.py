@@ -243,7 +243,6 @@ def start(features: RowBlocks, targets: np.ndarray, problem: tuple[Loss, float],
 
 
 def _step_epsilon(guarantee: Guarantee, steps: int) -> float:
-    """Return the largest epsilon allowed for each of `steps` choices."""
     if isinstance(guarantee, PureDP) and guarantee.epsilon_value > 0:
         return guarantee.epsilon_value / steps * (1 - 2.0**-40)
     if isinstance(guarantee, ApproxDP) and guarantee.epsilon_value > 0 and guarantee.delta_value > 0:

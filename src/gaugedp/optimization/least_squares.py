@@ -232,7 +232,6 @@ class LeastSquares:
         return clip * released(exact, self.gradient, rng)
 
     def _n_clipped(self, sums: Sums, point: np.ndarray, rng: Entropy) -> float:
-        """Return the noisy number of clipped residuals."""
         assert self.clipped is not None
         exact = sums(Clipped(np.rint(point / self._fine), self._fine)).astype(float)
         return float(released(exact, self.clipped, rng)[0])

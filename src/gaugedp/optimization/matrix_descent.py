@@ -111,7 +111,6 @@ class MatrixFrankWolfe(FullBatch):
 
 
 def _noise(guarantee: Guarantee, scale: TraceScale, n_steps: int) -> AdditiveNoise:
-    """Return the noise of one step."""
     return ball_noise(LpBall(scale.region.n_coordinates, 2, scale.factor * (1 + NORMS)), shared(guarantee, 1 / n_steps))
 
 

@@ -220,7 +220,6 @@ class MatrixMoments:
         return np.asarray((vectors * np.maximum(values, self._floor(n_rows))) @ vectors.T)
 
     def _floor(self, n_rows: float) -> float:
-        """Return the floor of H's eigenvalues."""
         loudness = self.loudness(n_rows) / _LOUDNESS_OF_ONE_EDGE
         return self.edge * min(_MOST_FLOOR, max(_LEAST_FLOOR, min(loudness, math.sqrt(loudness))))
 
@@ -275,7 +274,6 @@ def _furthest(target: float, shift: float) -> float:
 
 
 def _separate(scale: MomentScale) -> tuple[float, float]:
-    """Return the sensitivities of H and b."""
     return (math.sqrt(2.0), 2.0) if scale.replaced else (1.0, 1.0)
 
 

@@ -71,7 +71,6 @@ class ThreeTangents:
         return points
 
     def _propose(self, laws: np.ndarray, rng: Entropy) -> tuple[np.ndarray, np.ndarray]:
-        """Return proposals and the heights of the tangents there."""
         piece = (uniforms(len(laws), rng) >= self._chances[:2, laws]).sum(axis=0)
         anchors, lengths, rates = (part[piece, laws] for part in self._pieces)
         spans = np.maximum(rates * lengths, np.finfo(float).tiny)

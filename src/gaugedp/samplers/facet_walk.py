@@ -110,7 +110,6 @@ def started(columns: np.ndarray, count: int, rng: Entropy) -> Chains:
 
 
 def _orthogonal(vectors: np.ndarray, frame: np.ndarray) -> np.ndarray:
-    """Return the parts orthogonal to the frame's rows."""
     for _ in range(2):
         vectors = vectors - ((frame @ vectors[:, :, None]).swapaxes(1, 2) @ frame)[:, 0]
     return vectors

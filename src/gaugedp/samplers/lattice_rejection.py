@@ -209,7 +209,6 @@ class LatticeRejection(GaugeNoise):
         return self.side.programs(targets)[0].reshape(points.shape[:-1])
 
     def _near(self, scale: float) -> tuple[float, Trials]:
-        """Return a scale within 5 %, or the least one, and its trials."""
         base = max(2.0 ** (round(_SCALES * math.log2(scale)) / _SCALES), self._least_scale)
         if base not in self._rounded:
             if len(self._rounded) == _SCALES:

@@ -66,7 +66,6 @@ def _direction(word):
 
 @_compiled
 def _zeros(word, other):
-    """Return the leading zeros of `word` and 11 bits of `other`."""
     zeros = 0
     if word == 0:
         zeros, word = 64, (other << np.uint64(53)) | np.uint64(1)

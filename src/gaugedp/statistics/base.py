@@ -45,7 +45,10 @@ class Widths(Protocol):
 
 @dataclass(frozen=True)
 class Statistic(ABC):
-    """`n_answers` answers of one kind, computed from released numbers; subclasses with a `kind` register."""
+    """Interface of a statistic that is computed from released numbers.
+
+    It has `n_answers` answers of one kind. A subclass with a `kind` is registered under that name.
+    """
 
     n_answers: int
     kind: ClassVar[str]  # the name in JSON, and the measure of a term

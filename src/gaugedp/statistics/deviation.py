@@ -39,10 +39,10 @@ _STEPS: np.ndarray = np.linspace(0, 1, 33)  # from the least to the largest mean
 
 @dataclass(frozen=True)
 class StandardDeviation(Statistic, kind="standard deviation"):
-    """Standard deviations of a bounded column, in [0, half_range].
+    """Standard deviations of a bounded column.
 
-    It is half_range/2 if a count is not positive. Released are n_answers sums centred on the middle of the range,
-    n_answers sums of 2·(distance)² − half_range², and n_answers counts.
+    The released numbers are n_answers sums centred on the middle of the range, n_answers sums of 2·(distance)² −
+    half_range², and n_answers counts. The answer is half_range/2 if a count is not positive.
     """
 
     half_range: float

@@ -16,10 +16,9 @@ _OF_PLAN: np.ndarray = np.linspace(0, 1, 17)  # shares, at which the length of a
 
 @dataclass(frozen=True)
 class Share(Statistic, kind="share"):
-    """Shares of counts in their groups' totals, in [0, 1].
+    """Shares of counts in the totals of their groups.
 
-    The counts are a table (parts, groups). The answer is 1/parts if a total is not positive. Without curves, intervals
-    hold the shares of tables without negative counts, each of which is within its width of the released one.
+    The counts are a table (parts, groups). The answer is 1/parts if a total is not positive.
     """
 
     parts: int
@@ -88,7 +87,6 @@ class Share(Statistic, kind="share"):
         )
 
     def _totals(self, counts: np.ndarray) -> np.ndarray:
-        """Return the total of each cell's group."""
         return np.tile(counts.reshape(self.parts, -1).sum(axis=0), self.parts)
 
     def _rest(self, counts: np.ndarray) -> np.ndarray:

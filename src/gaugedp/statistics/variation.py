@@ -16,7 +16,7 @@ from gaugedp.statistics.mean import ColumnMean
 
 @dataclass(frozen=True)
 class VariationCoefficient(StandardDeviation, kind="coefficient of variation"):
-    """Coefficients of variation of a column with positive bounds, in [0, span]."""
+    """Coefficients of variation of a column: standard deviation over mean."""
 
     middle: float
     of_plan = ((0, 0), (0, 0.25), (-0.8, 0), (-0.8, 0.36), (0.8, 0))

@@ -89,7 +89,6 @@ def candidates_of(query: Query, unit: PrivacyUnit) -> tuple[Workload, tuple[Cand
 
 
 def _wanted(query: Query) -> list[tuple[str, ...]]:
-    """Return the attributes of each requested table."""
     workload = as_workload(query)
     if workload is not None and workload.importance:
         raise InvalidRequest("The terms of the query have an importance.", "Leave it out: tables are selected.")
@@ -228,7 +227,6 @@ class AdaptiveMeasurement:
         return NoisyMarginal(candidate, share if is_chosen else (1 - _CHOICE) * share, mechanism, counts)
 
     def _noise(self, share: Fraction) -> ZCDP:
-        """Return the guarantee of the noise of a round."""
         rho = share_of(self.rho, share * (1 - _CHOICE))
         assert isinstance(rho, ZCDP)
         return rho

@@ -119,7 +119,6 @@ class JunctionTree:
 
     @cached_property
     def _near(self) -> tuple[tuple[tuple[int, Scope], ...], ...]:
-        """The neighbours of each clique, with their separators."""
         pairs = [(edge.child, edge.parent, edge.separator) for edge in self.edges]
         both = [*pairs, *((parent, child, separator) for child, parent, separator in pairs)]
         return tuple(tuple(pair[1:] for pair in both if pair[0] == place) for place in range(len(self.cliques)))

@@ -103,7 +103,6 @@ class ModelVariables:
             raise InvalidRequest("With these structural zeros no row is possible.", "Leave one of them out.")
 
     def _cells(self, combination: Mapping[str, Sequence[str]]) -> dict[int, np.ndarray]:
-        """Return masks of a combination's cells for each variable."""
         within = dict[int, np.ndarray]()
         for name, named in combination.items():
             place, starts = self._within(name)

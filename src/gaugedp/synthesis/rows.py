@@ -26,12 +26,24 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 def synthesize(release: Release | Sequence[Release], n_rows: int | None = None, rng: Entropy | None = None) -> Any:
-    """Return synthetic rows that match the released counts.
+    """Draw synthetic rows that match released counts.
 
-    They are a frame of the same kind as the table, else of pandas. No table is read and nothing is spent: rows are
-    computed only from the release, or from several of one table. They have a column for each attribute of a table of
-    counts. `n_rows` is by default the number of rows estimated from the releases. `rng` = `gd.research_rng(seed)` gives
-    the same rows again. See `SyntheticRows`.
+    The rows are computed from releases only: no table is read and nothing is spent. They have a column for each
+    attribute of a released table of counts.
+
+    Parameters
+    ----------
+    release : Release or sequence of Release
+        One release with tables of counts, or several of one table.
+    n_rows : int, optional
+        The number of rows. By default it is estimated from the releases.
+    rng : Entropy, optional
+        Random stream; `gd.research_rng(seed)` gives the same rows again.
+
+    Returns
+    -------
+    frame
+        A frame of the kind that the released table was, or else of pandas. `draw_rows` also compares the counts.
     """
     return draw_rows(release, n_rows, rng).to_frame()
 
@@ -39,12 +51,13 @@ def synthesize(release: Release | Sequence[Release], n_rows: int | None = None, 
 def draw_rows(
     release: Release | Sequence[Release], n_rows: int | None = None, rng: Entropy | None = None
 ) -> "SyntheticRows":
-    """Return the rows of `synthesize`, with a comparison of counts.
+    """Draw the rows of `synthesize`, with a comparison of counts.
 
-    The distribution has maximum entropy near the released counts, by least squares over their variances: whatever no
-    table describes, such as the dependence of attributes of different tables, is as independent as possible. Raw counts
-    are used, processed or not. Refused: releases without counts of cells, of different tables, units or cells, and
-    tables that together need more than 10 million cells.
+    The rows follow the distribution of maximum entropy near the released counts, by least squares over their variances.
+    So the dependence of attributes that are in no common table is as weak as possible. Raw counts are used.
+
+    The arguments are those of `synthesize`. Releases without counts of cells, or of different tables, units or cells,
+    are refused, and so are tables that together need more than 10 million cells.
     """
     releases = (release,) if isinstance(release, Release) else tuple(release)
     if n_rows is not None:
@@ -65,9 +78,9 @@ def draw_rows(
 
 @dataclass(frozen=True, eq=False)
 class SyntheticRows:
-    """Rows drawn from releases, as `columns` by name.
+    """Synthetic rows, as `columns` by name.
 
-    Levels of a tree have a column each. Texts are those of the cells; a number in bins is uniform in its bin.
+    Levels of a tree have a column each. Cells are shown by their texts, and a number in bins is uniform in its bin.
     """
 
     releases: tuple[Release, ...]
@@ -97,11 +110,11 @@ class SyntheticRows:
 
     @cached_property
     def beside(self) -> dict[str, np.ndarray]:
-        """Synthetic and released counts, one line each, as columns.
+        """Counts of the synthetic rows next to the released ones, as columns.
 
-        `query` and `cell`, the count of the synthetic `rows`, the released `estimate`, and its 95 % intervals,
-        pointwise (`lower`, `upper`) and simultaneous (`lower_all`, `upper_all`). If the number of rows was given,
-        counts of rows are scaled to the number estimated from the releases.
+        The columns are `query`, `cell`, the count of the synthetic `rows`, the released `estimate`, and its 95 %
+        intervals, individual (`lower`, `upper`) and simultaneous (`lower_all`, `upper_all`). If the number of rows was
+        given, counts of rows are scaled to the number estimated from the releases.
         """
         parts = [self._beside(release) for release in self.releases]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

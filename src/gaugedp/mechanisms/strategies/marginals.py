@@ -187,6 +187,5 @@ def _subsets(axes: Sequence[int]) -> chain[Axes]:
 
 
 def _onto(table: np.ndarray, axes: Axes, ordered: Axes) -> np.ndarray:
-    """Reshape a table over `axes` to broadcast over `ordered`."""
     sizes = iter(table.shape[1:])
     return table.reshape(len(table), *(next(sizes) if axis in axes else 1 for axis in ordered))

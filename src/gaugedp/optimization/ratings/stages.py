@@ -266,12 +266,10 @@ class Completion:
         return max(_USER_SHARES, key=gained)
 
     def _user_noise(self, n_users: int, n_factors: int, share: float) -> tuple[AdditiveNoise, float]:
-        """Return the noise of `user_sums`, and its variance."""
         noise = self.terms.noise(n_users * (2 + n_factors), 2 + _ROOT**2 if n_factors else 2.0, share)
         return noise, max(float(noise.variances.max()), TINY)
 
     def _with_users(self, ratings: Ratings, model: Completed, share: float, rng: Entropy) -> Completed:
-        """Return the model with users' means and scores."""
         n_users, n_factors = ratings.shape[0], model.factors.shape[1]
         noise, variance = self._user_noise(n_users, n_factors, share)
         exact, longest = user_sums(ratings, model)
