@@ -44,7 +44,7 @@ Line = dict[str, str]
 
 @click.command()
 @click.argument("place", metavar="[FOLDER]", required=False)
-@click.option("--folder", metavar="FOLDER", help="FOLDER as an option.")
+@click.option("--folder", metavar="FOLDER", help="Folder to test, instead of the argument FOLDER.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def doctor(place: str | None, folder: str | None, as_json: bool) -> int:
     """Check the installation and engines, and test a ledger in FOLDER.
@@ -112,7 +112,6 @@ def _entropy_answers() -> str:
 
 
 def _ledger(folder: Path) -> Line:
-    """Test a ledger in a temporary folder inside `folder`."""
 
     def tried() -> str:
         with _made_in(folder) as place, warnings.catch_warnings():
@@ -148,7 +147,6 @@ def _extras() -> Iterator[Line]:
 
 
 def _tried(part: str, work: Callable[[], str]) -> Line:
-    """Return the line of a trial; every failure is reported."""
     try:
         return _line(part, "ok", work())
     except (OSError, GaugedpError, RuntimeError) as error:

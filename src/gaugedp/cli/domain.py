@@ -214,7 +214,6 @@ def learn_bounds(
 
 
 def _name_and_unit(text: str, domain_file: str | None, column: str, otherwise: str) -> tuple[str, PrivacyUnit]:
-    """Return name and unit; refuse a column described already."""
     if domain_file is None:
         return str(tomllib.loads(text).get("name", otherwise)), PrivacyUnit.of(tomllib.loads(text).get("unit", {}))
     domain = Domain.load(domain_file)

@@ -18,14 +18,15 @@ from gaugedp.queries.base import Query
 
 @click.command()
 @question_options
-@click.option("--epsilon", default="1", metavar="NUMBER", help="epsilon at which errors are computed. [default: 1]")
-@click.option("--svg", metavar="FILE", help="Write a drawing of the body and its noise. Needs gaugedp[report].")
-@click.option("--axes", metavar="I,J", help="Draw the plane of these answers, from 0. [default: longest axes]")
+@click.option("--epsilon", default="1", metavar="NUMBER", help="Privacy parameter epsilon for the errors. [default: 1]")
+@click.option("--svg", metavar="FILE", help="Write a drawing of the body and the noise. Needs gaugedp[report].")
+@click.option("--axes", metavar="I,J", help="The two answers to draw, counted from 0. [default: longest axes]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def geometry(domain_path: str, text: str, epsilon: str, svg: str | None, axes: str | None, as_json: bool) -> None:
-    """Describe the sensitivity body of a query, without data.
+    """Describe how one unit can change the answers to a query.
 
-    It prints volume, moments, errors and bounds.
+    These changes form a convex body, the sensitivity body. The command prints its volume and moments, the errors of
+    mechanisms, and lower bounds on the error. No data is read.
     """
     domain, unit = load(domain_path)
     plane = _plane(axes)

@@ -136,7 +136,6 @@ def is_kept(path: str) -> bool:
 
 
 def _standard_stream(path: Path) -> BinaryIO | None:
-    """Return standard output or error if `path` names it."""
     place = os.path.abspath(path)
     if place in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
         return sys.stdout.buffer

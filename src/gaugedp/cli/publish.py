@@ -26,16 +26,16 @@ from gaugedp.tables.table import Table
 @click.command()
 @click.argument("publication")
 @payment_options("the table", required=False)
-@click.option("--table", metavar="FILE", help="File of rows, instead of the one that the publication names.")
-@click.option("--out", metavar="FOLDER", help="Folder to write: a page, one file per table, a manifest.")
-@click.option("--supersedes", metavar="FOLDER", help="Published folder that this publication corrects.")
-@click.option("--reason", metavar="TEXT", help="What was wrong; printed in the erratum.")
+@click.option("--table", metavar="FILE", help="Table to read, instead of the one that the publication file names.")
+@click.option("--out", metavar="FOLDER", help="Folder to write: a page, one file per table and a manifest.")
+@click.option("--supersedes", metavar="FOLDER", help="Earlier published folder that this publication corrects.")
+@click.option("--reason", metavar="TEXT", help="What was wrong with the earlier one. The erratum prints it.")
 @language_option
-@click.option("--propose", metavar="FILE", help="Write the plan and its charge for approval; read and charge nothing.")
-@click.option("--approve", metavar="NAME", help="Approve the proposal PUBLICATION as a second person.")
-@click.option("--approval", metavar="FILE", help="Approved proposal of this publication.")
-@click.option("--dry-run", is_flag=True, help="Show the cost and precision of each table; read no row.")
-@click.option("--check", "compare", is_flag=True, help="Only compare a published folder with its manifest.")
+@click.option("--propose", metavar="FILE", help="File for the plan and its charge, to be approved. Charges nothing.")
+@click.option("--approve", metavar="NAME", help="Approve the proposal PUBLICATION, as a second person.")
+@click.option("--approval", metavar="FILE", help="Approved proposal of this publication, if the ledger requires it.")
+@click.option("--dry-run", is_flag=True, help="Show the cost and precision of each table, and stop. No row is read.")
+@click.option("--check", "compare", is_flag=True, help="Compare the folder PUBLICATION with its manifest, and stop.")
 def publish(
     publication: str,
     payment: Payment,
@@ -48,9 +48,11 @@ def publish(
     compare: bool,
     **approvals: str | None,
 ) -> None:
-    """Publish all tables of PUBLICATION for one charge.
+    """Publish all tables that a publication file describes.
 
-    PUBLICATION is a .toml file: gaugedp publish p.toml --ledger L --out FOLDER.
+    PUBLICATION is a .toml file (see docs/how-to/publish.md). All tables are answered together, for one charge.
+
+    Example: gaugedp publish people.toml --ledger people.ledger --budget 3 --out published
     """
     if compare or approvals["approve"] is not None:
         _check(publication) if compare else _approve(publication, str(approvals["approve"]))
@@ -107,7 +109,6 @@ def _approved(
 def _propose(
     path: str, publication: Publication, planned: Plan, payment: Payment, files: tuple[str | None, str]
 ) -> None:
-    """Write the proposal of a publication for a ledger that exists."""
     table, out = files
     check_files({"publication": path, "ledger": payment.ledger}, propose=(out, ".json"))
     options = {"by": payment.by, "table": table}
