@@ -47,7 +47,7 @@ def guarantee_options(command: Command) -> Command:
         ("delta", "Privacy parameter delta. Give it together with --epsilon. [default: 0, pure differential privacy]"),
         (
             "epsilon",
-            "Privacy parameter epsilon. One unit's data changes the probability of any answer by at most a factor e^epsilon.",
+            "Privacy parameter epsilon: one unit's data changes any answer's probability by at most a factor e^epsilon",
         ),
     ):
         command = click.option(f"--{name}", metavar="NUMBER", help=text)(command)
@@ -56,8 +56,10 @@ def guarantee_options(command: Command) -> Command:
 
 def question_options(command: Command, required: bool = True) -> Command:
     """Add --domain and --query."""
-    texts = '"SEX; AGEP; SEX*AGEP", "sum(PINCP); mean(PINCP) by SEX", "median(PINCP) by SEX" or "count"'
-    examples = f"What to publish, such as {texts}."
+    examples = (
+        'What to publish, such as "SEX; AGEP; SEX*AGEP", "sum(PINCP); mean(PINCP) by SEX", "median(PINCP) by SEX" or '
+        '"count".'
+    )
     query = click.option("--query", "text", required=required, metavar="TEXT", help=examples)
     domain = click.option(
         "--domain", "domain_path", required=required, metavar="FILE", help="Domain file (.toml) of the table."

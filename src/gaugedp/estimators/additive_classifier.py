@@ -22,10 +22,10 @@ from gaugedp.optimization.lattice import shared
 
 @dataclass(eq=False, repr=False)
 class AdditiveClassifier(Scored, ClassifierMixin, AdditiveModel):
-    """Additive logistic regression with differential privacy: scores are sums of functions of one feature each.
+    """Additive logistic regression with differential privacy.
 
-    Each function has one value per bin (and class, if there are more than two), and is smooth: it is a sum of few
-    cosines of the bin's number, of falling amplitude.
+    The score of a class is a sum of functions of one feature each. Such a function has one value per bin (and class, if
+    there are more than two). It is a sum of few cosines of the bin's number with falling amplitude, so it is smooth.
 
     epsilon, delta : total privacy budget for one row; delta = 0 gives pure ε-DP.
     bounds, missing_indicator, classes, strict_labels, radius : as in `LogisticRegression`.

@@ -19,17 +19,17 @@ from gaugedp.optimization.lattice import for_gaussian_releases, shared
 
 @dataclass(eq=False, repr=False)
 class AdditiveRegressor(Scored, RegressorMixin, AdditiveModel):
-    """Additive regression with differential privacy: a sum of functions of one feature each.
+    """Additive regression with differential privacy.
 
-    Each function has one value per bin, and is smooth: it is a sum of few cosines of the bin's number, of falling
-    amplitude.
+    A prediction is a sum of functions of one feature each. Such a function has one value per bin. It is a sum of few
+    cosines of the bin's number with falling amplitude, so it is smooth.
 
     epsilon, delta : total privacy budget for one row; delta = 0 gives pure ε-DP.
     bounds, missing_indicator : as in `LogisticRegression`; columns of `categories` need no bounds.
     target_bounds : (low, high), public; the target and the predictions are clipped to them.
     categories : {column: list of values}, public, by name or number from 0. Each value gets a bin; any other value adds
         nothing.
-    bins : largest number of bins of a column of numbers.
+    bins : the largest number of bins of a numeric column.
     edges : "private" learns the edges of bins from the rows, for 6 % of μ² (a tenth of ε at δ = 0); "equal" makes bins
         of equal width; {column: edges} gives public edges, and bins of equal width to the other columns.
     monotone : {column: 1 or −1}; the functions of these columns are made monotone after the fit.

@@ -34,7 +34,7 @@ class ScoreRange(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class FitPlan:
-    """Plan of a fit. It is made of public facts only."""
+    """Plan of a fit: its noise and expected score, from public facts only."""
 
     model: str
     requested: Guarantee
@@ -168,7 +168,7 @@ def plan_fit(
     model
         An estimator, such as LogisticRegression(epsilon=1.0, classes=[0, 1]), or the name of a model of `gd.fit`.
     n_rows, n_features
-        Number of rows, about, and of columns, with one for each category.
+        The approximate number of rows, and the number of columns, where each category counts as one.
     epsilon, delta, neighbours
         The guarantee of a named model (ε = 1, δ = 0 and "add_remove" by default), or instead of the estimator's.
     n_classes

@@ -28,8 +28,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, We
     bounds : (low, high), public, as in `LogisticRegression`. Distances are measured in units of half their width,
         column by column. A missing number counts as the middle of its bounds.
     weight_bound : as in `LogisticRegression`.
-    rounds : the most rounds. Their number is chosen by the noise relative to the spread of the rows, both released.
-        `max_iter` is an upper limit, too.
+    rounds : the largest number of rounds. The actual number follows from the noise relative to the spread of the rows,
+        both of which are released. `max_iter` is an upper limit, too.
     init, n_init : accepted as in scikit-learn, and ignored: centres start at random, and each start costs budget.
 
     Theorem. A row adds 1 and its numbers, in [−1, 1] by the bounds, to its nearest cluster. Which cluster that is

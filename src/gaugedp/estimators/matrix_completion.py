@@ -28,7 +28,8 @@ MAX_ROWS, MOST_ROWS = 4, 2**20
 class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
     """Rating prediction by private matrix completion.
 
-    Rows are pairs (user, item) with a rating. The model is mean + item + user + ⟨user's scores, item's factors⟩.
+    Rows are pairs (user, item) with a rating. The predicted rating is the mean, plus an offset of the item, plus an
+    offset of the user, plus the product ⟨user's scores, item's factors⟩.
 
     unit : "rating" protects one row, "user" all rows of a user.
     rating_bounds : (low, high), public; ratings are clipped to them.

@@ -39,9 +39,9 @@ _NAMES = {"body": "KNorm", "cube": "Cube", "gaussian": "Gaussian", "laplace": "L
 
 @dataclass(eq=False, repr=False)
 class Mean(PrivateEstimator):
-    """The mean of clipped rows, with additive noise.
+    """Private mean of the rows of a table.
 
-    Rows in ℝ^d are clipped to public bounds or to a ball. Specify `bounds` or `row_norm`.
+    Rows in ℝ^d are clipped to public bounds or to a ball, and noise is added. Specify `bounds` or `row_norm`.
 
     bounds, missing_indicator : as in `LogisticRegression`; the mean of an indicator is the share of rows without
         that number.

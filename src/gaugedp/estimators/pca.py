@@ -101,13 +101,13 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
 
 @dataclass(eq=False, repr=False)
 class TopEigenvector(SpectralEstimator):
-    """The leading eigenvector of second moments.
+    """Leading eigenvector of the second moments, with differential privacy.
 
     It is the unit vector v with the largest mean of ⟨x, v⟩², for rows x clipped to a ball or a box; nothing is centred.
 
     row_norm, bounds, solver : as in `PCA`.
 
-    Theorem. That of `PCA`.
+    Theorem. `fit` has the guarantee of `PCA`.
 
     After fit: component_ (d,), whose sign is arbitrary; eigenvalue_, the largest of (1/n)·Σ xxᵀ corrected for noise, or
     the noisy mean of ⟨x, v⟩² ("exponential"); n_rows_, solver_, reason_, guarantee_, release_.
@@ -143,7 +143,7 @@ class LowRankCovariance(SpectralEstimator):
     rank : number of eigenvectors, like n_components of `PCA`.
     row_norm, bounds, centre, solver : as in `PCA`.
 
-    Theorem. That of `PCA`: the matrix is a function of the releases of `PCA`.
+    Theorem. `fit` has the guarantee of `PCA`, because the matrix is a function of what `PCA` releases.
 
     After fit: covariance_ (d, d), symmetric and positive semidefinite of rank at most k, (1/n)·Σ (x − mean)(x − mean)ᵀ
     without noise; components_ (k, d), orthonormal, and explained_variance_ (k,), with covariance_ = Σ variance·vvᵀ: the

@@ -37,7 +37,7 @@ class ScoreReport(PrivateEstimator):
     delta: ClassVar[float] = 0.0
 
     def fit(self, X: Any, y: Any, group: Any = None) -> "ScoreReport":
-        """Score rows X (n, d) with labels or targets y (n,), in all and by group."""
+        """Score rows X (n, d) with labels or targets y (n,), in total and by group."""
         requested, rows, kind = self._requested(), self._rows(X), self._sums()
         codes, groups = read_groups(group, self.groups, len(rows))
         between(0, 1, level=self.level)

@@ -65,7 +65,7 @@ class Outlook:
 
 @dataclass(eq=False, repr=False)
 class SparseMean(PrivateEstimator):
-    """The mean of rows, with few nonzero coordinates.
+    """Private mean of rows in high dimension, with few nonzero coordinates.
 
     At most `sparsity` coordinates, the largest, are selected and released with noise.
 
@@ -204,9 +204,9 @@ class TooFewRows(UserWarning):
 
 
 def sub_gaussian_bounds(n_rows: int, sigma: float, mean_bound: float) -> tuple[float, float]:
-    """Return bounds (−T, T) for σ-sub-Gaussian values.
+    """Return clipping bounds (−T, T) for sub-Gaussian values.
 
-    T = mean_bound + sigma·√(log n), for rows x with E x_j at most `mean_bound` in size, public. For a normal
+    T = mean_bound + sigma·√(log n), for σ-sub-Gaussian values with means of at most ±`mean_bound`. For a normal
     distribution of standard deviation σ the clipping bias is at most σ·E(Z − √log n)₊ ≤ σ/(√(2πn)·log n), a small part
     of the sampling error σ/√n: a wider T would only add noise. (√(2·log n) would clip hardly any value.)
 

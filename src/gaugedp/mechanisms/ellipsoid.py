@@ -28,11 +28,11 @@ from gaugedp.samplers.variables import Spherical
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EllipsoidNoise(NormNoise):
-    """Noise of density ∝ e^{−ε‖z‖_E/Δ} for the best ellipsoid E.
+    """K-norm noise shaped to an ellipsoid around the sensitivity body.
 
-    E is the ellipsoid around the body with the least E‖η‖₂² of such noise. Its axes are those of the optimal Gaussian
-    factorisation: with E = L·B₂ the noise has the covariance (r + 1)(Δ/ε)²·LLᵀ, so that tr LLᵀ is minimised while every
-    generator lies in E. Good where the body is long and thin; docs/theory/ellipsoid.md.
+    Use it where the body is long and thin. E is the ellipsoid around the body that makes the expected squared error
+    least, and the density of the noise is ∝ e^{−ε‖z‖_E/Δ}. With E = L·B₂ the noise has the covariance (r +
+    1)(Δ/ε)²·LLᵀ, so tr LLᵀ is minimised while every generator lies in E (docs/theory/ellipsoid.md).
     """
 
     name: ClassVar[str] = "Ellipsoid"

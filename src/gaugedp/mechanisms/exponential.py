@@ -23,9 +23,9 @@ from gaugedp.samplers.choice import choose
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Exponential(Selection):
-    """The exponential mechanism: index i with probability ∝ e^{ε·score_i/(2B)}.
+    """Exponential mechanism: the index of a candidate with a high score.
 
-    B is the ℓ_∞ radius of the body; for counts the exponent is ε·score_i/B.
+    Index i has a probability ∝ e^{ε·score_i/(2B)}, where B is the ℓ_∞ radius of the body; for counts ∝ e^{ε·score_i/B}.
 
     Theorem. The losses of any two outputs differ by at most ε between neighbours: ExponentialLoss(ε), hence ε-DP and
     ε²/8-zCDP (McSherry and Talwar 2007, theorem 6; Dong, Durfee and Rogers 2020). "For counts": of cells, prefixes or

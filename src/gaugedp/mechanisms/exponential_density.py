@@ -29,9 +29,10 @@ _BATCH = 2**14  # proposals that are scored together
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExponentialDensity(Calibrated):
-    """A point of a body Y of density ∝ e^{ε·u(a, y)/2}.
+    """Exponential mechanism for points of a body, by their quality.
 
-    It is rounded to a lattice (McSherry and Talwar 2007).
+    A point y of the body has a density ∝ e^{ε·u(a, y)/2} for the answer a, and is rounded to a lattice (McSherry and
+    Talwar 2007).
 
     Theorem. Under the hypotheses of `Quality` the losses of any two outputs differ by at most ε: ExponentialLoss(ε),
     hence ε-DP (their theorem 6; Dong, Durfee and Rogers 2020). Rounding is post-processing.

@@ -35,9 +35,9 @@ _lately: "deque[tuple[tuple[Any, ...], float]]" = deque(maxlen=128)  # errors th
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Identity(AdditiveNoise):
-    """Noise F·η, η independent discrete Laplace on every cell.
+    """Independent discrete Laplace noise on every cell of the joint table.
 
-    η has scale c/ε on each cell of the joint table.
+    The answers are computed from the noisy cells: the release is F(x + η), and η has the scale c/ε.
 
     Theorem. Where neighbours' answers differ by F·z with z integer and ‖z‖₁ ≤ c, the release F(x + η) is a function of
     the ε-DP histogram x + η, hence ε-DP. Where F has as many distinct columns as its rank (a histogram, prefix sums,

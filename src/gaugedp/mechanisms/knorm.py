@@ -32,14 +32,15 @@ from gaugedp.samplers.rejection import RejectionNoise
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KNorm(NormNoise):
-    """Noise of density ∝ e^{−ε‖z‖_K}, K the sensitivity body.
+    """K-norm mechanism: noise shaped to the sensitivity body K.
 
-    It lies in the span of K (Hardt and Talwar 2010). It is drawn directly for balls and ellipsoids, for the hull of a
-    box and its negative, and for polytopes with as many generators as their rank; from the list of all facets for
-    polytopes of rank at most 8; in plans, from a box for integer answers in a flat body if few trials are needed;
-    otherwise by a random walk over the facets. Then the mechanism is "mixing", and its
-    `guarantee` is ApproxDP(ε, δ), even if PureDP(ε) was requested: δ is an allowance for the distance of the walk from
-    its target distribution. That the walk meets it is measured by a rule, not proved (docs/theory/knorm.md).
+    Its density is ∝ e^{−ε‖z‖_K} in the span of K (Hardt and Talwar 2010). The noise is drawn directly for balls,
+    ellipsoids, the hull of a box and its negative, and polytopes with as many generators as their rank. For polytopes
+    of rank at most 8 it is drawn from the list of facets and, in plans, from a box for integer answers in a flat body.
+
+    For all other bodies a random walk over the facets draws it. The mechanism is then "mixing", and its `guarantee` is
+    ApproxDP(ε, δ), even if PureDP(ε) was requested: δ is an allowance for the distance of the walk from its target
+    distribution. A rule measures that the walk meets this allowance; no proof does (docs/theory/knorm.md).
     """
 
     name: ClassVar[str] = "KNorm"

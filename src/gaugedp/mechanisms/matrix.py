@@ -50,9 +50,10 @@ _STEADY = 0.01  # of that; E√S ≥ √(E S)·(1 − Var S/(2·(E S)²)), by H�
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Matrix(AdditiveNoise):
-    """The matrix mechanism: noise round(s·L·g) for a strategy L.
+    """Matrix mechanism: noise that is correlated to suit all answers of a query.
 
-    g are independent standard normal (or Laplace) variables, and body ⊆ Δ·L·{‖u‖_p ≤ 1} with p = 2 (or 1).
+    A strategy L maps independent standard normal (or Laplace) variables g to the noise round(s·L·g), and body ⊆
+    Δ·L·{‖u‖_p ≤ 1} with p = 2 (or 1).
 
     Theorem (docs/theory/matrix.md, theorem 1). With s = Δ/μ and normal g the release is μ-GDP, and ρ-zCDP for μ² = 2ρ;
     with s = Δ/ε and Laplace g it is ε-DP. Two answers differ by L·u, so both releases are one function of g and of g +

@@ -155,7 +155,7 @@ class NestedNoise(GaugeNoise):
 class NIM(NormNoise):
     """Nested K-norm mechanism (Hardt and Talwar 2010), with corrected recursion.
 
-    Add K-norm noise, project onto the half of the eigendirections of largest moment, repeat (their section 7).
+    It adds K-norm noise, projects the body onto the half of the eigendirections with the largest moments, and repeats.
 
     Theorem. With shares ε_l that sum to ε and orthogonal splits that do not depend on data, the answers of all levels
     together are ε-DP, and so is any function of them (docs/theory/nim.md). The splits come from estimated second

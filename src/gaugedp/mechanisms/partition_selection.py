@@ -24,9 +24,9 @@ _DOWN = 1 - 2.0**-30
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PartitionSelection(Calibrated):
-    """Partition selection: noisy counts of keys above a cut.
+    """Partition selection: the keys whose noisy counts reach a cut.
 
-    A count n ≥ 1 of each key is shown, with noise N, if n + N reaches the cut; otherwise the key is hidden.
+    A key with count n ≥ 1 is published, with its noisy count n + N, if n + N reaches the cut; otherwise it is hidden.
 
     Theorem. Let the counts of neighbouring tables differ by one in at most `n_changed` keys, among them keys that only
     one of the tables has. What is shown is (ε, δ)-DP. For one changed key no selection of independent keys that is (ε,

@@ -32,10 +32,10 @@ NOISES = ("gumbel", "laplace")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Peeling(Selection):
-    """The indices of the `k` largest scores, with noisy values.
+    """Selection of the `k` largest scores, with noisy values.
 
-    They are chosen one after another among those that are left: largest in absolute value; largest for counts under
-    add_remove. An output is a row (i_1 … i_k, v_1 … v_k), which `split` separates. B is the ℓ_∞ radius of the body.
+    Indices are chosen one after another: the largest absolute score or, for counts with units added or removed, the
+    largest score. An output is a row (i_1 … i_k, v_1 … v_k), which `split` separates. B is the ℓ_∞ radius of the body.
 
     Theorem. `noise` = "gumbel" (default): k exponential mechanisms of range e (jointly, Gumbel noise and a top k:
     Durfee and Rogers 2019) and Gaussian values of μ-GDP, μ = min(√k·B, ℓ₂ radius)/std: k * ExponentialLoss(e) +

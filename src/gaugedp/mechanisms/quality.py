@@ -24,14 +24,13 @@ _FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, Runti
 
 @dataclass(frozen=True, eq=False)
 class Quality:
-    """The quality u(a, y) of a point y for an answer a.
+    """Quality of a point y for an answer a, as the exponential mechanism uses it.
 
-    `score`(a (d,), points (k, m)) returns k numbers; u is the score clipped to `bounds` = (low, high), and low where
-    the score is not a number. Hypotheses, proved by the supplier: a score depends on its own point only, and |u(a + z,
-    y) − u(a, y)| ≤ 1 for all answers a, all z in `body` (the sensitivity body of the query) and all points y. Clipping
-    never breaks the second. Random pairs are checked (`check`); a score that passes may be wrong elsewhere.
-
-    A score beyond its bounds at the answer 0 is refused unless `clipped`.
+    `score`(a (d,), points (k, m)) returns k numbers. The quality u is the score clipped to `bounds` = (low, high), and
+    low where the score is not a number. You must prove two hypotheses: a score depends on its own point only, and |u(a
+    + z, y) − u(a, y)| ≤ 1 for all answers a, all z in `body` (the sensitivity body of the query) and all points y.
+    `check` tests random pairs; a score that passes may be wrong elsewhere. A score beyond its bounds at the answer 0 is
+    refused unless `clipped`.
     """
 
     score: Score

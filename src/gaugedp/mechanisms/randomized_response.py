@@ -25,9 +25,9 @@ _DEVIATIONS = 12  # beyond which a binomial has no weight in floating point
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RandomizedResponse(Calibrated):
-    """Randomized response over k categories.
+    """Randomized response: each person reports a random category.
 
-    The true category is reported with probability e^ε/(e^ε + k − 1), otherwise any other one, uniformly.
+    The true one of k categories is reported with probability e^ε/(e^ε + k − 1), and each other one equally often.
 
     Theorem. A person's response is ε-DP for the replacement of their category (k = 2: Warner 1965; Kairouz, Oh and
     Viswanath 2015); a table of responses, one per row, is ε-DP for the replacement of one row.

@@ -30,7 +30,7 @@ _MOST_PARTS = 2**20  # of a sensitivity, in which distances of different quantil
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankExponential(Mechanism):
-    """Joint exponential mechanism for k quantiles, with interval ends.
+    """Exponential mechanism for several quantiles jointly, with intervals.
 
     Values of a lattice are drawn with P(y_1, …, y_k) ∝ e^{−(ε/2)·max_j d_j(y_j)/Δ_j}. d_j is the distance of the ranks
     of y_j from a target s: in each cell, of a histogram with n rows, L below y and E at y, d(y) = max(L − s, s − L − E,

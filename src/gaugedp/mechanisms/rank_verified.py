@@ -30,7 +30,7 @@ _UNVERIFIED = 0.2  # of the cells, at most, on ordinary tables; by a bound that 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankVerified(Mechanism):
-    """Joint draw of k quantiles, with ends that noisy counts verify.
+    """Joint draw of several quantiles, with interval ends that noisy counts verify.
 
     Ends are proposed by a joint draw at a rank distance of t (`shifts`). Noisy counts of the rows between the proposed
     ends decide which of these are on their side of the quantile. The answers are drawn last; if an end of their cell

@@ -22,11 +22,11 @@ _MOST_STEPS = 2**60  # scores are clipped here, so that differences of two of th
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Selection(Calibrated):
-    """A choice among k candidates by scores of sensitivity `body`.
+    """Interface of a private choice among k candidates by their scores.
 
-    Each score moves by at most B = `body.radius(∞)` between neighbours: the body lies in the cube B·[−1, 1]^k. Scores
-    are rounded to the lattice step·ℤ first; `width` is B on the lattice, in steps. `epsilon` sets the noise, and
-    `guarantee` is what the choice satisfies; `monotone`: all scores of neighbours move the same way.
+    Each score moves by at most B = `body.radius(∞)` between neighbouring tables. Scores are rounded to the lattice
+    first, and `width` is B in steps. `epsilon` sets the noise, and `guarantee` is what the choice satisfies.
+    `monotone` is True if all scores of neighbours move the same way.
     """
 
     body: Body

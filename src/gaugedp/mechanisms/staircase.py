@@ -91,9 +91,9 @@ class StaircaseLaw(SymmetricLaw):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Staircase(AdditiveNoise):
-    """Staircase noise for one answer.
+    """Staircase noise, which has the least expected error for one answer.
 
-    It falls by e^−ε within every Δ lattice steps, in stairs of width r and Δ − r.
+    Its probabilities fall by a factor e^−ε within every Δ lattice steps, in stairs of width r and Δ − r.
 
     Theorem. Answers on the lattice whose neighbours differ by at most Δ steps are released with ε-DP, for every r: P(k
     + z) ≥ P(|k| + Δ) = e^−ε·P(k) for |z| ≤ Δ. No additive noise on the integers for one answer is ε-DP with a smaller

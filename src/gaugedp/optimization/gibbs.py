@@ -36,7 +36,7 @@ _BLOCK = 2**17  # numbers processed together
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Gibbs:
-    """A weight vector w drawn from a strongly log-concave distribution.
+    """Weights w drawn from a distribution that favours small losses.
 
     The density is ∝ exp(−κ·Σ_i φ(⟨w, x_i⟩, y_i) − λ·r(w)) on 𝒳: k = κn and μ = λ/k in the reference. 𝒳 is the
     geometry's ball, the simplex, or the smallest Euclidean ball if `in_ball` is False. Rows have dual norm at most

@@ -22,7 +22,7 @@ _FLOOR = 0.3  # of eigenvalues, in units of the edge of the noise
 
 @dataclass(frozen=True)
 class GramScale:
-    """Scale of the noise for designs A (m, k).
+    """Public scales from which the noise of `MatrixGrams` follows, for designs A (m, k).
 
     ‖A‖_F ≤ 1, ‖A‖_op ≤ `widest`, t = y/`largest` in [−1, 1], y is within `bounds`, and predictions are reach·⟨A, X⟩.
     """

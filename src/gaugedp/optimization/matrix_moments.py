@@ -31,7 +31,7 @@ _LIGHT, _HEAVY = 0.5, math.sqrt(2.0)  # limits of the weight of b relative to H
 
 @dataclass(frozen=True)
 class MomentScale:
-    """Scale of the noise of moments H and b.
+    """Public scales from which the noise of `MatrixMoments` follows.
 
     a = vec(A) with ‖a‖₂ ≤ 1, and t = y_c/`largest`. y is within `bounds`, predictions are reach·⟨A, X⟩, and y_c = y −
     reach·c·tr A is the remainder after c·I, c = `centre` ≥ 0. `products_at_least` is a lower bound on ⟨A, A′⟩ of two
@@ -123,7 +123,7 @@ class MomentScale:
 
 @dataclass(frozen=True, eq=False)
 class MatrixMoments:
-    """Trace regression from noisy moments.
+    """Trace regression from noisy second moments of the designs.
 
     X with Σ(reach·⟨A, X⟩ − y)² small is estimated from H = Σ aaᵀ and b = Σ t·a, a = vec(A), with noise on both.
     Gaussian noise has one deviation on the joint vector (H, w·b), in coordinates that preserve its Frobenius norm;

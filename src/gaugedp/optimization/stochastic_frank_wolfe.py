@@ -73,7 +73,7 @@ class Schedule:
 
 @dataclass(frozen=True, eq=False)
 class StochasticFrankWolfe:
-    """One-pass Frank–Wolfe with private oracles.
+    """Trace regression by Frank–Wolfe that reads each row once.
 
     X_{t+1} = (1 − η)X_t + η·V_t from X_0 = 0, with V_t the oracle's point for D_t. D_0 = Σ φ′(0)·A/n_0 over n_0 = n/2
     rows, and D_t = (1 − η)·D_{t−1} + g_t with g_t = (φ′(X_t) − (1 − η)·φ′(X_{t−1}))·A, for each other row once

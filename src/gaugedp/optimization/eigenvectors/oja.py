@@ -18,7 +18,7 @@ from gaugedp.samplers.continuous import normals
 
 @dataclass(frozen=True, eq=False)
 class Oja:
-    """Noisy orthogonal iteration with A = Σ xxᵀ.
+    """Leading eigenvectors of A = Σ xxᵀ, by noisy orthogonal iteration.
 
     One of `steps` steps replaces V (d, k) by the orthonormal factor of V·R + η·(AV + noise). The step size varies: with
     M the weighted mean of the noisy products, M ← (1 − w)M + w(AV + noise) and V is the orthonormal factor of M = VR,

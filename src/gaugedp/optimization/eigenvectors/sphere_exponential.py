@@ -29,7 +29,7 @@ _VALUES_SHARE = 0.05  # of ε
 
 @dataclass(frozen=True, eq=False)
 class SphereExponential:
-    """k orthogonal directions with density ∝ e^{β·xᵀAx}.
+    """Leading eigenvectors under pure DP: directions with density ∝ e^{β·xᵀAx}.
 
     Each is drawn on the unit sphere orthogonal to those before it, with A = Σ xxᵀ. With ε_k for each direction, β =
     ε_k/2 if a row is replaced (ε_k/(2Δ), Δ = 1 in the operator norm) and β = ε_k if one is added or removed, as all
