@@ -52,7 +52,6 @@ def renyi_to_delta(log_moment: LogMoment, epsilon: float, knots: Sequence[float]
 
 
 def _sum(*terms: Array | float) -> Array:
-    """Return the sum rounded up, or infinity if undefined."""
     total = sum(terms) + 8 * UNIT * sum(map(np.abs, terms))
     return np.nan_to_num(total, nan=math.inf, posinf=math.inf)
 

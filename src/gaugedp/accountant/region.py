@@ -257,7 +257,6 @@ class _Edge:
         return np.asarray(np.minimum(np.nan_to_num(tops, nan=1.0, posinf=1.0), 1.0))
 
     def _widths(self) -> Array:
-        """Return the gaps of p between 0, points and 1."""
         p, rest = scipy.special.expit(self.odds), scipy.special.expit(-self.odds)
         return np.concatenate([p[:1], -p[1:] * rest[:-1] * np.expm1(-np.diff(self.odds)), rest[-1:]])
 

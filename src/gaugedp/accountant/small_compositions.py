@@ -235,7 +235,6 @@ class _Window(NamedTuple):
 
 
 def _raised(places: Array, span: float) -> float:
-    """Return the increase of a share, above its rounding."""
     return _SPARE + _FINEST * (1 + float(np.abs(places[[0, -1]]).max())) / span
 
 

@@ -193,7 +193,6 @@ def _contour(total: Total, order: float, epsilon: float, log_delta: float) -> Co
 
 
 def _period(total: Total, order: float, epsilon: float, log_delta: float) -> tuple[Probes, float, float, int] | None:
-    """Return span, offset and nodes of a short period, or None."""
     if total.lattice is None:
         return None
     (offset, span), probes = total.lattice, Probes(total, order)
@@ -337,7 +336,6 @@ def _moved(root: float, direction: float, is_met: Callable[[float], bool], first
 
 
 def _spread(contour: Contour, log_delta: float) -> float:
-    """Return a loss that the padding rarely exceeds."""
     deviation = math.sqrt(contour.padding)
     return deviation * (deviation / 2 - float(scipy.special.ndtri_exp(log_delta + math.log(_SPREAD))))
 

@@ -120,7 +120,6 @@ class _Tails:
     def _measured(
         self, point: ProfilePoint, deviations: float, right: np.ndarray, guessed: np.ndarray, *kind: np.ndarray
     ) -> tuple[np.ndarray, ...]:
-        """Return the bounds, surprises and evidence of the rules."""
         share = estimated_shares(right, guessed, deviations)
         extra = self._extra(point, deviations + 1, guessed, *kind)
         bound = np.log(np.maximum(share - extra, 1e-300) / (1 - share))

@@ -88,7 +88,6 @@ def _binomial(count: int, n: int, share: float) -> float:
 
 
 def _joined(observed: np.ndarray, expected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Join the bins with an expected count below 50."""
     order = np.argsort(expected, kind="stable")
     due, counts = expected[order].astype(float), observed[order].astype(float)
     head = int((due < _LEAST).sum())

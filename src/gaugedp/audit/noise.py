@@ -234,7 +234,6 @@ def _of_indices(model: Any, rows: np.ndarray, answer: Any, first: int = 0) -> Fo
 
 
 def _of_picks(model: Any, rows: np.ndarray, answer: Any) -> Found:
-    """Test the first pick, and the noise of values."""
     p_values = _of_indices(model, rows, answer)
     if model.law is None:
         return p_values

@@ -192,7 +192,6 @@ def _patterns(columns: np.ndarray) -> np.ndarray:
 
 
 def _numbered_rows(rows: np.ndarray) -> np.ndarray:
-    """Return an integer for each row, equal for equal bytes."""
     solid = np.ascontiguousarray(rows)
     if solid.shape[1] == 0:
         return np.zeros(len(solid), dtype=np.int64)

@@ -146,7 +146,6 @@ def _newton(rows: np.ndarray, labels: np.ndarray, weights: np.ndarray, bias: flo
 
 
 def _standard(values: np.ndarray, like: np.ndarray, *, largest: float = 50.0) -> np.ndarray:  # after standardising
-    """Standardise columns by medians and deviations of `like`, clipped."""
     middle = np.median(like, axis=0)
     with np.errstate(over="ignore", invalid="ignore"):
         centred = np.nan_to_num(values - middle)

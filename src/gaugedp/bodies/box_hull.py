@@ -120,7 +120,6 @@ class BoxHull(Polytope):
         return np.where(inside, self._sizes(shifts, scaled, slopes)[0], np.inf)
 
     def _sizes(self, shifts: np.ndarray, scaled: np.ndarray, slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the least s for given t, and its slope."""
         alpha, beta = self.shrinking
         apart = scaled - shifts[:, None] * slopes
         along = np.abs(shifts)

@@ -101,7 +101,6 @@ class Frame:
 
 
 def _solved(square: np.ndarray, targets: np.ndarray, refine: bool) -> np.ndarray:
-    """Return the solution, optionally refined in extended precision."""
     answers = np.linalg.solve(square, targets)
     if not refine:
         return answers

@@ -135,7 +135,6 @@ def _hull(generators: PreparedGenerators, log_scale: float) -> Volume:
 
 @lru_cache(maxsize=64)
 def _log_hull(numbers: bytes, shape: tuple[int, int]) -> tuple[float, bool]:
-    """Return the hull's log volume, and whether it is complete."""
     import scipy.spatial
 
     (rank, count), coordinates = shape, np.frombuffer(numbers).reshape(shape)

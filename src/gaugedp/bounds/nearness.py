@@ -60,7 +60,6 @@ def _rounding_of(body: Polytope) -> float:
 
 
 def _by_its_form(body: Body, scales: np.ndarray, epsilon: float) -> float:
-    """Return the bound from the volume, without generators."""
     with contextlib.suppress(InvalidRequest):
         return staircase_lower_bound(image(body, np.diag(1 / scales)), epsilon)
     return 0.0

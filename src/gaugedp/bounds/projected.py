@@ -81,7 +81,6 @@ def nested_bounds(body: Body, epsilon: float, covariance: np.ndarray | None = No
 
 
 def _together(bounds: list[VolumeBound]) -> VolumeBound:
-    """Return the joint bound from nested shadows of different ranks."""
     best = max(bounds)
     corners = [(0, 0.0)]
     for bound in sorted(bounds, key=lambda bound: bound.rank):

@@ -128,7 +128,6 @@ def _ledger(folder: Path) -> Line:
 
 
 def _made_in(folder: Path) -> "tempfile.TemporaryDirectory[str]":
-    """Make a temporary folder inside `folder`, or explain the failure."""
     if not folder.exists():
         raise OSError(f"There is no folder {str(folder)!r}. Make it first.")
     if not folder.is_dir():

@@ -158,7 +158,6 @@ def _described(form: TextFormat) -> str:
 
 
 def _remark(name: str) -> str:
-    """Return a comment if a query must quote the name."""
     return "" if written(name) == name else "  # in a query, put this name in double quotes"
 
 
@@ -253,7 +252,6 @@ def _line(column: str, ends: tuple[float, float], step: float, note: str) -> str
 
 
 def _number(value: float) -> str:
-    """Format a number for TOML, integers without a point."""
     exact = decimal(value)
     return str(exact.numerator) if exact.denominator == 1 else repr(value)
 

@@ -141,7 +141,6 @@ def _show_details(result: dict[str, Any]) -> None:
 
 
 def _show_intervals(intervals: dict[str, Any]) -> None:
-    """Print coefficients relative to the reference levels, with intervals."""
     reference = ", ".join(f"{name}={cell}" for name, cell in intervals["reference"].items())
     rows = []
     for name, line in list(intervals["coefficients"].items())[:SHOWN]:
@@ -208,7 +207,6 @@ def _planned(
     guarantee: tuple[float | None, ...],
     options: dict[str, Any],
 ) -> "TableFit | RatingsFit":
-    """Return the plan of the fit; estimators are imported here."""
     from gaugedp.estimators.fitting import plan_table_fit
 
     model, target, features = names

@@ -40,7 +40,6 @@ def geometry(domain_path: str, text: str, epsilon: str, svg: str | None, axes: s
 
 
 def _body(question: Query, unit: PrivacyUnit) -> Body:
-    """Return the body in the plan's error units; refuse quantiles."""
     if any(mechanism.in_rows for mechanism in question.mechanisms.candidates(unit, PureDP(1.0))):
         raise InvalidRequest("Quantiles have no additive noise, and so no sensitivity body.", "Request counts or sums.")
     body, weights = question.sensitivity(unit), question.errors.weights

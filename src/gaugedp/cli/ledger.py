@@ -125,7 +125,6 @@ def _in_order(account: Ledger, report: Report, tip: str | None) -> str:
 
 
 def _odometer(account: Ledger, delta: float, is_asked: bool) -> Iterator[str]:
-    """Yield the tight total if requested or smaller."""
     epsilon = account.total.epsilon(delta)
     # 0.999: than what was spent: a total that is worth a sentence
     is_smaller = account.budget.accounting != "best_order" and epsilon < 0.999 * account.spent.epsilon(delta)

@@ -60,7 +60,6 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _show_warning(show: Callable[..., None], message: Warning | str, category: type[Warning], *place: Any) -> None:
-    """Print the library's warnings on one line."""
     if issubclass(category, NotDurable | HopelessFit):
         click.echo(f"Remark: {message}", err=True)
     else:

@@ -143,7 +143,6 @@ def _standard_stream(path: Path) -> BinaryIO | None:
 
 
 def _pass_on(path: Path, stream: BinaryIO | None, write: Callable[[Path], object]) -> None:
-    """Write to a seekable temporary file and copy its bytes."""
     with tempfile.TemporaryDirectory(prefix="gaugedp-") as folder:
         part = Path(folder) / "part"
         write(part)

@@ -89,7 +89,6 @@ def plan(
 
 
 def _check_alone(when: str = "together with --model", **options: str | None) -> None:
-    """Refuse options that have no meaning here."""
     for name, value in options.items():
         if value is not None:
             raise InvalidRequest(f"--{name} is given {when}.", "Omit one of them.")

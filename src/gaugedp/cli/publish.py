@@ -97,7 +97,6 @@ def publish(
 def _approved(
     account: Ledger, approved: Proposal | None, payment: Payment, proposed: Callable[[str], Proposal]
 ) -> Ledger:
-    """Return the ledger with the approval of what is proposed now. Without one, a ledger that requires it refuses."""
     if approved is None:
         if account.requires_approval:  # also for a folder that costs nothing
             raise InvalidRequest("The ledger requires an approval.", "Add --approval FILE.")
@@ -119,7 +118,6 @@ def _propose(
 
 
 def _approve(path: str, name: str) -> None:
-    """Show a proposal, and write the name of who approves it into its file."""
     proposal = Proposal.load(path).approve(name)
     facts = proposal.facts
     rows = [
@@ -134,7 +132,6 @@ def _approve(path: str, name: str) -> None:
 def _publish(
     publication: Publication, planned: Plan, source: Table, account: Ledger, target: tuple[str, Correction | None]
 ) -> None:
-    """Charge the ledger, read the table and write the folder."""
     out, correction = target
     answer = release(
         planned.query,

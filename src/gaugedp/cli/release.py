@@ -159,7 +159,6 @@ _Prepared = tuple[Sequence[Guarantee], Guarantee, Callable[..., Release]]
 
 
 def _planned(question: Query, unit: PrivacyUnit, guarantee: dict[str, float | None]) -> _Prepared:
-    """Return the possible charges, the requested guarantee and the release."""
     planned = plan(question, unit, **guarantee)
     charges = chargeable(planned.mechanism.guarantee, planned.requested)
     return charges, planned.requested, partial(make_release, question, planned=planned)
@@ -218,7 +217,6 @@ def _intervals(answer: Release) -> str:
 
 
 def _simultaneous(answer: Release) -> str:
-    """Note simultaneous intervals, as old releases of quantiles have."""
     released = [estimate.ends for estimate in answer.estimates if estimate.are_simultaneous]
     if len(released) == len(answer.estimates):
         return "; simultaneous intervals" * (len(answer.labels) > 1)
@@ -226,7 +224,6 @@ def _simultaneous(answer: Release) -> str:
 
 
 def _rows(answer: Release) -> Iterator[dict[str, str]]:
-    """Yield displayed answers, with equal decimals within a term."""
     columns = {name: column for name, column in answer.number_columns().items() if name in _NUMBERS}
     terms = zip(*(split_answers(answer.estimates, column) for column in columns.values()), strict=True)
     shown = chain.from_iterable(answers(*term) for term in terms)
@@ -238,7 +235,6 @@ def _rows(answer: Release) -> Iterator[dict[str, str]]:
 
 
 def _guarantee(answer: Release) -> str:
-    """Describe the requested guarantee, and the mechanism's if different."""
     requested = from_dict(answer.facts["asked"])
     detail = "" if requested == answer.guarantee else f", in detail {answer.guarantee!r}"
     return rounded_up(f"{requested!r}{detail}")

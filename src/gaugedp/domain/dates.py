@@ -122,7 +122,6 @@ def dates(first: str, last: str, *, by: str, timezone: str | None = None, outsid
 
 
 def _start(name: str, written: object, part: str) -> date:
-    """Return the first day of a named cell."""
     text = str(written) if isinstance(written, str | date | int) else ""
     day = re.fullmatch(_FORMS[DAY], text)
     match = day or re.fullmatch(_FORMS[part], text)
@@ -137,7 +136,6 @@ def _start(name: str, written: object, part: str) -> date:
 
 
 def _named(part: str, numbers: list[int]) -> date:
-    """Return the first day of a period with these numbers."""
     year, number = (*numbers, 1)[:2]
     match part:
         case "week":

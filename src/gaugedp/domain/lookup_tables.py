@@ -83,7 +83,6 @@ def _number(name: str, on: str, keys: Sequence[str], texts: Sequence[str], bound
 
 
 def _steps(name: str, text: str, bounded: BoundedColumn) -> int:
-    """Return the nearest allowed number, in steps above the bound."""
     try:
         number = float(text)
     except ValueError:

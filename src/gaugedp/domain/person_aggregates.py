@@ -161,7 +161,6 @@ class PerPerson:
 
 
 def _numbers(fact: Fact) -> Fact:
-    """Return the values of a number, without codes for missing values."""
     if isinstance(fact, BoundedColumn):
         return replace(fact, unknown=(), column="", by_key=())
     if fact.values_are != "numbers" or fact.column:

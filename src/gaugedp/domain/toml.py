@@ -164,7 +164,6 @@ def with_keys(path: str | Path, name: str, keys: Sequence[str]) -> str:
 
 
 def _places(text: str) -> "Iterator[tuple[re.Match[str], re.Match[str]]]":
-    """Yield candidate places of `keys = "unknown"` and `most`."""
     for keys in re.finditer(r"""keys"?'?\s*=\s*("unknown"|'unknown')""", text):
         yield from ((keys, most) for most in re.finditer(r"""most"?'?\s*=\s*[+\w]+""", text))
 
@@ -318,7 +317,6 @@ def _per_person(name: str, value: Any) -> PerPerson:
 
 
 def _values(name: str, facts: Mapping[str, Any]) -> Attribute | BoundedColumn:
-    """Return a person's possible values: bounded or cells."""
     is_summed = "low" in facts and not {"width", "edges", "outside"} & set(facts)
     return _bounded(name, facts) if is_summed else _attribute(name, facts)
 

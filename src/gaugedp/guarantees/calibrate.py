@@ -231,7 +231,6 @@ def _log_ratio(cost: float, target: float) -> float:
 
 
 def _around(excess: Callable[[float], float], start: float, lowest: float, highest: float) -> tuple[float, float]:
-    """Return a bracket of the log noise within [`lowest`, `highest`]."""
     low = high = min(max(start, lowest), highest)
     step = 0.5
     while excess(high) > 0:

@@ -120,7 +120,6 @@ def _response(event: Any) -> Guarantee:
 
 
 def _is_replaced(event: Any) -> bool:
-    """Return True if a part samples without replacement."""
     inner = [event.event] if hasattr(event, "event") else getattr(event, "events", ())
     return type(event).__name__ == "SampledWithoutReplacementDpEvent" or any(map(_is_replaced, inner))
 

@@ -78,7 +78,6 @@ class SubsampledGaussian(Guarantee):
 
     @property
     def _n_moved(self) -> int:
-        """The number of units in only one table."""
         return self.size * (2 if self._is_replaced else 1)
 
     @property

@@ -104,7 +104,6 @@ class TrainingRun:
             )
 
     def _check_counts(self) -> None:
-        """Refuse missing, superfluous or contradictory numbers of uses."""
         if self.epochs is not None and self.batches in ("poisson", "fixed"):
             raise InvalidRequest(f"epochs does not apply to {self.batches} batches.", "Give steps and sampling_rate.")
         if self.epochs is not None and (self.steps is not None or self.sampling_rate is not None):
@@ -245,21 +244,18 @@ def _is_replaced_only(batches: Any, epochs: Any) -> bool:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object; refuse a name that occurs twice."""
     if len(facts := dict(pairs)) < len(pairs):
         raise InvalidRequest("A name occurs twice in an object of the training log.", "Give it once.")
     return facts
 
 
 def _relation(runs: list[dict[str, Any]]) -> Any:
-    """Return the relation that a run states, else one that all runs have."""
     stated = [run["neighbours"] for run in runs if run.get("neighbours") is not None]
     needs_replaced = any(_is_replaced_only(run.get("batches"), run.get("epochs")) for run in runs)
     return stated[0] if stated else "replace" if needs_replaced else "add_remove"
 
 
 def _object(facts: Any, allowed: set[str]) -> dict[str, Any]:
-    """Return a copy of the object; refuse other types and unknown names."""
     if not isinstance(facts, dict):
         raise InvalidRequest("The text is not a training log.", 'Give {"noise_multiplier": …, "sampling_rate": …, …}.')
     for name in facts:

@@ -281,7 +281,6 @@ class Ledger:
         return LedgerEvent("reserve", key, canonical(chargeable.to_dict()), charge, text)
 
     def _agree(self, budget: Guarantee | None, table: str | None, unit: PrivacyUnit | None) -> None:
-        """Check budget, table and unit; bind what is not bound."""
         header = self._read(LedgerTransaction.header)
         header.check_budget(self._store.name, budget)
         header.check(self._store.name, table, unit)
@@ -289,7 +288,6 @@ class Ledger:
             self._write(lambda ledger: ledger.bind(LedgerHeader(header.budget, table, unit)))
 
     def _begins_with(self, opening: LedgerEvent) -> bool:
-        """Return True if the first entry is `opening`, which is unique."""
         first = self._read(lambda ledger: ledger.transaction.row(1))
         return first is not None and first.event.request == opening.request
 

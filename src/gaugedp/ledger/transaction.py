@@ -186,7 +186,6 @@ class LedgerTransaction:
         return row
 
     def _check_intact(self) -> None:
-        """Refuse a changed head, and changed first or last entries."""
         head = self.transaction.head()
         last = self.transaction.row(head.entries)
         if last is None or (last.spent, last.tip) != (head.spent, head.tip):
@@ -195,7 +194,6 @@ class LedgerTransaction:
             self._check_link(row)
 
     def _check_link(self, row: Row) -> None:
-        """Refuse an entry that was altered after it was written."""
         before = self.transaction.row(row.number - 1)
         if link(ORIGIN if before is None else before.tip, row) != row.tip:
             raise self._altered()
@@ -205,7 +203,6 @@ class LedgerTransaction:
 
 
 def _asked(event: LedgerEvent) -> str:
-    """Return the request as text, without its signature."""
     return canonical(unsigned(json.loads(event.request or "{}")))
 
 

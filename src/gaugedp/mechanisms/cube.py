@@ -121,7 +121,6 @@ class Cube(NormNoise):
 
 
 def _is_radius_proved(body: Body) -> bool:
-    """Return whether `lattice_radius` covers the errors of the radius."""
     if isinstance(body, Product):
         return all(map(_is_radius_proved, body.parts))
     return isinstance(body, Polytope | LpBall | Ellipsoid | SchattenBall)

@@ -101,7 +101,6 @@ def _roots(columns: np.ndarray, probability: np.ndarray) -> tuple[np.ndarray, np
 
 
 def _fast_roots(columns: np.ndarray, probability: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the same from squares, if precise enough."""
     squares, axes = np.linalg.eigh((columns * probability) @ columns.T)
     return (axes, np.sqrt(squares)) if squares[0] > 1e-8 * squares[-1] else _roots(columns, probability)
 

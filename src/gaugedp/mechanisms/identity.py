@@ -224,12 +224,10 @@ class Identity(AdditiveNoise):
 
     @cached_property
     def _sorted_sizes(self) -> np.ndarray:
-        """The sorted magnitudes of each answer's noise."""
         return np.sort(self._sizes, axis=0)
 
     @cached_property
     def _sorted_ratios(self) -> np.ndarray:
-        """The sorted largest magnitudes relative to the deviations."""
         sizes, deviations = self._sizes, np.sqrt(self.variances)
         ratios = np.divide(sizes, deviations, out=np.zeros_like(sizes), where=deviations > 0)
         return np.sort(ratios.max(axis=1))

@@ -223,7 +223,6 @@ class Matrix(AdditiveNoise):
         return is_integer(self.body) or self.strategy.is_cube_proved
 
     def _real(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return the noise before rounding, in steps."""
         return drawn(self.strategy, size, self._is_normal, rng) * self.scale
 
     @cached_property
@@ -244,7 +243,6 @@ class Matrix(AdditiveNoise):
 
     @cached_property
     def _deviations(self) -> np.ndarray:
-        """The deviations before rounding, in steps, one per run."""
         return self.scale * np.sqrt(self._runs[0] * (1 if self._is_normal else 2))
 
     @property
@@ -347,7 +345,6 @@ def _step(strategy: Strategy, fine: Fraction) -> Fraction:
 
 
 def _scale(body: Body, strategy: Strategy, step: Fraction, rate: float) -> float:
-    """Return the radius over `rate` in steps, including rounding."""
     radius = strategy.radius / float(step) + (0.0 if is_integer(body) else strategy.cube_radius())
     scale = radius / rate * UP
     check_scale(Fraction(scale * math.sqrt(float(strategy.squares.max()))))

@@ -244,7 +244,6 @@ def _nested(levels: list[ProjectedNoise]) -> NestedNoise:
 
 
 def _mixed(levels: list[ProjectedNoise], shares: np.ndarray) -> tuple[float, list[float]]:
-    """Return the total mean square and the levels' weights."""
     weights = [0.0]
     square = (levels[-1].short_square + levels[-1].long_square) / shares[-1] ** 2
     for level, share in zip(levels[-2::-1], shares[-2::-1], strict=True):

@@ -107,7 +107,6 @@ def _numbers(guarantee: Guarantee) -> tuple[float, float]:
 
 
 def _too_small(n_changed: int, target: ApproxDP) -> InvalidRequest:
-    """Return the error, which names delta if only delta is too small."""
     epsilon, delta = target.epsilon_value, target.delta_value
     if _is_too_small(n_changed, epsilon, 1e-9):  # to decide whether epsilon or delta is too small
         return InvalidRequest(f"epsilon is {epsilon:g}: a key would need a million people.", "Give a larger epsilon.")

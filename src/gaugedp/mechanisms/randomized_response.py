@@ -159,7 +159,6 @@ def _epsilon(guarantee: Guarantee) -> Fraction:
 
 
 def _binomial(n: int, share: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the values of non-negligible binomial probability, and the probabilities."""
     middle, spread = n * share, _DEVIATIONS * (n * share * (1 - share)) ** 0.5 + _DEVIATIONS
     values = np.arange(max(0, int(middle - spread)), min(n, int(middle + spread) + 1) + 1)
     logs = scipy.special.xlogy(values, share) + scipy.special.xlog1py(n - values, -share)

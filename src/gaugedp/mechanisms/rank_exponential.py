@@ -302,7 +302,6 @@ def _is_histogram(body: Polytope) -> bool:
 
 
 def _shape(body: Polytope) -> tuple[int, int]:
-    """Return the numbers of cells and values of a histogram."""
     if not _is_histogram(body) or body.generators.structure is None:
         raise InvalidRequest("Quantiles need the body of a histogram.", "Take it from gd.quantiles(...).sensitivity.")
     *cells, values = body.generators.structure.shape

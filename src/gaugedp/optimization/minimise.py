@@ -236,7 +236,6 @@ def _descended(problem: Regularised[Any], weights: np.ndarray, here: tuple[np.nd
 def _step(
     problem: Regularised[Any], weights: np.ndarray, here: tuple[float, np.ndarray], direction: np.ndarray
 ) -> tuple[np.ndarray, float, np.ndarray]:
-    """Return the next point, with F and its gradient there."""
     value, gradient = here
     slope = float(gradient @ direction)
     length, slack = 1.0, 2.0**-44 * (abs(value) + 1)

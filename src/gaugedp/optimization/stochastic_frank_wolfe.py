@@ -147,7 +147,6 @@ class StochasticFrankWolfe:
     def _weights(
         self, problem: TraceProblem, places: np.ndarray, points: tuple[np.ndarray, ...]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return a slot's rows and the weights of their designs."""
         now = problem.slopes(places, points[0])
         if len(points) == 1:
             return places, now / (self.schedule.first * self.schedule.group)

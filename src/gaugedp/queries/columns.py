@@ -51,7 +51,6 @@ class WorkloadColumns:
 
     @cached_property
     def _pieces(self) -> Sequence[Piece]:
-        """Pieces over `attributes`, with the same answers."""
         return [folded(piece, self.domain, self.attributes) for piece in self.pieces]
 
     @property
@@ -248,7 +247,6 @@ class WorkloadColumns:
 
     @property
     def _n_combined(self) -> int:
-        """Number of choices for all columns and the weight together."""
         return len(self._row_weights) * math.prod(self._n_choices)
 
     def _weight(self, piece: Piece, choice: int) -> int:
@@ -261,7 +259,6 @@ class WorkloadColumns:
         return weight * (piece.low, piece.high, 0)[choice // later % self._n_choices[place]]
 
     def _weights(self, piece: Piece) -> np.ndarray:
-        """Return the piece's factor under each choice."""
         return np.array([self._weight(piece, choice) for choice in range(self._n_combined)])
 
     def _spanning_choices(self) -> list[int]:
@@ -307,7 +304,6 @@ def _along(domain: Domain, cells: np.ndarray, names: tuple[str, ...], onto: tupl
 
 
 def _ordered(table: np.ndarray, have: tuple[str, ...], want: tuple[str, ...]) -> np.ndarray:
-    """Reorder the last axes from `have` to `want` and flatten them."""
     shared = [name for name in have if name in want]
     ahead = table.ndim - len(shared)
     order = [*range(ahead), *(ahead + shared.index(name) for name in want)]

@@ -317,7 +317,6 @@ def _needed(piece: Piece) -> Sequence[Aggregate]:
 
 
 def _cells(piece: Piece, totals: dict[Aggregate, np.ndarray]) -> np.ndarray:
-    """Return the piece's totals from the table's centred ones."""
     counts, *sums = (totals[total] for total in _needed(piece))
     if not piece.sums:
         return counts

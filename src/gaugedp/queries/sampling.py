@@ -129,12 +129,10 @@ def _moments(work: Workload, term: Term) -> Workload:
 
 
 def _together(works: list[Workload]) -> Workload:
-    """Return one workload of the terms of all, which are about the same rows."""
     also = dict.fromkeys(name for work in works for name in work.also)
     return Workload(works[0].domain, tuple(term for work in works for term in work.terms), also=tuple(also))
 
 
 def _all_rows(domain: Domain, is_taken: bool) -> Workload:
-    """Return the number of all rows, for terms that leave rows out too."""
     (term,) = count(domain).terms
     return Workload(domain, (replace(term, text="count of all rows") if is_taken else term,))

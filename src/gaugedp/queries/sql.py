@@ -55,7 +55,6 @@ def sql_text(domain: Domain, statement: str) -> str:
 
 
 def _terms(domain: Domain, aggregates: Iterable[Selected], of_groups: str) -> Iterable[str]:
-    """Yield each term once; quantiles of a column share one."""
     shares: dict[tuple[str, str], list[str]] = {}
     for kind, column, share in aggregates:
         name = _name(column, domain.columns, "bounded column") if column else ""
@@ -69,7 +68,6 @@ def _terms(domain: Domain, aggregates: Iterable[Selected], of_groups: str) -> It
 
 
 def _name(name: str, known: Iterable[str], kind: str) -> str:
-    """Return the domain's name, ignoring case if that is unique."""
     names = list(known)
     alike = [candidate for candidate in names if candidate.lower() == name.lower()]
     if name in names or len(alike) == 1:

@@ -183,7 +183,6 @@ def _check_level(word: str, inside: str) -> None:
 
 
 def _named(kind: type[Statistic], text: str) -> tuple[str, ...]:
-    """Parse the names in the brackets of a statistic: `A*B` or `A, B`."""
     if kind.is_of_pairs:
         return tuple(plain(part) for part in parts(text, ","))
     if kind.is_of_products:
@@ -289,7 +288,6 @@ def _without_interval(term: Workload | Quantiles) -> Quantiles:
 
 
 def _number(text: str) -> Fraction:
-    """Parse a decimal number or an integer fraction a/b."""
     try:
         return Fraction(text) if re.fullmatch(r"[0-9]{1,9}/[0-9]{1,9}", text) else decimal(float(text))
     except (ValueError, ZeroDivisionError):  # also NaN and infinity

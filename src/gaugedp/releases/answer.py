@@ -308,7 +308,6 @@ class Release(Tabular):
         return np.asarray(unpacked(self.facts["processing"]["values"]), dtype=float)
 
     def _check_shown(self) -> None:
-        """Raise ValueError if anything cannot be shown."""
         self._check_sizes()
         self._check_ends()
         self._check_processing()
@@ -369,7 +368,6 @@ class Release(Tabular):
         return widths
 
     def _curves(self, level: float) -> dict[str, np.ndarray]:
-        """Return the widths of quotients by pivot, if stored."""
         widths = self.facts["widths"] or {}
         curves = {
             pivot: unfold(widths[pivot][_stored(level)]).reshape(-1, sum(term.n_answers for _, term in terms)).T

@@ -81,12 +81,10 @@ def _for_people(query: Query, table: Rows) -> dict[str, Any]:
 
 
 def _nested(query: Query) -> dict[str, Any]:
-    """Return the nesting of requested tree levels, if any."""
     nested = nesting({name: query.domain.attribute(name) for name in query.attributes})
     return {"nested": nested} if nested else {}
 
 
 def _impossible(query: Query) -> dict[str, Any]:
-    """Return the structural zeros, for synthetic rows, if any."""
     combinations = [combination.to_dict() for combination in query.domain.impossible]
     return {"impossible": combinations} if combinations else {}

@@ -75,7 +75,6 @@ def _half(share: float, reach: float, places: np.ndarray, values: np.ndarray) ->
 
 
 def _public(values: np.ndarray, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return places in [0, 1] and the sorted values there, clipped."""
     known = np.sort(np.asarray(values, dtype=float).ravel())
     if not len(known) or not np.isfinite(known).all():
         raise InvalidRequest("The public values are none, or not finite.", "Give finite numbers.")

@@ -37,7 +37,6 @@ def remarks(question: Query, shown: np.ndarray, at_once: np.ndarray) -> Iterator
 
 
 def _about_bounded(outline: Outline, facts: BoundedColumn, numbers: np.ndarray) -> Iterator[str]:
-    """Remark on uninformative quantiles, and on medians at bounds."""
     yield from _about_range(outline.text, float(facts.high - facts.low), numbers, _FEW)
     shares = next((list(axis.texts) for axis in outline.axes if axis.form == SHARES), [])
     if not shares:
@@ -58,7 +57,6 @@ def _about_range(name: str, length: float, numbers: np.ndarray, why: str) -> Ite
 
 
 def _about_ends(name: str, high: np.ndarray) -> Iterator[str]:
-    """Remark on intervals without an upper end."""
     if n_open := int(np.isinf(high).sum()):
         yield f"The interval of {name} has no upper end in {n_open} of {len(high)} cells: its count may be 0."
 
@@ -96,7 +94,6 @@ def _counts_rows(term: Term) -> bool:
 
 
 def _above(question: Workload, pairs: Sequence[tuple[Term, np.ndarray]], name: str) -> np.ndarray:
-    """Return which cells of an attribute surely have rows."""
     sure = np.zeros(question.domain.attribute(name).n_cells, dtype=bool)
     for term, (low, _) in pairs:
         names = term.pieces[0].attributes

@@ -51,7 +51,6 @@ class ThreeTangents:
 
     @cached_property
     def _chances(self) -> np.ndarray:
-        """Cumulative probabilities of the three pieces."""
         (drops, slopes), (anchors, lengths, rates) = self._lines, self._pieces
         spans = rates * lengths
         sizes = np.where(spans > 0, -np.expm1(-spans) / np.where(rates > 0, rates, 1.0), lengths)
@@ -193,7 +192,6 @@ class Entropic:
         return draws
 
     def _conditioned(self, rows: np.ndarray, widest: np.ndarray, rng: Entropy) -> tuple[np.ndarray, np.ndarray]:
-        """Return points that sum to 1 by their `widest` coordinate, and acceptance."""
         d, each = self.places.shape[1], np.arange(len(rows))
         cells = rows[:, None] * d + np.arange(d)
         points = self._lines.draw(cells.ravel(), rng).reshape(cells.shape)

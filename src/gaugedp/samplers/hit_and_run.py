@@ -188,7 +188,6 @@ def _entering(along: np.ndarray, products: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def _divided(amount: np.ndarray, speed: np.ndarray) -> np.ndarray:
-    """Return amount/speed, infinity where the speed is not positive."""
     return np.divide(amount, speed, out=np.full(speed.shape, np.inf), where=speed > 0)
 
 

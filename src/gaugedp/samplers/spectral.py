@@ -202,7 +202,6 @@ class SpectralLaw:
 
 @cache
 def _compiled() -> Callable[..., tuple[np.ndarray, np.ndarray, np.ndarray]] | None:
-    """Return the compiled proposals if numba is installed, else None."""
     if importlib.util.find_spec("numba") is None:
         return None
     compiled = importlib.import_module("gaugedp.samplers.spectral_compiled")

@@ -125,7 +125,6 @@ def _kept(matrix, values, most, numbers):
 
 @_compiled
 def _skew(noise, sizes, deviation, matrix):
-    """Write the skew part; return K and the squared noise."""
     n, at, spread = len(sizes), 0, 0.0
     skew = np.zeros((n, n))
     for i in range(n):
@@ -164,7 +163,6 @@ def _least(matrix, skew, square, middle, along):
 
 @_compiled
 def _symmetric(noise, along, aside, middle, deviation, matrix):
-    """Add symmetric noise of trace 0, given along `aside`; return its square."""
     n, mean, square = len(middle), noise[: len(middle)].mean(), 0.0
     sym = np.empty((n, n))
     for i in range(n):

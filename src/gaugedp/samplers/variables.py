@@ -217,7 +217,6 @@ def _inverse(parts: np.ndarray) -> np.ndarray:
 
 
 def _turning(n_bits: int) -> float:
-    """Bound the relative error of a pair."""
     return 24 * UNIT + 6.3 * 2.0**-n_bits
 
 

@@ -166,7 +166,6 @@ def _roots(variances: np.ndarray) -> np.ndarray:
 
 
 def _open_at_mean(released: Sequence[np.ndarray], curves: np.ndarray) -> Ends:
-    """Return the open interval of v at the mean B/N."""
     sums, _, counts = released
     divisors = np.where(counts > 0, counts, 1.0)
     mean = np.clip(sums / divisors, -1, 1)
@@ -177,7 +176,6 @@ def _open_at_mean(released: Sequence[np.ndarray], curves: np.ndarray) -> Ends:
 
 
 def _open_in_box(released: Sequence[np.ndarray], curves: np.ndarray) -> Ends:
-    """Return the open interval of v over the open means."""
     sums, _, counts = released
     of_means, grid = np.split(curves, [len(ENDS)], axis=1)
     first, last = quotients_within(sums, counts, of_means, ENDS)

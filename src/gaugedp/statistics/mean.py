@@ -147,6 +147,5 @@ class MeanWidths:
 
 
 def _divided(sums: np.ndarray, counts: np.ndarray, where: np.ndarray) -> np.ndarray:
-    """Return the quotients, 0 elsewhere, infinite on overflow."""
     with np.errstate(over="ignore"):
         return np.divide(sums, counts, out=np.zeros(len(sums)), where=where)

@@ -74,7 +74,6 @@ class Share(Statistic, kind="share"):
     def _open(
         self, own: np.ndarray, others: np.ndarray, totals: np.ndarray, widths: np.ndarray, curves: np.ndarray | None
     ) -> Ends:
-        """Return the open shares; `others` are a group's other cells."""
         if curves is not None:
             low, high = quotients_within(own, totals, curves, share_places(curves.shape[1]))
             return np.where(totals > 0, low, 0.0), np.where(totals > 0, high, 1.0)
@@ -90,7 +89,6 @@ class Share(Statistic, kind="share"):
         return np.tile(counts.reshape(self.parts, -1).sum(axis=0), self.parts)
 
     def _rest(self, counts: np.ndarray) -> np.ndarray:
-        """Return the sum of the group's other cells."""
         return np.maximum(self._totals(counts) - counts, 0)
 
     @classmethod

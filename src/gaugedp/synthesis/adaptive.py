@@ -184,7 +184,6 @@ def _zcdp(guarantee: Guarantee) -> ZCDP:
 
 
 def _facts(query: Query, measured: Sequence[NoisyMarginal]) -> dict[str, Any]:
-    """Return what the release states of its rounds and noise."""
     deviations = [float(np.sqrt(table.mechanism.variances[0])) for table in measured]
     noise = f"discrete Gaussian, std {max(deviations):.6g} to {min(deviations):.6g}, tables chosen for {query.text}"
     return {

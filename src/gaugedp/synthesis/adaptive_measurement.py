@@ -203,7 +203,6 @@ class AdaptiveMeasurement:
         return measured
 
     def _unmeasured(self, model: Model, measured: Sequence[NoisyMarginal], used: Fraction) -> list[CandidateMarginal]:
-        """Return unmeasured candidates of small models, by released results only."""
         names, limit = {table.candidate.names for table in measured}, MOST_CELLS * used
         new = (candidate for candidate in self.candidates if candidate.names not in names)
         return [candidate for candidate in new if model.n_cells_with(candidate.names) <= limit]

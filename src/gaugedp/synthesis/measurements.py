@@ -193,7 +193,6 @@ def counts_cells(term: Outline) -> bool:
 
 
 def _counts(release: Release) -> Iterator[tuple[Outline, tuple[np.ndarray, np.ndarray]]]:
-    """Yield the same terms with raw counts and noise variances."""
     deviations = split(release.estimates, unfold(release.facts["deviations"]))
     raw = split_answers(release.estimates, release.raw)
     term_ids = {id(term) for term, _ in count_terms(release)}

@@ -132,7 +132,6 @@ class SyntheticRows:
         }
 
     def _counted(self, names: Sequence[str], shape: tuple[int, ...]) -> np.ndarray:
-        """Return the number of rows in a term's cells."""
         n_rows = len(self.cells)
         cells = [self.variables.cells_of(name, self.cells) for name in names]
         places = np.ravel_multi_index(cells, shape) if names else np.zeros(n_rows, dtype=np.int64)
@@ -196,7 +195,6 @@ def drawn(tree: JunctionTree, tables: Sequence[np.ndarray], n_rows: int, rng: En
 
 
 def _groups(cells: np.ndarray, names: Sequence[int], sizes: Sequence[int]) -> np.ndarray:
-    """Return the index of each row's combination of cells."""
     groups = np.zeros(len(cells), dtype=np.int64)
     for name in names:
         groups = groups * sizes[name] + cells[:, name]

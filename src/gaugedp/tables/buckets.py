@@ -153,7 +153,6 @@ def joined(parts: Sequence[Mapping[str, np.ndarray]]) -> Mapping[str, np.ndarray
 
 
 def _enough(files: Sequence[Path], memory: int) -> int:
-    """Return how many buckets the size of the files requires."""
     need = sum(NEED.get(file.suffix.lower(), NEED[""]) * file.stat().st_size for file in files)
     return min(MOST_BUCKETS, 1 if need <= memory else math.ceil(2 * need / memory))
 

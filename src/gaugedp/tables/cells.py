@@ -341,7 +341,6 @@ def _try_integer(value: Sql, n_inside: int) -> Sql:
 
 
 def _minus(value: Sql, number: Fraction | int) -> Sql:
-    """Subtract a nonzero number, in 64 bits for integers."""
     if number == 0:
         return value
     return exp.cast(value, "BIGINT") - exp.convert(number) if isinstance(number, int) else value - _float(number)

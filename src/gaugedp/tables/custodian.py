@@ -115,7 +115,6 @@ def _checked(table: Table, on_progress: Progress) -> Custody:
 
 
 def _lines(engine: Engine, n_rows: int, on_progress: Progress) -> LineCount | None:
-    """Return the line count of a text file, or None."""
     file = engine.text_file
     if file is None:
         return None

@@ -93,7 +93,6 @@ def is_key(text: str) -> bool:
 
 
 def _read_key(column: Column) -> ColumnExpression:
-    """Return a key's expressions; `inside` if there is one."""
     value = exp.column(_READ)
     there = exp.not_(value.is_(exp.null()))
     if _is_text(column):

@@ -195,7 +195,6 @@ class _Tally:
             self.lines += 1
 
     def _after(self, line: str, state: int) -> int:
-        """Return the strict reader's position after a line."""
         for token in self.tokens.findall(line) if self.quote in line else ():
             state = self._next(state, token)
             if state == _SPACE:
@@ -229,7 +228,6 @@ class _Tally:
             self._end(record, line)
 
     def _end(self, record: _Record, line: str) -> None:
-        """Count a finished record of the engine, or its fault."""
         self.record = None
         reason = self._fault(record, line)
         if reason:

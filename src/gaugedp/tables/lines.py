@@ -86,7 +86,6 @@ def _sources(domain: Domain, attributes: Sequence[str], columns: Sequence[str]) 
 def _read(
     domain: Domain, attributes: Sequence[str], columns: Sequence[str], types: Mapping[str, Column]
 ) -> list[tuple[ColumnExpression, int | None]]:
-    """Return the expression of each code, and the code of other values; refuse unusable types."""
     read, types = list[tuple[ColumnExpression, int | None]](), in_format(types, domain.text_format)
     for name in attributes:
         attribute, source = domain.attribute(name), domain.source(name)
@@ -101,7 +100,6 @@ def _read(
 
 
 def _statement(n_fields: int, read: Sequence[tuple[ColumnExpression, int | None]]) -> Sql:
-    """Return the statement: fields as text, then cells and steps."""
     aliases = [sql.as_(alias) for reading, _ in read for alias, sql in reading.reads.items()]
     fields = [exp.cast(exp.column(f"f{i}"), "VARCHAR").as_(f"t{i}") for i in range(n_fields)]
     inner = exp.select(*fields, *aliases, copy=False).from_(SOURCE, copy=False)

@@ -73,7 +73,6 @@ def _number_text(value: Complex | Decimal) -> str | None:
 
 
 def _as_decimal(value: Rational) -> Decimal | None:
-    """Return the decimal equal to a fraction, if short enough."""
     with localcontext(prec=_LONGEST, Emax=MAX_EMAX, Emin=MIN_EMIN) as context:
         quotient = Decimal(int(value.numerator)) / int(value.denominator)
         return None if context.flags[Inexact] else quotient
@@ -140,7 +139,6 @@ def _pandas_text(value: object) -> str | None:
 
 
 def _is_unicode(text: str) -> bool:
-    """Return True if the text can be encoded as UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:

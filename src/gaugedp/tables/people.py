@@ -97,7 +97,6 @@ class PeopleEngine(Engine):
         return within(over(rows, PERSON, *values).group_by(PERSON, copy=False), "persons")
 
     def _code(self, name: str, alias: str) -> tuple[ColumnExpression, Sql]:
-        """Return a column's expressions, and its 64-bit steps or cell."""
         rows, types = self._domain.rows or self._domain, self._below.columns
         if name in rows.columns:
             bounded = rows.columns[name]
@@ -107,7 +106,6 @@ class PeopleEngine(Engine):
         return reading, exp.cast(reading.otherwise(missing), "BIGINT")
 
     def _value(self, each: PerPerson, codes: Mapping[str, str]) -> Sql:
-        """Return the aggregate of the codes of a person's rows."""
         rows = self._domain.rows or self._domain
         bounded = rows.columns.get(each.of or "")
         code: Sql = exp.column(codes[each.of]) if each.of is not None else exp.null()

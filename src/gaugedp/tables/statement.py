@@ -127,7 +127,6 @@ class Aggregation:
         return len(self.groupings) > 1 and math.prod(self.places.values()) <= JOINT_CELLS
 
     def _kept(self, row_key: bytes, drops_late: bool = False) -> Sql:
-        """Return the rows, at most max_rows per person."""
         rows = self._rows(drops_late)
         if self.person is None:
             return rows
@@ -162,7 +161,6 @@ class Aggregation:
         return read_attribute(attribute, self.types[self.domain.source(name)], alias), other_cell(attribute)
 
     def _outside(self, name: str) -> int:
-        """Return the cell of out-of-domain values."""
         other = other_cell(self.domain.attribute(name))
         return self.domain.attribute(name).n_cells if other is None else other
 
@@ -218,7 +216,6 @@ class Aggregation:
         return added | self._weighted(1) | self._weighted(2)
 
     def _weighted(self, power: int) -> dict[str, Sql]:
-        """Return the sums of weights, and of values and squares times weights, or of their squares."""
         totals = [total for total in self.totals if total.weighted == power]
         if not totals:
             return {}
@@ -235,14 +232,12 @@ class Aggregation:
         return added
 
     def _weight(self, power: int) -> Sql:
-        """Return a power of the steps of a row's weight, NULL without one."""
         name = str(self.domain.weights)
         if power == 2:
             return exp.paren(self._weight(1) * self._weight(1))
         return exp.paren(self._steps(self.columns.index(name)) + exp.convert(self.domain.column(name).low_steps))
 
     def _steps(self, j: int) -> Sql:
-        """Return the steps of a column, of which squares and products exceed 32 bits."""
         return exp.cast(exp.column(f"s{j}"), "BIGINT")
 
     def _square(self, j: int, power: int) -> Sql:
@@ -308,7 +303,6 @@ class Aggregation:
 
 
 def _number(name: str, result: Mapping[str, np.ndarray], in_group: np.ndarray) -> np.ndarray:
-    """Return a count, or a sum from its two halves."""
     if name in result:
         return result[name][in_group]
     high, low = (result[f"{name}_{half}"][in_group].astype(object) for half in ("high", "low"))

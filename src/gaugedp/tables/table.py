@@ -176,7 +176,6 @@ class Table(Rows):
         return [added_up(total, cells[source], source, self.domain) for total, source in pairs]
 
     def _read(self, part: "Aggregation", row_key: bytes) -> list[np.ndarray]:
-        """Return a part's totals, by statement or from rows."""
         tallies, engine = part.tallies, self._engine.of_bucket(part.bucket, row_key)
         if tallies is None or not engine.in_process:
             return part.arrays(engine.run(part.statement(row_key)))
@@ -281,7 +280,6 @@ class OnBatch:
 
 
 def _parts(lines: Mapping[str, np.ndarray], n_attributes: int, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the cells and the steps of listed rows."""
     cells = [lines[f"a{i}"] for i in range(n_attributes)]
     return _side_by_side(cells, lines), _side_by_side([lines[f"s{j}"] for j in range(n_columns)], lines)
 

@@ -56,7 +56,6 @@ def _share(order: float, rate: float, std: float) -> float:
 
 
 def _logs(orders: Array, rate: float, std: float) -> tuple[Array, Array]:
-    """Return the logarithms of both parts of M."""
     grown = orders * (orders + 1) / (2 * std**2)
     return (orders + 1) * math.log1p(-rate), (orders + 1) * math.log(rate) + grown
 

@@ -66,7 +66,6 @@ class NestedStrategy(Strategy):
         return _recursion(self.nesting, self.shares)
 
     def _each_cell(self, areas: Tables) -> np.ndarray:
-        """Expand values per area to values per count."""
         n_cells = [(place.stop - place.start) // place.n_areas for place in self.nesting.places]
         return self.nesting.joined(
             [np.broadcast_to(table, (len(table), size)) for table, size in zip(areas, n_cells, strict=True)]

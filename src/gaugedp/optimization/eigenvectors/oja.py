@@ -87,11 +87,9 @@ class Oja:
 
     @property
     def _alone(self) -> int:
-        """Number of steps that are not averaged."""
         return self.steps if self.pace else self.steps // 4
 
     def _pairs(self, basis: np.ndarray, mean: np.ndarray) -> Pairs:
-        """Return rotated vectors, and values corrected for noise."""
         inner = basis.T @ mean
         values, turn = np.linalg.eigh((inner + inner.T) / 2)
         added = self.shape[0] * self.std**2 / max(1, self.steps - self._alone)

@@ -145,7 +145,6 @@ def orthonormal(directions: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def _entry_moves(n_items: int, rank: int, length: float) -> float:
-    """Return the sensitivity of a step to one entry, with rounding; infinite for length < 1."""
     if length < 1:
         return math.inf
     reach = _REACH["rating"] * math.sqrt(rank / n_items)

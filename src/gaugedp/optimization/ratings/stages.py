@@ -251,7 +251,6 @@ class Completion:
         return self._with_users(ratings, model, _REST / 2, rng)
 
     def _user_share(self, start: Start, shape: tuple[int, int]) -> float:
-        """Return the share of least expected error for users' means."""
         if self.terms.unit == "user":
             return 0.0
         spread = start.groups.means(start.mean, start.noise_in_means)[1]

@@ -110,7 +110,6 @@ def compare_releases(
 
 
 def _said(later: Release, earlier: Release) -> Iterator[str]:
-    """Yield what a reader must know about the earlier release."""
     yield f"Compared with the release of {earlier.facts['query']!r} (digest {earlier.facts['digest'][:12]})."
     if later.facts["unit"] != earlier.facts["unit"]:
         yield f"The earlier release protects another unit ({earlier.facts['protects']}), which can look like a change."
@@ -119,13 +118,11 @@ def _said(later: Release, earlier: Release) -> Iterator[str]:
 
 
 def _still(kind: type[Any]) -> str:
-    """Return the value of a comparison without any change."""
     counts = kind.of_counts
     return "0" if counts is BETWEEN["difference"].of_counts else f"{counts.factor * (1 + counts.shift):g}"
 
 
 def _term(sources: Sequence[Source], text: str) -> tuple[tuple[Workload, Workload], FormTerm]:
-    """Parse a comparison; return its query in both domains and its term."""
     match = _TERM.match(text)
     questions = [as_workload(query(source.domain, match[2])) for source in sources] if match else []
     if match is None or any(question is None or len(question.terms) > 1 for question in questions):

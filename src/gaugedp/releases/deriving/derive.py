@@ -106,7 +106,6 @@ def _check_same(release: Release, question: Query) -> None:
 
 
 def _mechanism(release: Release, question: Query, unit: PrivacyUnit) -> Mechanism:
-    """Return the candidate with the release's name, noise and widths."""
     facts = release.facts["mechanism"]
     for mechanism in question.mechanisms.candidates(unit, from_dict(release.facts["asked"])):
         if (mechanism.name, mechanism.describe()) == (facts["name"], facts["noise"]) and _has_widths(
@@ -276,7 +275,6 @@ def noise_of(release: Release, source: Source, question: Workload, seed: int) ->
 
 
 def _with_released_ends(term: FormTerm, noisy: NoisyNumbers, misses: tuple[float, float]) -> np.ndarray:
-    """Return answers in steps, then interval ends for each miss."""
     pairs = [(pivot, noisy.numbers[place]) for pivot, place in zip(_pivots(term, noisy), term.places, strict=True)]
     ends = [np.array([pivot.ends(own, miss) for pivot, own in pairs]).T for miss in misses]
     answers = np.array([[pivot.quotient.value(own) for pivot, own in pairs]])
@@ -290,7 +288,6 @@ def _with_released_ends(term: FormTerm, noisy: NoisyNumbers, misses: tuple[float
 
 
 def _pivots(term: FormTerm, noisy: NoisyNumbers) -> Iterator[Pivot]:
-    """Yield the pivot of each answer, shared by equal distributions."""
     pivots: dict[tuple[object, ...], Pivot] = {}
     for quotient, place in zip(term.quotients, term.places, strict=True):
         key = (id(quotient), *noisy.laws[place].tolist())
@@ -299,7 +296,6 @@ def _pivots(term: FormTerm, noisy: NoisyNumbers) -> Iterator[Pivot]:
 
 
 def _noise(source: Source, question: Workload) -> tuple[int, Summed]:
-    """Return the first number and least noise of a query."""
     offers = list(_offers(source, question))
     if not offers:
         raise InvalidRequest(
@@ -311,7 +307,6 @@ def _noise(source: Source, question: Workload) -> tuple[int, Summed]:
 
 
 def _offers(source: Source, question: Workload) -> Iterator[tuple[int, Summed]]:
-    """Yield the parts of the release from which a query follows."""
     body = question.sensitivity(source.unit)
     for start, part, noise in source.parts:
         sums = [_shortest(noise, list(_sums(part, piece))) for piece in question.pieces]
@@ -355,7 +350,6 @@ def _facts(release: Release, about: dict[str, Any], outlines: Sequence[Outline])
 
 
 def _axis(axis: Axis, released: dict[str, Axis]) -> Axis:
-    """Return the axis with the release's dates, numbers and borders."""
     known = released.get(axis.name, axis)
     alike = len(axis.texts) == len(known.texts)
     return replace(axis, values=known.values, borders=known.borders if alike else axis.borders)

@@ -85,14 +85,12 @@ def above_zero(deviations: np.ndarray) -> np.ndarray:
 
 
 def _marginals_only(query: Workload) -> bool:
-    """Return True if all pieces are marginals of untied attributes."""
     return query.operator.attributes == query.attributes and all(
         isinstance(piece.cells, Identity) and piece.counts and piece.column is None for piece in query.pieces
     )
 
 
 def _has_full_rank(columns: WorkloadColumns) -> bool:
-    """Return True if every vector of answers is consistent."""
     is_injective = columns.counting and all(piece.cells.injective for piece in columns.pieces)
     return is_injective and columns.rank == columns.ambient_dim
 
@@ -158,7 +156,6 @@ def _place(names: Names, some: Names) -> tuple[slice | int, ...]:
 
 
 def _ordered(block: np.ndarray, names: Names, some: Names) -> np.ndarray:
-    """Reorder a block's axes from the marginal's to domain order."""
     shared = [name for name in names if name in some]
     return np.transpose(block, [shared.index(name) for name in some])
 

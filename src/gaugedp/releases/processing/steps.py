@@ -87,7 +87,6 @@ class _Table:
 
 
 def _tables(query: Workload, nearest: np.ndarray, deviations: np.ndarray) -> Iterator[_Table]:
-    """Yield the tables, and each kind's total of least noise."""
     totals = dict[tuple[object, ...], _Table]()
     start = 0
     for piece in query.pieces:

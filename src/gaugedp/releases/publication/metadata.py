@@ -50,7 +50,6 @@ def _places(release: Release) -> Iterator[tuple[Outline, slice]]:
 
 
 def _about(title: str, release: Release) -> dict[str, str]:
-    """Return the facts of Dublin Core about a publication."""
     captions = release.captions
     noise = f"Numbers include random noise: {rounded_up(from_dict(release.facts['asked']))}."
     facts = {"title": title, "source": captions.source, "creator": captions.contact, "license": captions.licence}
@@ -150,7 +149,6 @@ def _numbers(values: np.ndarray) -> list[Any]:
 
 
 def _code(text: str) -> str:
-    """Return an identifier of letters, digits and underscores."""
     return re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_") or "X"
 
 

@@ -258,7 +258,6 @@ def _processing(facts: Mapping[str, Any], place: str = "") -> dict[str, Any]:
 
 
 def _steps(given: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the steps of `Release.processed` that these values name."""
     base = given.get("round", False)
     steps = [key for key in _STEPS[:2] if given.get(key)]
     return (*steps, *(["rounded" if base == 1 else f"rounded to {base}"] if base else []))

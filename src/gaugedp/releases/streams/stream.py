@@ -207,7 +207,6 @@ class Stream:
         return Draw(name, tuple(question.tolist()), tuple(noise.tolist()), fold(self._noise.variances), rng.seed)
 
     def _charge(self, request: Mapping[str, Any], *guarantees: Guarantee) -> Charge:
-        """Return a charge that any caller finds again by key."""
         return Charge(guarantees, self._table_name, self._unit, request, resume=True)
 
     def _stored(self, state: State, number: int) -> StreamAnswer:
@@ -270,7 +269,6 @@ class Stream:
         }
 
     def _check_same(self, state: State, facts: Mapping[str, Any]) -> None:
-        """Refuse a stream that was opened with other parameters."""
         names = {"digest": "query", "unit": "unit", "asked": "guarantee", "periods": "horizon"}
         for name, word in {**names, "periods_per_person": "number of periods per person"}.items():
             if state.facts.get(name) != facts[name]:

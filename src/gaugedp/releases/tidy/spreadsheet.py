@@ -63,7 +63,6 @@ def write_book(path: str | Path, sheets: Sequence[Sheet], notes: Sequence[tuple[
 
 
 def _fill(page: Any, sheet: Sheet) -> None:
-    """Write the title, the heads and the lines of a sheet."""
     from openpyxl.utils import get_column_letter
 
     above = [[_cell(page, sheet.title, bold=True)], []] if sheet.title else []
@@ -103,7 +102,6 @@ def _shown(value: Any) -> str:
 
 
 def _unused(name: str, names: Sequence[str]) -> str:
-    """Return a valid name of a sheet that no other sheet has."""
     plain = _NO_NAME.sub(" ", name).strip(" '")[:31] or "table"
     taken, number = {other.casefold() for other in names}, 2
     unused = plain

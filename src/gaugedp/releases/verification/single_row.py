@@ -139,7 +139,6 @@ def _values(domain: Domain, column: str, curved: bool) -> list[int | None]:
 
 
 def _sample(sizes: Sequence[int], most: int, seed: int) -> Iterator[tuple[int, ...]]:
-    """Yield the first, the last and random combinations."""
     rng = trial_stream(seed)
     yield (0,) * len(sizes)
     yield tuple(size - 1 for size in sizes)

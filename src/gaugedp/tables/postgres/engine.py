@@ -91,7 +91,6 @@ class PostgresEngine(Engine):
 
     @contextmanager
     def _answer(self, statement: Sql, name: str) -> Iterator[Any]:
-        """Yield a cursor; a named one fetches in parts."""
         text = postgres_text(statement, self.columns, self._table)
         with self._connected() as connection:
             _prepare(connection)
@@ -178,7 +177,6 @@ def _prepare(connection: Any) -> None:
 def _types(
     connected: Callable[[], Any], qualified: str
 ) -> tuple[str, dict[str, tuple[str, str, str]], tuple[str, str]]:
-    """Return the qualified table, its column types, encoding and version."""
     with connected() as connection:
         table = ".".join(map(quoted, connection.execute(FIND, [qualified]).fetchone()))
         _prepare(connection)
@@ -199,7 +197,6 @@ def _column(name: str, type_name: str, family: str, shown: str) -> Column:
 
 
 def _columns(cursor: Any, rows: Sequence[Sequence[Any]]) -> dict[str, np.ndarray]:
-    """Return a result's columns: int64, and texts as objects."""
     names = [column.name for column in cursor.description]
     has_text = any(column.type_code == TEXT for column in cursor.description)
     cells = np.array(rows, dtype=object if has_text else np.int64).reshape(len(rows), len(names))

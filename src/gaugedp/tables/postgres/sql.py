@@ -54,7 +54,6 @@ def _reads(column: Column, i: int) -> list[str]:
 
 
 def _number(text: str) -> str:
-    """Return SQL for the nearest float of a decimal text."""
     trimmed = f"SELECT lower(btrim({text}, E' \\t\\n\\r\\f')) AS t WHERE {text} ~ E'{_escaped(_NUMBER)}' OFFSET 0"
     parts = f"""SELECT t, CASE WHEN t LIKE '-%' THEN -1 ELSE 1 END AS sign,
         ltrim(split_part(ltrim(split_part(t, 'e', 1), '+-'), '.', 1), '0') AS whole,
@@ -142,7 +141,6 @@ def _round(node: Sql) -> Sql:
 
 
 def _try_integer(node: Sql) -> Sql:
-    """Cast to an integer, or NULL beyond its range."""
     low, sign, high = _RANGES[node.to.sql().upper()]
     value = node.this
     below = exp.LT if sign == "<" else exp.LTE
@@ -159,7 +157,6 @@ def _hexadecimal(node: Sql) -> Sql:
 
 
 def _quotient(node: Sql) -> Sql:
-    """Return an integer quotient; DIV for sums, which are numeric."""
     if node.this.find(exp.Sum):
         return node
     return exp.paren(exp.Div(this=exp.paren(node.this), expression=exp.paren(node.expression), typed=True))

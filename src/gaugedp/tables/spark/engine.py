@@ -139,7 +139,6 @@ def _read(column: Column, name: str) -> str:
 
 
 def _shortest(name: str) -> str:
-    """Return a 32-bit float's shortest text as a 64-bit float."""
     texts = [f"format_string('%.{digits}e', CAST({name} AS DOUBLE))" for digits in range(9)]
     tries = " ".join(f"WHEN TRY_CAST({text} AS FLOAT) = {name} THEN TRY_CAST({text} AS DOUBLE)" for text in texts)
     written = f"TRY_CAST(CAST({name} AS STRING) AS DOUBLE)"

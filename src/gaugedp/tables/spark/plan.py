@@ -71,7 +71,6 @@ def _files(relation: Any) -> list[Path] | None:
 
 
 def _reading(relation: Any) -> str:
-    """Return the options with which a relation's files are read."""
     return "\n".join([relation.fileFormat().toString(), relation.options().toString(), relation.schema().json()])
 
 

@@ -54,7 +54,6 @@ def _floor(node: Sql) -> Sql:
 
 
 def _is_small(value: Sql) -> Sql:
-    """Return the condition that a float fits 64 bits."""
     return exp.and_(value.copy() >= exp.Neg(this=LIMIT.copy()), value.copy() < LIMIT.copy())
 
 
