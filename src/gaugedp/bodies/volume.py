@@ -58,7 +58,7 @@ def volume(body: Body) -> Volume:
     p = ∞ or a single row or column. It is exact too for polytopes with r independent generators, r the rank, or of rank
     at most 8 with few facets, and for one-to-one images of these. Other polytopes get a lower bound.
     """
-    raise InvalidRequest(f"The volume of {body!r} is not known.", "Ask for a ball, an ellipsoid or a polytope.")
+    raise InvalidRequest(f"The volume of {body!r} is not known.", "Give a ball, an ellipsoid or a polytope.")
 
 
 @volume.register
@@ -95,7 +95,7 @@ def _(body: Ellipsoid) -> Volume:
 def _(body: LinearImage) -> Volume:
     """Return the volume in span K, times √det((M·S)ᵀ(M·S)) for an orthonormal basis S."""
     if body.rank < body.body.rank:
-        raise InvalidRequest("The volume of a projection is not known.", "Ask for a one-to-one image.")
+        raise InvalidRequest("The volume of a projection is not known.", "Give a one-to-one image of the body.")
     return _stretched(volume(body.body), Frame(body.matrix @ body.body.span))
 
 

@@ -122,7 +122,7 @@ def _measured(body: Body, norm: float) -> tuple[int, Volume]:
     check_norm(norm)
     rank = body.rank
     if not rank:
-        raise InvalidRequest("The body is a point: no answer can change.", "Ask a query that depends on the rows.")
+        raise InvalidRequest("The body is a point: no answer can change.", "Use a query that depends on the rows.")
     if norm != 2 and rank < body.ambient_dim:
         body = image(body, np.eye(body.ambient_dim)[np.sort(independent(body.span.T)[:rank])])
     try:

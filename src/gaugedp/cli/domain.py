@@ -117,7 +117,7 @@ def domain(table: str, out: str | None, header_confirmed: bool, learn: str | Non
         click.echo(text, nl=False)
         return
     if is_kept(out):
-        raise InvalidRequest(f"The file {out} exists already.", "Give another name: its content would be lost.")
+        raise InvalidRequest(f"The file {out} exists already.", "Give another name. Files are not overwritten.")
     save(out, lambda path: path.write_text(text, encoding="utf-8"))
     tried = f"gaugedp plan --domain {shlex.quote(out)} --query count --epsilon 1"
     said = f"Wrote {out}. Fill it in and try it; then replace count by your attributes:\n  {tried}"

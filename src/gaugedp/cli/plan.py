@@ -91,7 +91,7 @@ def plan(
 def _check_alone(when: str = "together with --model", **options: str | None) -> None:
     for name, value in options.items():
         if value is not None:
-            raise InvalidRequest(f"--{name} is given {when}.", "Omit one of them.")
+            raise InvalidRequest(f"--{name} cannot be given {when}.", f"Omit --{name}.")
 
 
 def _check_no_table(words: list[str]) -> None:

@@ -362,7 +362,7 @@ def check_apart(read: dict[str, str], written: dict[str, str | None]) -> None:
 def check_files(read: dict[str, str], **written: tuple[str | None, str]) -> None:
     """Refuse a ledger in memory and unusable output files (path, kind)."""
     if read.get("ledger") == ":memory:":
-        raise InvalidRequest("A ledger in memory would forget what a command spent.", "Give --ledger a file.")
+        raise InvalidRequest("A ledger in memory is lost when the command ends.", "Give a file to --ledger.")
     check_apart(read, {role: path for role, (path, _) in written.items()})
     for path, kind in written.values():
         check_writable(path, kind)

@@ -89,7 +89,7 @@ class TrainingRun:
                     f"sampling_rate is {self.sampling_rate!r}.", "Divide the batch size by the number of examples."
                 )
         if self.bands > 1 and self.batches != "banded":
-            raise InvalidRequest(f"bands is {self.bands}, and batches {self.batches!r}.", 'Give batches="banded".')
+            raise InvalidRequest(f"bands is {self.bands}, but batches is {self.batches!r}.", 'Give batches="banded".')
         self._check_counts()
         if self.neighbours is None:
             object.__setattr__(

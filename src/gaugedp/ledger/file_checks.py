@@ -40,7 +40,7 @@ def check_place(path: Path, name: str) -> bool:
     except OSError as error:
         raise LedgerRefused(f"The ledger {name} cannot be reached ({error.strerror}).", "Check the path.") from None
     if not stat.S_ISDIR(folder.st_mode):
-        raise LedgerRefused(f"The folder of {name} is not a folder.", "Check the path.")
+        raise LedgerRefused(f"The parent of {name} is not a folder.", "Check the path.")
     if kind == stat.S_IFDIR:
         raise LedgerRefused(f"{name} is a folder, not a ledger.", "Give the path of a file.")
     if kind not in (None, stat.S_IFREG):

@@ -257,7 +257,7 @@ class Prepared:
         """Return the release for `answer` (d,) and discard the noise."""
         shape = (self.mechanism.body.ambient_dim,)
         if np.shape(answer) != shape:
-            raise InvalidRequest(f"The answer has shape {np.shape(answer)}, not {shape}.", "Give a number per answer.")
+            raise InvalidRequest(f"The answer has shape {np.shape(answer)}, not {shape}.", "Give one number for each answer.")
         if self._forks != fork_count():
             raise InvalidRequest("This noise was prepared before a fork.", "Prepare the noise in this process.")
         try:
@@ -288,7 +288,7 @@ def lattice_radius(body: Body, p: float, weights: np.ndarray | None) -> tuple[Fr
     check_body(body)
     radius = body.radius(p, weights)
     if not radius > 0:
-        raise InvalidRequest("No unit can change this answer.", "Ask something that depends on the rows.")
+        raise InvalidRequest("No unit can change this answer.", "Use a query that depends on the rows.")
     if is_integer(body):
         exact = weights is None and (p == 1 or math.isinf(p)) and radius < 2**53 and radius.is_integer()
         return Fraction(1), Fraction(radius) if exact else _up(radius, body.ambient_dim)

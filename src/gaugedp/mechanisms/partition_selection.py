@@ -91,7 +91,7 @@ def _approximate(guarantee: Guarantee) -> ApproxDP:
     if delta == 0:
         raise InvalidRequest(
             "delta is 0: no key may be shown, because a key that only one person has would reveal that person.",
-            "Give a delta above 0, the probability of that, far below 1 over the number of people.",
+            "Give a delta above 0, far below 1 divided by the number of people. It bounds the probability of that.",
         )
     positive(epsilon=epsilon)
     return ApproxDP(epsilon, delta)
@@ -100,7 +100,7 @@ def _approximate(guarantee: Guarantee) -> ApproxDP:
 def _numbers(guarantee: Guarantee) -> tuple[float, float]:
     cost = guarantee.cost("approx")
     if cost is None:
-        raise InvalidRequest(f"Keys cannot be shown for {guarantee!r}.", "Give ApproxDP, with epsilon and delta.")
+        raise InvalidRequest(f"Partition selection does not support {guarantee!r}.", "Give ApproxDP, with epsilon and delta.")
     return (
         (guarantee.epsilon_value, guarantee.delta_value) if isinstance(guarantee, ApproxDP) else (float(cost[0]), 0.0)
     )

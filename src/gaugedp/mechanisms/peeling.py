@@ -65,7 +65,7 @@ class Peeling(Selection):
         if share != 1:
             between(0, 1, share=share)
         if k > body.ambient_dim:
-            raise InvalidRequest(f"k is {k} and there are {body.ambient_dim} candidates.", "Ask for fewer.")
+            raise InvalidRequest(f"k is {k} and there are {body.ambient_dim} candidates.", "Select fewer.")
         return _as_printed(body, guarantee, k) if noise == "laplace" else _calibrated(body, guarantee, k, share)
 
     def recalibrated(self, guarantee: Guarantee) -> "Peeling":
@@ -142,7 +142,7 @@ class Peeling(Selection):
 
 def _as_printed(body: Body, guarantee: Guarantee, k: int) -> Peeling:
     if not isinstance(guarantee, ApproxDP) or not guarantee.delta_value > 0:
-        raise InvalidRequest(f"Peeling with Laplace noise is not for {guarantee!r}.", "Give ApproxDP, delta above 0.")
+        raise InvalidRequest(f"Peeling with Laplace noise does not support {guarantee!r}.", "Give ApproxDP with delta above 0.")
     step_epsilon = guarantee.epsilon_value / (2 * math.sqrt(3 * k * math.log(1 / guarantee.delta_value)))
     step, width = score_lattice(body)
     true = k * PureDP(up(1.5 * step_epsilon))

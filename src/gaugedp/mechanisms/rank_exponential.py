@@ -74,16 +74,16 @@ class RankExponential(Mechanism):
             **{f"quantile_{i}": quantile for i, quantile in enumerate(shares)},
         )
         if not isinstance(body, Polytope) or not shares or len(set(shares)) < len(shares):
-            raise InvalidRequest("Quantiles need a histogram and distinct numbers.", "Give the body, and each once.")
+            raise InvalidRequest("Quantiles need a histogram and distinct numbers.", "Give the body of the histogram, and each quantile once.")
         _shape(body)
         if any(quantile.denominator > 10**6 for quantile in shares):  # the largest denominator
-            raise InvalidRequest("A quantile has too many digits.", "Give at most six.")
+            raise InvalidRequest("A quantile has too many digits.", "Give quantiles with at most six digits.")
         budget = RankBudget((1,) if level is None else (2 if len(shares) == 1 else 4, 1, 1))
         epsilon = budget.epsilon(guarantee)
         mechanism = cls(body, budget.guarantee(epsilon), shares, level, first, epsilon, budget)
         longest: Fraction = max(mechanism.shift(quantile) * quantile.denominator for quantile in shares)
         if longest > _LARGEST_SHIFT or mechanism.limit(Fraction(1), len(shares)) > _LARGEST_SHIFT:
-            raise InvalidRequest(f"The guarantee {guarantee!r} is too small for quantiles.", "Give a larger one.")
+            raise InvalidRequest(f"The guarantee {guarantee!r} is too small for quantiles.", "Give a larger guarantee.")
         if mechanism._largest_product > _LARGEST_SHIFT:
             raise InvalidRequest("A unit has too many rows for quantiles.", "Use a smaller max_rows.")
         return mechanism
@@ -140,7 +140,7 @@ class RankExponential(Mechanism):
     def probabilities(self, answer: np.ndarray) -> np.ndarray:
         """Return the answer's distribution (n_values,), for one cell and quantile."""
         if self.n_cells > 1 or len(self.quantiles) > 1:
-            raise InvalidRequest("The distribution is computed for one cell and one quantile.", "Ask for one.", "")
+            raise InvalidRequest("The distribution is computed for one cell and one quantile.", "Use a mechanism for one cell and one quantile.", "")
         runs, speed = Runs.of(np.asarray(answer)), Fraction(self.answer_speed)
         gaps = self._parts_off(runs, self.quantiles[0], Fraction(0), self.limit(speed, 1))
         weights = np.exp(-float(self._part_rate(speed)) * gaps)

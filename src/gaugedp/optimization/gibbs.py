@@ -134,7 +134,7 @@ class Gibbs:
         one_of(PURPOSES, purpose=purpose)
         one_of(("replace", "add_remove"), neighbours=neighbours)
         if (purpose == "strongly_convex") != (convexity is not None):
-            raise InvalidRequest('convexity goes with purpose="strongly_convex".', "Pass both, or neither.")
+            raise InvalidRequest('convexity applies only to purpose="strongly_convex".', "Pass both, or neither.")
         if convexity is not None:
             positive(convexity=convexity)
         factor = 2 if neighbours == "replace" else 1

@@ -91,13 +91,13 @@ def candidates_of(query: Query, unit: PrivacyUnit) -> tuple[Workload, tuple[Cand
 def _wanted(query: Query) -> list[tuple[str, ...]]:
     workload = as_workload(query)
     if workload is not None and workload.importance:
-        raise InvalidRequest("The terms of the query have an importance.", "Leave it out: tables are selected.")
+        raise InvalidRequest("The terms of the query have an importance.", "Omit the importance: the tables are selected adaptively.")
     others = [outline.text for outline in query.outlines if not counts_cells(outline)]
     if others:
-        raise InvalidRequest(f"{others[0]} is not a table of counts.", "Ask for tables only, such as SEX*AGE; SEX*EDU.")
+        raise InvalidRequest(f"{others[0]} is not a table of counts.", "Request tables only, such as SEX*AGE; SEX*EDU.")
     scopes = [outline.names for outline in query.outlines if outline.names]
     if not scopes:
-        raise InvalidRequest("The query has no attributes.", "Ask for tables of counts, such as SEX*AGE; SEX*EDU.")
+        raise InvalidRequest("The query has no attributes.", "Request tables of counts, such as SEX*AGE; SEX*EDU.")
     return scopes
 
 

@@ -254,7 +254,7 @@ def owned_folder(folder: str | os.PathLike[str]) -> Path:
         raise InvalidRequest(f"The folder {str(path)!r} cannot be created.", "Give a folder of your own.") from None
     if os.name == "posix" and (status.st_mode & OTHERS_MAY_WRITE or status.st_uid != os.geteuid()):
         raise InvalidRequest(
-            f"Others may write to the folder {str(path)!r}, where exact sums would be stored.",
+            f"Other users may write to the folder {str(path)!r}, where exact sums would be stored.",
             "Give a folder of your own (mode 0700).",
         )
     if not os.access(path, os.W_OK | os.X_OK):

@@ -37,7 +37,7 @@ class Interactions:
         """The T of positive dimension, by size, in ascending axes."""
         subsets = {subset for block in self.blocks for subset in self._within(block)}
         if len(subsets) > MOST_SUBSETS:
-            raise InvalidRequest(f"The marginals have {len(subsets):,} interactions.", "Ask for smaller marginals.")
+            raise InvalidRequest(f"The marginals have {len(subsets):,} interactions.", "Request smaller marginals.")
         return sorted(subsets, key=lambda axes: (len(axes), axes))
 
     @cached_property

@@ -96,7 +96,7 @@ def compare_releases(
         raise InvalidRequest("The query is empty.", 'Write for example "change(SEX)".', _UNDONE)
     if len({_still(term.kind) for _, term in terms}) > 1:
         raise InvalidRequest(
-            "The comparisons have different values without any change.", "Compare separately.", _UNDONE
+            "These comparisons have different values where nothing changed.", "Compare them in separate calls.", _UNDONE
         )
     noisy = [_noise_of_both((later, earlier), sources, sides) for sides, _ in terms]
     answer = released_ends(later, [term for _, term in terms], noisy, level)
@@ -164,7 +164,7 @@ def _quotient(question: Workload, term: Term, outline: Outline, kind: type[Ratio
             raise InvalidRequest(f"{piece.column} may be negative: its sums have no ratio.", "Use difference.", _UNDONE)
         return len(question.steps), kind.quotient(float(piece.step))
     if outline.measure != ColumnMean.kind:
-        raise InvalidRequest(f"{outline.text!r} is no count, sum or mean.", "Compare one of these.", _UNDONE)
+        raise InvalidRequest(f"{outline.text!r} is not a count, sum or mean.", "Compare counts, sums or means.", _UNDONE)
     column = question.domain.column(str(outline.column))
     middle, half_range = float((column.low + column.high) / 2), float((column.high - column.low) / 2)
     if kind is not BETWEEN["difference"] and middle < half_range:

@@ -142,7 +142,7 @@ class Publication:
         if needed > available or (needed == available and weights):
             raise InvalidRequest(
                 f"The requested accuracies need {readable(float(needed))} times the guarantee.",
-                "Give a larger epsilon, or widen within.",
+                "Give a larger epsilon, or a larger within.",
             )
         if not weights:
             return tuple(share for share in least_shares if share is not None)
@@ -184,12 +184,12 @@ class Publication:
         half_width = table.within or 0.0
         if not {outline.measure for outline in question.outlines} <= {COUNT, SUM}:
             raise InvalidRequest(
-                f"within applies to counts and sums, but {table.title!r} has others.", "Give it a weight instead."
+                f"within applies to counts and sums, but {table.title!r} has other statistics.", "Give it a weight instead."
             )
         if (reached := _widest(question, unit, self.guarantee)) > half_width:
             raise InvalidRequest(
-                f"With the whole guarantee {table.title!r} is within ± {readable(reached)}, not {half_width:g}.",
-                "Give a larger epsilon, or widen within.",
+                f"Even the whole guarantee gives {table.title!r} ± {readable(reached)}, not ± {half_width:g}.",
+                "Give a larger epsilon, or a larger within.",
             )
 
         def is_enough(parts: int) -> bool:
@@ -288,7 +288,7 @@ def _captions(captions: Captions, facts: Mapping[str, Any]) -> Captions:
 
 def _formats(formats: Any) -> tuple[str, ...]:
     if not isinstance(formats, Sequence) or isinstance(formats, str) or not set(formats) <= set(FORMATS):
-        raise InvalidRequest(f"formats is {formats!r}.", f"Give a list of some of {', '.join(FORMATS)}.")
+        raise InvalidRequest(f"formats is {formats!r}.", f"Give a list of formats among {', '.join(FORMATS)}.")
     return tuple(dict.fromkeys(formats))
 
 

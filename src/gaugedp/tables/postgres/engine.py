@@ -109,7 +109,7 @@ def open_source(source: Any, needed: Sequence[str]) -> PostgresEngine:
     connected, name = _of_address(source) if isinstance(source, str) else (_of_connection(source), source.name)
     qualified = _qualified(name)
     unreachable = UnreadableTable(
-        "The server does not answer, does not let this user in, or has no such table.",
+        "The server does not answer, does not accept this user, or has no such table.",
         "Check the address, the user, the password, the name of the table and the permission to read it.",
     )
     table, types, (encoding, version) = _or_refuse(lambda: _types(connected, qualified), unreachable)
