@@ -57,7 +57,6 @@ def _sum(*terms: Array | float) -> Array:
 
 
 def _minimum(objective: Callable[[Array], Array], knots: Sequence[float]) -> Converted:
-    """Return the least value by refinement in log c."""
     low, high = _RANGE
     best, points = Converted(math.inf, 1.0), np.linspace(low, high, 71)
     if len(knots):

@@ -134,7 +134,6 @@ class Region:
         return np.asarray(np.clip(np.minimum(of_small, of_large).min(axis=1), -_LARGEST, _LARGEST))
 
     def _around(self, p: Array, rest: Array, ratios: Array) -> tuple[Array, Array]:
-        """Return log ratios near `ratios`, surely inside and outside."""
         n, apart = len(p), UNIT
         p, rest, ratios = np.tile(p, 2), np.tile(rest, 2), np.tile(ratios, 2)
         side = np.repeat([-1.0, 1.0], n)

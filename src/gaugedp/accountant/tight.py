@@ -167,7 +167,6 @@ def _exponentials(bracket: Bracket) -> Certified:
 
 
 def _few(total: Total, order: float, epsilon: float, log_delta: float, with_low: bool = True) -> FewLosses | None:
-    """Return the sums of few losses if a line is slow or padded."""
     # 16: releases, up to which the sums are the quicker where no lower bound is asked for
     is_quick = not with_low and sum(sum(family.times) for family in total.families) <= 16
     n_nodes = min(_SHORTER if is_quick else _SHORT, _WORK // max(1, total.work))

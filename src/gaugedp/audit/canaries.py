@@ -90,7 +90,6 @@ def one_run(
 
 
 def _check(confidence: float, delta: float, assume: str) -> None:
-    """Refuse what no bound can be computed for."""
     between(0, 1, confidence=confidence)
     check_delta(delta)
     one_of(tuple(HYPOTHESES), assume=assume)

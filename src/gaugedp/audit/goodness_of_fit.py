@@ -105,7 +105,6 @@ def size(draws: np.ndarray, law: SymmetricLaw) -> float:
 
 
 def _rare(draws: np.ndarray, law: SymmetricLaw) -> float:
-    """Bound the p-value of a count of nonzero draws."""
     n_nonzero = int(np.count_nonzero(draws))
     share = 1 - float(law.coverage(np.array(0)))
     return min(1.0, 2 * float(scipy.special.bdtrc(n_nonzero - 1, len(draws), share))) if n_nonzero else 1.0
@@ -198,7 +197,6 @@ def independence(draws: np.ndarray) -> float:
 
 
 def _independence(columns: np.ndarray, rows: np.ndarray) -> float:
-    """Return the p-value of column pairs and successive numbers."""
     centred = rows - rows.mean(axis=0)
     series = (centred / np.maximum(centred.std(axis=0), 1e-300)).ravel()
     odd = (rows != np.median(rows, axis=0)).ravel()

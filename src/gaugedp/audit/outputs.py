@@ -132,7 +132,6 @@ def _parts_of_array(array: np.ndarray) -> Iterable[Any]:
 
 
 def _parts_of_record(value: Any) -> Iterable[Any]:
-    """Return the fields of a dataclass or array-like; refuse others."""
     if is_dataclass(value) and not isinstance(value, type):
         return [getattr(value, entry.name) for entry in fields(value)]
     with contextlib.suppress(AttributeError, TypeError, ValueError, RuntimeError):

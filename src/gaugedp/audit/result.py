@@ -127,7 +127,6 @@ class Audit:
 
     @property
     def _is_by_low_digits(self) -> bool:
-        """True if only low digits show the violation clearly."""
         decided = next(test for test in self.tests if self.method == f"{test.kind}: {test.name}")
         digits = [test.p_value for test in self.tests if test.name.startswith(LOW_DIGITS)]
         ordinary = [test for test in self.tests if test.kind == "black-box" and not test.name.startswith(LOW_DIGITS)]

@@ -40,7 +40,6 @@ def _learned(values: np.ndarray, is_a: np.ndarray, learn: np.ndarray, order: np.
 
 
 def _crossed(values: np.ndarray, learn: np.ndarray) -> np.ndarray:
-    """Return standardised coordinates with squares, products and sizes."""
     centred = values - np.median(values[learn], axis=0)
     scale = np.quantile(np.abs(centred[learn]), 0.7, axis=0)
     plain = np.clip(centred / np.where(scale > 0, scale, 1), -6, 6)

@@ -27,7 +27,9 @@ class Ellipsoid(FramedBody):
             )
         largest = float(np.abs(matrix).max())
         if not _SMALLEST < largest < 1 / _SMALLEST:
-            raise InvalidRequest(f"The largest entry of the ellipsoid's matrix is {largest:g}.", "Scale the matrix so that its largest entry is near 1.")
+            raise InvalidRequest(
+                f"The largest entry of the ellipsoid's matrix is {largest:g}.", "Scale it to a largest entry near 1."
+            )
         matrix.setflags(write=False)
         object.__setattr__(self, "matrix", matrix)
 

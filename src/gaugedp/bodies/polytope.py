@@ -42,7 +42,9 @@ class Polytope(Body):
         positive(factor=factor)
         generators = MatrixGenerators(matrix)
         if not generators.matrix.any():
-            raise InvalidRequest("No unit can change this answer: every generator is zero.", "Give at least one generator that is not zero.")
+            raise InvalidRequest(
+                "No unit can change this answer: every generator is zero.", "Give a generator that is not zero."
+            )
         return cls(generators, factor)
 
     @classmethod

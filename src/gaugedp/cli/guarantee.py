@@ -70,7 +70,7 @@ def _described(path: str | None, options: dict[str, str | None]) -> tuple[Traini
         text = read_text(path, "a file that `gd.guarantees.to_json` wrote, or a training log")
         if _is_guarantee(text):
             if given:
-                raise InvalidRequest("--delta is given, but the file holds a guarantee, which needs none.", "Leave --delta out.")
+                raise InvalidRequest("--delta is given, but the file holds a guarantee.", "Leave --delta out.")
             return None, from_json(text)
         return (log := _with_delta(training_log(text), given.get("delta"))), log.guarantee
     run = {name: given.pop(name) for name in _RUN if name in given}
@@ -86,7 +86,6 @@ def _described(path: str | None, options: dict[str, str | None]) -> tuple[Traini
 
 
 def _is_guarantee(text: str) -> bool:
-    """Return True unless the text is an object without a "kind"."""
     try:
         facts = json.loads(text)
     except (ValueError, RecursionError):

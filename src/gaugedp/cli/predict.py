@@ -68,7 +68,9 @@ def _guarded(write: Callable[[], None]) -> None:
     except BrokenPipeError:  # the reader stopped early
         raise
     except OSError:
-        raise GaugedpError("The predictions could not be written.", "Free disk space and run the command again.", "Nothing was spent.") from None
+        raise GaugedpError(
+            "The predictions could not be written.", "Free disk space and repeat the command.", "Nothing was spent."
+        ) from None
 
 
 class _Predictions:

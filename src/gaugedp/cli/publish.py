@@ -62,7 +62,9 @@ def publish(
     correction = None if supersedes is None else Correction.of(supersedes, reason, document)
     document = document if correction is None else correction.announced(document)
     if document.key is None and not dry_run:
-        raise InvalidRequest("The publication has no key.", 'Write key = "…" in the file. Publishing again then costs nothing.')
+        raise InvalidRequest(
+            "The publication has no key.", 'Write key = "…" in the file: repeating it then costs nothing.'
+        )
     stage.key = checked_key(document.key)
     stage.show("plan")
     planned = document.plan()

@@ -61,7 +61,7 @@ def _ratings(path: str, domain: Domain, model: "StoredModel") -> tuple[np.ndarra
     batches = list(lines.batches())
     users = {(fields[place] or "").strip() for batch in batches for fields in batch.fields}
     if "" in users:
-        raise InvalidRequest("A line has no user.", "Name the user in each line. A rating without a name may be another user's.", "")
+        raise InvalidRequest("A line has no user.", "Name the user in each line: the rating may be another user's.", "")
     if len(users) > 1:
         raise InvalidRequest(
             "The file has ratings of several users.", "Give one file per user: recommendations reveal ratings.", ""

@@ -71,7 +71,9 @@ def tree(columns: Mapping[str, Sequence[str]], outside: str = "drop") -> Tree:
     levels = {name: categories(texts, outside).values for name, texts in _distinct(columns).items()}
     n_lines = {name: len(texts) for name, texts in columns.items()}
     if len(set(n_lines.values())) > 1:
-        raise InvalidRequest(f"The levels have different lengths: {n_lines}.", "Give an area of each level in every line.")
+        raise InvalidRequest(
+            f"The levels have different lengths: {n_lines}.", "Give an area of every level in each line."
+        )
     _check_nested(columns)
     order = [{text: place for place, text in enumerate(texts)} for texts in levels.values()]
     paths = sorted(

@@ -60,7 +60,8 @@ def look_up(
     columns = _read(Path(table)) if isinstance(table, str | Path) else {name: list(table[name]) for name in table}
     if on not in columns or len(columns) < 2:
         raise InvalidRequest(
-            f"The lookup table has the columns {', '.join(columns) or '(none)'}.", f"Give a column {on} and at least one more."
+            f"The lookup table has the columns {', '.join(columns) or '(none)'}.",
+            f"Give a column {on} and another one.",
         )
     if len({len(texts) for texts in columns.values()}) > 1:
         raise InvalidRequest("The columns of the lookup table have different lengths.", _ONE_LINE)

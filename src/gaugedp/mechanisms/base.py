@@ -257,7 +257,9 @@ class Prepared:
         """Return the release for `answer` (d,) and discard the noise."""
         shape = (self.mechanism.body.ambient_dim,)
         if np.shape(answer) != shape:
-            raise InvalidRequest(f"The answer has shape {np.shape(answer)}, not {shape}.", "Give one number for each answer.")
+            raise InvalidRequest(
+                f"The answer has shape {np.shape(answer)}, not {shape}.", "Give one number per answer."
+            )
         if self._forks != fork_count():
             raise InvalidRequest("This noise was prepared before a fork.", "Prepare the noise in this process.")
         try:

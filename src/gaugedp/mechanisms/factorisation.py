@@ -60,7 +60,6 @@ def factorise(body: Polytope, weights: np.ndarray | None = None) -> Factorisatio
 
 
 def _check_work(body: Polytope) -> None:
-    """Refuse bodies that would take too long."""
     n = body.generators.n_generators
     count = n * (n - 1) // 2 + (n if body.with_zero else 0) if body.differences else n
     dim = min(body.ambient_dim, count)

@@ -181,7 +181,6 @@ class Identity(AdditiveNoise):
 
     @property
     def _adds(self) -> np.ndarray:
-        """Mask of the answers that add up cells."""
         generators = self.body.generators
         return np.asarray(generators.row_squares() == generators.apply(np.ones(self._n_cells)))
 

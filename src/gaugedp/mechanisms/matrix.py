@@ -313,7 +313,6 @@ def _is_beaten(body: Body, guarantee: Guarantee, weights: np.ndarray | None) -> 
 
 
 def _agree(norms: list[np.ndarray]) -> bool:
-    """Return whether three or more trials agree within 0.3 %."""
     lengths = np.concatenate(norms)
     return len(lengths) >= _FEW and bool((np.abs(lengths - lengths.mean()) <= _ALIKE * lengths.mean()).all())
 

@@ -100,7 +100,9 @@ def _approximate(guarantee: Guarantee) -> ApproxDP:
 def _numbers(guarantee: Guarantee) -> tuple[float, float]:
     cost = guarantee.cost("approx")
     if cost is None:
-        raise InvalidRequest(f"Partition selection does not support {guarantee!r}.", "Give ApproxDP, with epsilon and delta.")
+        raise InvalidRequest(
+            f"Partition selection does not support {guarantee!r}.", "Give ApproxDP with delta above 0."
+        )
     return (
         (guarantee.epsilon_value, guarantee.delta_value) if isinstance(guarantee, ApproxDP) else (float(cost[0]), 0.0)
     )

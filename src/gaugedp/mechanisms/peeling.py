@@ -142,7 +142,9 @@ class Peeling(Selection):
 
 def _as_printed(body: Body, guarantee: Guarantee, k: int) -> Peeling:
     if not isinstance(guarantee, ApproxDP) or not guarantee.delta_value > 0:
-        raise InvalidRequest(f"Peeling with Laplace noise does not support {guarantee!r}.", "Give ApproxDP with delta above 0.")
+        raise InvalidRequest(
+            f"Peeling with Laplace noise does not support {guarantee!r}.", "Give ApproxDP with delta above 0."
+        )
     step_epsilon = guarantee.epsilon_value / (2 * math.sqrt(3 * k * math.log(1 / guarantee.delta_value)))
     step, width = score_lattice(body)
     true = k * PureDP(up(1.5 * step_epsilon))

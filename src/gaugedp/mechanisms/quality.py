@@ -69,7 +69,7 @@ class Quality:
         """
         with contextlib.suppress(*_FAILURES):
             return self._clip(self._scored(answer, points))
-        raise InvalidRequest("The score failed on the answer.", "Let it return a number for every answer and point.", STAYS_SPENT)
+        raise InvalidRequest("The score failed on the answer.", "Let it return a number for every answer.", STAYS_SPENT)
 
     def check(self, over: Body) -> None:
         """Refuse a score that breaks a hypothesis at random points.
@@ -125,7 +125,9 @@ class Quality:
     def _scored(self, answer: np.ndarray, points: np.ndarray) -> np.ndarray:
         scores = np.asarray(self.score(answer.copy(), points.copy()), dtype=float)  # so that it cannot move a point
         if scores.shape != (len(points),):
-            raise InvalidRequest(f"{len(points)} points got scores of shape {scores.shape}.", "Return one score for each point.")
+            raise InvalidRequest(
+                f"{len(points)} points got scores of shape {scores.shape}.", "Return one score per point."
+            )
         return scores
 
     def _clip(self, scores: np.ndarray) -> np.ndarray:

@@ -128,7 +128,9 @@ class RandomizedResponse(Calibrated):
             raise InvalidRequest("A category is not an integer.", "Give categories as integers from 0 on.", STAYS_SPENT)
         responses = categories.astype(np.int64)
         if responses.size and (responses.min() < 0 or responses.max() >= self.n_categories):
-            raise InvalidRequest("A category is out of range.", f"Give categories from 0 to {self.n_categories - 1}.", STAYS_SPENT)
+            raise InvalidRequest(
+                "A category is out of range.", f"Give one from 0 to {self.n_categories - 1}.", STAYS_SPENT
+            )
         return responses
 
     def _counts(self, responses: np.ndarray) -> np.ndarray:

@@ -90,7 +90,6 @@ def _slope(points: list[tuple[float, float]], missing: float) -> float:
 
 
 def _rounded(exact: Fraction) -> float:
-    """Return the largest 12-digit number that is not above `exact`."""
     if exact < 1e-290:  # 12 digits of a smaller one are no normal floats
         raise InvalidRequest("The guarantee is too small for quantiles.", "Give a larger epsilon, rho or mu.")
     # 12: digits of an ε: then its double and its multiples are decimals that floats hold

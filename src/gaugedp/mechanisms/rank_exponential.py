@@ -74,7 +74,10 @@ class RankExponential(Mechanism):
             **{f"quantile_{i}": quantile for i, quantile in enumerate(shares)},
         )
         if not isinstance(body, Polytope) or not shares or len(set(shares)) < len(shares):
-            raise InvalidRequest("Quantiles need a histogram and distinct numbers.", "Give the body of the histogram, and each quantile once.")
+            raise InvalidRequest(
+                "Quantiles need a histogram and distinct numbers.",
+                "Give the body of the histogram, and each quantile once.",
+            )
         _shape(body)
         if any(quantile.denominator > 10**6 for quantile in shares):  # the largest denominator
             raise InvalidRequest("A quantile has too many digits.", "Give quantiles with at most six digits.")
@@ -140,7 +143,9 @@ class RankExponential(Mechanism):
     def probabilities(self, answer: np.ndarray) -> np.ndarray:
         """Return the answer's distribution (n_values,), for one cell and quantile."""
         if self.n_cells > 1 or len(self.quantiles) > 1:
-            raise InvalidRequest("The distribution is computed for one cell and one quantile.", "Use a mechanism for one cell and one quantile.", "")
+            raise InvalidRequest(
+                "The distribution is computed for one cell and one quantile.", "Use one cell and one quantile.", ""
+            )
         runs, speed = Runs.of(np.asarray(answer)), Fraction(self.answer_speed)
         gaps = self._parts_off(runs, self.quantiles[0], Fraction(0), self.limit(speed, 1))
         weights = np.exp(-float(self._part_rate(speed)) * gaps)

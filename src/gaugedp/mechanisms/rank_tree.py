@@ -136,7 +136,6 @@ class RankTree(Mechanism):
         return [partial(self._apply_noise, Entropy(rng.integer(256))) for _ in range(size)]
 
     def _apply_noise(self, stream: Entropy, answer: np.ndarray) -> np.ndarray:
-        """Return answers, simultaneous and pointwise interval ends, in steps."""
         tables = answer.astype(np.int64).reshape(self.ranks.n_cells, self.ranks.n_values)
         places = np.array([self._drawn(table, stream) for table in tables])  # (cells, 5, quantiles)
         values, *ends = places.transpose(1, 0, 2).reshape(5, -1)

@@ -106,7 +106,9 @@ class PreparedChoice:
         try:
             stream = self._streams.pop()  # atomic, so that no second thread can take it too
         except IndexError:
-            raise InvalidRequest("This choice has been made already.", "Prepare the mechanism again for other scores.") from None
+            raise InvalidRequest(
+                "This choice has been made.", "Prepare the mechanism again for other scores."
+            ) from None
         return self.mechanism._draw(numbers, 1, stream)[0]
 
     @property

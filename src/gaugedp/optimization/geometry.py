@@ -178,7 +178,6 @@ class Geometry:
         return np.linalg.norm(values, exponent, axis=1)
 
     def _spectral(self, points: np.ndarray, change: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """Apply `change` to the entries, or to matrices' singular values."""
         if len(self.shape) == 1:
             return change(points)
         left_vectors, values, right_vectors = np.linalg.svd(points.reshape(-1, *self.shape), full_matrices=False)

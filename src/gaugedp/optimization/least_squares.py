@@ -90,7 +90,6 @@ class LeastSquares:
 
     @property
     def _loudness(self) -> float:
-        """Standard deviation of the noise in the mean gradient."""
         return deviation_of(self.gradient) / math.sqrt(self.steps)
 
     @classmethod
@@ -250,7 +249,6 @@ class LeastSquares:
         return (_SQUARE * least + (_SHIFT * most) ** 2) / self.n_rows
 
     def _mean_square(self, sums: Sums, weights: np.ndarray, clip: float, rng: Entropy) -> float:
-        """Return the residuals' noisy mean square plus one standard deviation."""
         assert self.residuals is not None
         exact = sums(Squares(np.rint(weights / self._fine), self._fine, clip)) * 4.0**-BITS
         noisy, std = released(exact, self.residuals, rng)[0], deviation_of(self.residuals)

@@ -262,7 +262,6 @@ class WorkloadColumns:
         return np.array([self._weight(piece, choice) for choice in range(self._n_combined)])
 
     def _spanning_choices(self) -> list[int]:
-        """Return choices that span: the first, and single changes of it, with each weight."""
         n_later = [math.prod(self._n_choices[place + 1 :]) for place in range(len(self.columns))]
         pairs = zip(self._n_choices, n_later, strict=True)
         changed = [0, *(digit * later for count, later in pairs for digit in range(1, count))]

@@ -220,7 +220,6 @@ def _by(domain: Domain, text: str | None) -> tuple[str, ...] | None:
 
 
 def _check_closed(domain: Domain, text: str) -> None:
-    """Refuse a missing closing parenthesis, unless it is a name."""
     if (opened := _OPENED.fullmatch(text)) and any(name not in domain.attributes for name in _product(text)):
         raise InvalidRequest("Missing closing parenthesis.", f"Write {opened[1]}){opened[2] or ''}.")
 

@@ -151,7 +151,6 @@ def _described_again(known: Mapping[str, Any], again: Plan) -> Described:
 
 
 def _by_deviations(deviations: np.ndarray) -> dict[str, dict[str, Folded]]:
-    """Return widths from deviations only, by Chebyshev and union bounds."""
 
     def reach(level: float, n_answers: int) -> Folded:
         return fold(_told(deviations * np.sqrt(n_answers / (1 - level))))

@@ -230,7 +230,7 @@ def unknown(domain: Domain, attribute: str) -> UnknownKeys:
     if not isinstance(described, UnknownKeys):
         raise InvalidRequest(
             f"The categories of {attribute} are known.",
-            f'Use it in a query. If its categories are unknown, write {written(attribute)} = {{ keys = "unknown", most = 1000 }}.',
+            f'Use it in a query; for unknown ones write {written(attribute)} = {{ keys = "unknown", most = 1000 }}.',
         )
     return described
 

@@ -89,7 +89,7 @@ def _released(release: Release, outline: Outline, low: float, high: float) -> tu
             answers = np.clip(release.values[start:end], low, high)
             return np.array([0.0, *shares, 1.0]), np.array([low, *answers, high])
     raise InvalidRequest(
-        f"The release has no quantiles of {outline.column} in one cell.", "Give a release that has them, or public values."
+        f"The release has no quantiles of {outline.column} in one cell.", "Give one that has them, or public values."
     )
 
 

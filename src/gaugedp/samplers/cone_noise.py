@@ -184,7 +184,6 @@ class ConeNoise(RealFunction):
 
     @cached_property
     def _row_sizes(self) -> np.ndarray:
-        """Upper bounds on the largest entries of rows."""
         return np.asarray(np.maximum(np.abs(self._matrices).max(axis=(0, 2)), 2.0**-500))
 
     @cached_property

@@ -152,7 +152,6 @@ def numpy_steps(chains: Chains, ridges: np.ndarray, coins: np.ndarray) -> None:
 
 
 def _tidy(chains: Chains, tiny: np.ndarray) -> None:
-    """Recompute the inverses after small pivots."""
     for index in np.flatnonzero(tiny):
         facet = chains.columns[:, chains.basis[index]] * chains.signs[index]
         chains.inverse[index] = np.linalg.inv(facet)

@@ -167,7 +167,6 @@ def exact_gauge(columns: np.ndarray, start: np.ndarray, point: list[int]) -> Fra
 
 
 def _eliminated(table: list[list[Fraction]], start: list[int]) -> list[list[Fraction]]:
-    """Return the rows with unit columns at `start`, by Gauss and Jordan."""
     for place, column in enumerate(start):
         chosen = next(i for i in range(place, len(table)) if table[i][column])
         table[place], table[chosen] = table[chosen], table[place]

@@ -52,7 +52,6 @@ def _normals(words):
 
 @_compiled
 def _direction(word):
-    """Return a uniform point of the circle, by Taylor sums."""
     angle = (word >> np.uint64(11)) * 2.0**-53 * (math.pi / 4)
     square, cosine, sine = angle * angle, 0.0, 0.0
     for k in range(8, 0, -1):

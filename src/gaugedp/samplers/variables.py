@@ -211,7 +211,6 @@ def unknown(parts: np.ndarray, count: int) -> np.ndarray:
 
 
 def _inverse(parts: np.ndarray) -> np.ndarray:
-    """Bound the error of each logarithm from unknown bits."""
     with np.errstate(divide="ignore"):
         return 1 / parts.astype(float)
 

@@ -204,7 +204,6 @@ def _widths(measured: Sequence[NoisyMarginal], level: float) -> Folded:
 
 
 def _widths_at_once(measured: Sequence[NoisyMarginal], level: float) -> Folded:
-    """Return simultaneous widths; tables share the misses by their cost."""
     misses = 1 - bonferroni_level(level)
     parts = [table.mechanism.half_widths(1 - misses * float(table.share), True) for table in measured]
     return fold(np.concatenate(parts))

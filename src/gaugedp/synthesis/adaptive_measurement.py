@@ -91,7 +91,9 @@ def candidates_of(query: Query, unit: PrivacyUnit) -> tuple[Workload, tuple[Cand
 def _wanted(query: Query) -> list[tuple[str, ...]]:
     workload = as_workload(query)
     if workload is not None and workload.importance:
-        raise InvalidRequest("The terms of the query have an importance.", "Omit the importance: the tables are selected adaptively.")
+        raise InvalidRequest(
+            "The terms of the query have an importance.", "Omit it, as the tables are selected adaptively."
+        )
     others = [outline.text for outline in query.outlines if not counts_cells(outline)]
     if others:
         raise InvalidRequest(f"{others[0]} is not a table of counts.", "Request tables only, such as SEX*AGE; SEX*EDU.")
@@ -219,7 +221,6 @@ class AdaptiveMeasurement:
     def _measured(
         self, held: ExactAnswers, candidate: CandidateMarginal, share: Fraction, is_chosen: bool = True
     ) -> NoisyMarginal:
-        """Measure a table; unless chosen, only its noise is charged."""
         body = marginals(self.domain, candidate.names).sensitivity(self.unit)
         mechanism = Gaussian.calibrate(body, self._noise(share))
         counts = held.noisy(candidate.place, mechanism.prepare(self.rng))
@@ -232,7 +233,6 @@ class AdaptiveMeasurement:
 
     @staticmethod
     def _is_little(table: NoisyMarginal, before: Model, after: Model) -> bool:
-        """Return whether the model moved by no more than the noise."""
         names = table.candidate.names
         noise = float(np.sqrt(table.mechanism.variances * 2 / math.pi).sum())
         return bool(np.abs(after.counts(names) - before.counts(names)).sum() <= noise)

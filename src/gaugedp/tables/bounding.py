@@ -143,7 +143,6 @@ def _line(person: Sql, slopes: list[int]) -> Sql:
 
 
 def _digits(person: Sql) -> tuple[Sql, Sql]:
-    """Return a 64-bit integer as two positive numbers."""
     return person % PRIME + PRIME, (person // PRIME) % PRIME + PRIME
 
 

@@ -262,7 +262,6 @@ def _is_whole(attribute: Bins) -> bool:
 
 
 def _is_exact(attribute: Bins) -> bool:
-    """Return True if one division rounds the edges correctly."""
     scale, first, stride = _whole_edges(attribute)
     is_fine = _is_whole(attribute) or _shift(attribute) < Fraction(1, 4)
     return is_fine and max(scale, abs(first) + stride * (attribute.n_inside + 2)) < EXACT

@@ -64,7 +64,7 @@ class File:
             raise UnreadableTable(f"There is no file {str(path)!r}.", "Check the path.")
         if path.suffix.lower() == ".zst" and find_spec("pyarrow") is None:
             raise UnreadableTable(
-                f"{str(path)!r} is compressed with zstd, which needs pyarrow.", "Install pyarrow, or decompress the file."
+                f"{str(path)!r} is compressed with zstd, which needs pyarrow.", "Install pyarrow, or unpack the file."
             )
         return cls(path.resolve(), FORMATS[suffix], text_format)
 

@@ -147,7 +147,6 @@ class _Tally:
         self._begin()
 
     def _begin(self) -> None:
-        """Begin a comparison: neither reader is in a quoted field."""
         self.start, self.lines, self.rows, self.causes = self.number + 1, 0, 0, _Causes()
 
     def add(self, lines: Iterable[str]) -> None:

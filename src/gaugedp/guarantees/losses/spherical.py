@@ -136,7 +136,6 @@ def _line(order: float, heights: Array, shift: float, dimension: int) -> Line:
 
 
 def _turns(dimension: int) -> float:
-    """Return the turn beyond which Bessel functions are accurate."""
     return max(300.0, 4.0 * dimension)  # turns t·Im z from which Bessel functions replace the quadrature
 
 

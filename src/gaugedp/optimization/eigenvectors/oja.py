@@ -118,7 +118,6 @@ def _noise(shape: tuple[int, int], mu: float, neighbours: str = "replace") -> Ga
 
 
 def _moved(shape: tuple[int, int], neighbours: str) -> float:
-    """Return the sensitivity of AV to one row, including rounding."""
     n_columns, k = shape
     n_rows, exact = (2, math.sqrt(min(k, 2))) if neighbours == "replace" else (1, 1.0)
     size = longest(n_columns)

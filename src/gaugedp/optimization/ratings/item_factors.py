@@ -117,7 +117,6 @@ class ItemFactors:
         return noisy * weights[:, None], variances
 
     def _standing_out(self, noisy: np.ndarray, variances: np.ndarray) -> int:
-        """Return the number of singular values above the noise."""
         edge = math.sqrt(float(variances.sum())) + (math.sqrt(self.rank) + _EDGE) * math.sqrt(float(variances.max()))
         return int((np.linalg.svd(noisy, compute_uv=False) > edge).sum())
 

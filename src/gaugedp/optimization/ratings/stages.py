@@ -119,7 +119,6 @@ class Start:
         )
 
     def _ratio(self, place: int, guess: float) -> float:
-        """Return a total over the total weight, shrunk to a guess with variance 0.1."""
         weight, doubt = max(float(self.totals[1]), 0.0), 10 * self.doubt
         return (float(self.totals[place]) * weight + guess * doubt) / (weight**2 + doubt)
 

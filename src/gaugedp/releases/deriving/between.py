@@ -164,7 +164,7 @@ def _quotient(question: Workload, term: Term, outline: Outline, kind: type[Ratio
             raise InvalidRequest(f"{piece.column} may be negative: its sums have no ratio.", "Use difference.", _UNDONE)
         return len(question.steps), kind.quotient(float(piece.step))
     if outline.measure != ColumnMean.kind:
-        raise InvalidRequest(f"{outline.text!r} is not a count, sum or mean.", "Compare counts, sums or means.", _UNDONE)
+        raise InvalidRequest(f"{outline.text!r} is not a count, sum or mean.", "Compare any of these.", _UNDONE)
     column = question.domain.column(str(outline.column))
     middle, half_range = float((column.low + column.high) / 2), float((column.high - column.low) / 2)
     if kind is not BETWEEN["difference"] and middle < half_range:

@@ -151,7 +151,6 @@ def _root(domain: Domain, names: Names, some: Names) -> float:
 
 
 def _place(names: Names, some: Names) -> tuple[slice | int, ...]:
-    """Return the index of a block in a marginal's transform."""
     return tuple(slice(1, None) if name in some else 0 for name in names)
 
 

@@ -36,7 +36,6 @@ def groups(query: Query | None) -> Iterator[Group]:
 
 
 def _dropping(query: Workload) -> frozenset[str]:
-    """Return the columns of attributes that leave rows out of the query."""
     facts = {name: query.domain.attribute(name) for name in query.attributes}
     return frozenset(query.domain.tree(name) for name, fact in facts.items() if fact.outside == "drop")
 

@@ -104,7 +104,6 @@ def _tables(query: Workload, nearest: np.ndarray, deviations: np.ndarray) -> Ite
 
 
 def _weights(tables: list[_Table], level: int, floor: float) -> np.ndarray:
-    """Return root weights: the level by noise, earlier ones held."""
     firm = floor * (max(part.deviation for part in tables if part.level == level) or 1.0)
 
     def weight(part: _Table) -> float:

@@ -160,7 +160,6 @@ def _titled(publication: Publication) -> Publication:
 
 
 def _title(title: str, term: Outline, place: int, captions: Captions) -> str:
-    """Return a term's title; after the first, attributes are added."""
     if place == 0:
         return title
     names = listed(list(map(captions.name, term.names)))

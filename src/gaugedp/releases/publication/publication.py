@@ -184,7 +184,7 @@ class Publication:
         half_width = table.within or 0.0
         if not {outline.measure for outline in question.outlines} <= {COUNT, SUM}:
             raise InvalidRequest(
-                f"within applies to counts and sums, but {table.title!r} has other statistics.", "Give it a weight instead."
+                f"within applies to counts and sums, but {table.title!r} has other terms.", "Give it a weight instead."
             )
         if (reached := _widest(question, unit, self.guarantee)) > half_width:
             raise InvalidRequest(

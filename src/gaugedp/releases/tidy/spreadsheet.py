@@ -111,7 +111,6 @@ def _unused(name: str, names: Sequence[str]) -> str:
 
 
 def _write_undated(written: BytesIO, path: str | Path) -> None:
-    """Write a workbook without timestamps, for reproducible files."""
     with ZipFile(written) as parts, ZipFile(path, "w", ZIP_DEFLATED) as book:
         for name in parts.namelist():
             text = parts.read(name)

@@ -74,7 +74,6 @@ class SingleRow(Rows):
         return cells
 
     def _times(self, power: int) -> int | None:
-        """Return a power of the steps of the row's weight, None if it is missing."""
         if not power:
             return 1
         name = str(self.domain.weights)
