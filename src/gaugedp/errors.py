@@ -29,7 +29,7 @@ class InvalidRequest(GaugedpError, ValueError):
 
 
 class UnknownName(GaugedpError, LookupError):
-    """Error for a name that the domain, the table or the query language lacks."""
+    """Error for a name that does not exist."""
 
     @classmethod
     def among(cls, kind: str, name: object, known: Iterable[object], undone: str = UNTOUCHED) -> "UnknownName":
@@ -41,7 +41,7 @@ class UnknownName(GaugedpError, LookupError):
 
 
 class UnreadableTable(GaugedpError):
-    """Error for a file, frame or relation that does not match its domain."""
+    """Error for a source of rows that does not match its domain."""
 
 
 class LedgerRefused(GaugedpError):

@@ -9,7 +9,7 @@ from gaugedp.errors import InvalidRequest
 
 
 class Body(ABC):
-    """Symmetric convex body K in ℝ^d, the unit ball of a norm on its span.
+    """Symmetric convex body in ℝ^d: the unit ball of a norm.
 
     A sensitivity body contains every change f(D) − f(D′) of the answers between neighbouring tables. Points and
     directions are rows: shape (k, d), or (d,) for one.
@@ -32,7 +32,7 @@ class Body(ABC):
 
     @property
     def has_closed_form(self) -> bool:
-        """True if gauge, volume, moments and draws need no list of generators."""
+        """True if the methods need no list of generators."""
         return False
 
     @abstractmethod

@@ -38,7 +38,7 @@ class Polytope(Body):
 
     @classmethod
     def symmetric_hull(cls, matrix: np.ndarray, factor: float = 1) -> "Polytope":
-        """Return factor·conv{±v_i}, v_i the columns of `matrix` (d, n). They must not all be zero."""
+        """Return factor·conv{±v_i} for the columns v_i of `matrix` (d, n), not all zero."""
         positive(factor=factor)
         generators = MatrixGenerators(matrix)
         if not generators.matrix.any():
@@ -49,7 +49,7 @@ class Polytope(Body):
 
     @classmethod
     def difference_hull(cls, matrix: np.ndarray, factor: float = 1, with_zero: bool = False) -> "Polytope":
-        """Return factor·conv{v_i − v_j} (∪ {±v_i}), v_i the columns of `matrix` (d, n)."""
+        """Return factor·conv{v_i − v_j} (∪ {±v_i}) for the columns v_i of `matrix` (d, n)."""
         positive(factor=factor)
         return cls(MatrixGenerators(matrix), factor, differences=True, with_zero=with_zero)
 

@@ -9,7 +9,7 @@ from gaugedp.errors import InvalidRequest
 
 
 class UnmetHypothesis(UserWarning):
-    """Warning about a rate that is evaluated where its theorem does not apply."""
+    """Warning about a rate whose theorem does not apply."""
 
 
 class Rate(float):

@@ -72,7 +72,7 @@ def floor_in_words(ratio: float) -> str:
 
 
 def counts_lower_bound(body: Polytope, epsilon: float, shadows: bool = True) -> VolumeBound:
-    """Return a lower bound on the error of any pure mechanism for counts.
+    """Return a lower bound on the error of pure mechanisms for counts.
 
     Every ε-DP mechanism M on counts x ∈ ℕ^n, of which units are added or removed, has sup_x E‖M(x) − Fx‖₂ ≥ L. Without
     `shadows` only the body itself is evaluated, which is faster at high rank.

@@ -21,7 +21,7 @@ _LISTED = 8  # up to this rank a polytope's volume is by its facets
 
 
 def lower_bound(body: Body, epsilon: float, norm: float = 2) -> VolumeBound:
-    """Return the best known lower bound on the error of a pure mechanism.
+    """Return the best known lower bound on the error.
 
     Every ε-DP mechanism M has sup_x E‖M(x) − Fx‖_p ≥ L, with p = `norm`, in the setting of `volume_lower_bound`. It is
     the larger of `staircase_lower_bound`, if the volume is known, and a multiple of `projected_lower_bound`, as ‖z‖_p ≥

@@ -21,7 +21,7 @@ _WAVES = 64  # terms of a series that are added one by one
 
 
 class VolumeBound(float):
-    """Lower bound on an expected error: a float, with the volume behind it.
+    """Lower bound on an expected error, with its volume.
 
     `volume` is that of the body or a shadow, in `rank` dimensions. `kind` states how the volume is known: "exact" and
     "lower" are proved, "certified" holds with `confidence`, and "estimate" has only a `standard_error`.

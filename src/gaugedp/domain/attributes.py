@@ -233,7 +233,7 @@ class BoundedColumn:
 
 
 def categories(values: Sequence[str], outside: str = "drop") -> Categories:
-    """Describe an attribute by its list of categories, with one cell each.
+    """Describe an attribute by a list of categories.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ class Caption:
 
     @classmethod
     def of(cls, place: str, facts: Mapping[str, Any], cells: Sequence[str] | None = None) -> "Caption":
-        """Return the caption of a mapping with the keys `OWN`. `cells` are the cells that may have labels."""
+        """Return the caption that a mapping describes; only `cells` may have labels."""
         label, unit = (_text(f"{key} in {place}", facts.get(key, "")) for key in ("label", "unit"))
         labels = facts.get("labels", {})
         if not isinstance(labels, Mapping):
@@ -61,7 +61,7 @@ class Captions:
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> "Captions":
-        """Return the captions that `to_dict` or a domain file describes, without columns."""
+        """Return the captions that a mapping describes, without columns."""
         texts = {key: _text(key, facts.get(key, "")) for key in TEXTS}
         columns = {str(name): Caption(**caption) for name, caption in facts.get("columns", {}).items()}
         terms = {str(text): str(title) for text, title in facts.get("terms", {}).items()}

@@ -165,7 +165,7 @@ class Domain:
         return [self.made[name].rule(name, person, columns) for name in dict.fromkeys(names) if name in self.made]
 
     def recipe(self, names: Sequence[str]) -> list[str]:
-        """Return what else decides values: their form in text, and how a person's rows are aggregated."""
+        """Return further facts that decide values: text format and aggregation."""
         rows = self.rows or self
         per_person = [self.made[name] for name in names if name in self.made]
         sources = [
@@ -296,7 +296,7 @@ class Domain:
         return self.described(name).tree or name
 
     def levels(self, name: str) -> list[str]:
-        """Return the levels of an attribute's tree, down to itself. The coarsest is first."""
+        """Return the levels of an attribute's tree, from the coarsest to itself."""
         alike = [other for other in self.attributes if self.tree(other) == self.tree(name)]
         ordered = sorted(alike, key=lambda other: self.attributes[other].n_cells)
         return ordered[: ordered.index(name) + 1]
@@ -315,7 +315,7 @@ class Domain:
         return tuple(self.attribute(name).n_cells for name in names)
 
     def n_cells(self, names: Sequence[str] | None = None) -> int:
-        """Return the number of cells of a contingency table. By default it is over the finest attributes."""
+        """Return the number of cells of a table of the (finest) attributes."""
         return math.prod(self.shape(self.finest(tuple(self.attributes)) if names is None else names))
 
 

@@ -98,7 +98,7 @@ class PerPerson:
         return self.kind in ("max", "min", "last")
 
     def described(self, attributes: Mapping[str, Attribute], columns: Mapping[str, BoundedColumn]) -> Fact:
-        """Return the possible values, given the facts about the rows. What does not fit these facts is refused."""
+        """Return the possible values; refuse an aggregate that does not fit the rows."""
         for name in self.sources:
             if name not in attributes and name not in columns:
                 raise UnknownName.among("attribute or column of the rows", name, [*attributes, *columns])

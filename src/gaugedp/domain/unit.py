@@ -60,7 +60,7 @@ class PrivacyUnit:
 
     @classmethod
     def load(cls, path: str | Path) -> "PrivacyUnit":
-        """Return the unit in a domain file's section [unit], by default one row."""
+        """Return the unit of a domain file, by default one row."""
         return cls.of(read_toml(path).get("unit", {}))
 
     @classmethod

@@ -46,7 +46,7 @@ class ApproxDP(Guarantee):
         return math.inf if self.delta_value > 0 else PureDP(self.epsilon_value).renyi(order)
 
     def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
-        """Return randomized response that with probability δ reveals everything (Kairouz, Oh and Viswanath 2015)."""
+        """Return the pair of Kairouz, Oh and Viswanath (2015), which dominates (ε, δ)-DP."""
         is_small = self.epsilon_value <= LARGEST_LOSS
         return Pair(ResponsePrivacyLoss, (self.epsilon_value,), decimal(self.delta_value)) if is_small else None
 

@@ -24,7 +24,7 @@ class Guarantee(Part):
     """Upper bound on the privacy loss of a release.
 
     It limits how well anybody can tell two neighbouring tables apart from what was released. Add guarantees (`g + h`)
-    or multiply one by a number (`k * g`) for several releases of the same rows, even if a later release was chosen
+    or multiply one by a number (`k * g`) for several releases of the same rows. A later release may have been chosen
     after seeing an earlier one. `epsilon(delta)`, `delta(epsilon)` and `renyi(order)` convert the guarantee. Every
     number is rounded towards more privacy loss.
 
@@ -58,7 +58,7 @@ class Guarantee(Part):
         return self if size == 1 else Guarantee._chain(self, int(size))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the kind and the numbers, which `gd.guarantees.from_dict` reads."""
+        """Return the guarantee as a mapping, for `gd.guarantees.from_dict`."""
         return {"kind": self.kind, **{name.removesuffix("_value"): value for name, value in vars(self).items()}}
 
     @classmethod

@@ -147,7 +147,7 @@ class Budget:
         return tuple(_ENDLESS if number == math.inf else math.ceil(decimal(number) * UNITS) for number in curve)
 
     def admits(self, spent: tuple[int, ...], charge: tuple[int, ...]) -> bool:
-        """Return True if `charge` fits after `spent`: in every number, or in one for a best order."""
+        """Return True if the budget allows `charge` after `spent`."""
         fits = (a + b <= c for a, b, c in zip(spent, charge, self.capacity, strict=True))
         return any(fits) if self.accounting == "best_order" else all(fits)
 
@@ -265,11 +265,11 @@ class Filter:
 
     @property
     def total(self) -> Guarantee:
-        """Composition of all charges, tight for guarantees that were fixed in advance."""
+        """Composition of all charges, if they were fixed in advance."""
         return compose((guarantee, 1) for guarantee in self._guarantees)
 
     def admits(self, guarantee: Guarantee) -> bool:
-        """Return True if `guarantee` fits into the remaining budget; nothing is spent."""
+        """Return True if the remaining budget allows `guarantee`."""
         try:
             charge = self._budget.charge(guarantee)
         except LedgerRefused:

@@ -59,7 +59,7 @@ class Composed(Guarantee):
         return tuple(sum(column) for column in columns)
 
     def group(self, size: int) -> Guarantee:
-        """Return the composition of the parts' group guarantees, or that of the whole along a chain."""
+        """Return the guarantee for groups of `size` units."""
         whole(minimum=1, size=size)
         parts = [(part.group(size), count) for part, count in self.parts]
         if all(isinstance(part, Grouped) for part, _ in parts):

@@ -41,7 +41,7 @@ class SphericalLaplaceLoss(Guarantee):
 
     @classmethod
     def calibrated(cls, epsilon: float, delta: float, dimension: int) -> "SphericalLaplaceLoss":
-        """Return the loss of the least (`epsilon`, `delta`)-DP scale, rounded up."""
+        """Return the guarantee of the least noise that is (`epsilon`, `delta`)-DP."""
         return cls(up(1 / spherical_shift(epsilon, delta, dimension)), dimension)
 
     @property

@@ -164,7 +164,7 @@ class TrainingRun:
 
 @dataclass(frozen=True)
 class TrainingLog:
-    """Log of training runs on the same examples, with their δ or None."""
+    """Log of training runs on the same examples, with δ."""
 
     runs: tuple[TrainingRun, ...]
     delta: float | None = None

@@ -99,7 +99,7 @@ class Ledger:
 
     @classmethod
     def in_memory(cls, budget: Guarantee, *, table: str | None = None, unit: PrivacyUnit | None = None) -> "Ledger":
-        """Return a ledger in memory, for tests: it is lost when the process ends."""
+        """Return a ledger in memory, which is lost when the process ends."""
         return cls.open(MEMORY, budget, table=table, unit=unit)
 
     def signed(
@@ -117,7 +117,7 @@ class Ledger:
 
     @property
     def durable(self) -> bool:
-        """True if entries survive the process and, as far as is known, a power cut."""
+        """True if entries survive a power cut, as far as is known."""
         return self._store.durable
 
     @property
@@ -137,12 +137,12 @@ class Ledger:
 
     @property
     def remaining(self) -> Guarantee:
-        """Budget that is left, in its accounting; for a `RenyiBudget`, at the orders with budget left."""
+        """Budget that is left; for a `RenyiBudget`, at the orders with budget left."""
         return self._total.room(self._read(lambda ledger: ledger.spent(self._total)))
 
     @property
     def balance(self) -> dict[str, str]:
-        """`budget`, `spent` and `remaining` as text; for a `RenyiBudget`, as ε in few digits."""
+        """`budget`, `spent` and `remaining` as text."""
         spent, remaining = self._total.in_words(self._read(lambda ledger: ledger.spent(self._total)))
         return {"budget": repr(self.budget), "spent": spent, "remaining": remaining}
 
@@ -172,7 +172,7 @@ class Ledger:
 
     @property
     def tip(self) -> str:
-        """Hash of all entries so far, to be published for a later `verify(tip)`."""
+        """Hash of all entries so far, for a later `verify(tip)`."""
         return self._read(lambda ledger: ledger.transaction.head().tip)
 
     def affords(self, *guarantees: Guarantee) -> bool:
@@ -227,7 +227,7 @@ class Ledger:
         return self._read(lambda ledger: ledger.charge_digest(event, LedgerHeader(self._total.total, table, unit)))
 
     def settle(self, reservation: Reservation, released: bytes) -> str:
-        """Store the result of a charge durably, once, and return the chain's tip."""
+        """Store the result of a charge durably; return the tip."""
         if not isinstance(reservation, Reservation):
             raise InvalidRequest("This is not a reservation.", "Settle with the result of reserve.", STAYS_SPENT)
         if not isinstance(released, bytes) or len(released) > MAX_RELEASED_BYTES:
@@ -242,7 +242,7 @@ class Ledger:
         return self._read(lambda ledger: ledger.stored(key))
 
     def account(self, reservation: Reservation) -> dict[str, Any]:
-        """Return public facts about a charge: the balance, its cost and its entry's position."""
+        """Return public facts about a charge and the balance."""
         with _after_paying():
             numbers = self.balance
         charged = {"charged": repr(reservation.guarantee), "entry": reservation.number, "tip": reservation.tip}
@@ -266,7 +266,7 @@ class Ledger:
         return self._run(verified, write=False)
 
     def save_html(self, path: str | PathLike[str], year: int | None = None) -> None:
-        """Write a page about the charges of a `year`, by default the last one.
+        """Write a page about the charges of a year.
 
         It shows what was spent, by whom, and what is left. It needs the extra `report`.
         """

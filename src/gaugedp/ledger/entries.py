@@ -15,7 +15,7 @@ ANSWERED, UNANSWERED, SEEDED = "answered", "charged, never answered", "seeded: n
 
 @dataclass(frozen=True)
 class Reservation:
-    """Durable charge of `guarantee` by entry `number`, which can be settled once."""
+    """Durable charge of a guarantee, which can be settled once."""
 
     key: str
     guarantee: Guarantee

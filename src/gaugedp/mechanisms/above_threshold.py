@@ -36,7 +36,7 @@ class AboveThreshold(Selection):
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, threshold: float = 0.0) -> "AboveThreshold":
-        """Return the mechanism for PureDP(ε) and a public threshold, in the scores' units."""
+        """Return the mechanism for PureDP(ε) and a public threshold."""
         epsilon = pure_epsilon(cls.name, guarantee)
         finite(threshold=threshold)
         mechanism = cls(

@@ -95,7 +95,7 @@ class Mechanism(Calibrated):
 
     @classmethod
     def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:  # noqa: ARG003
-        """Return why `candidates` yields nothing, or "" for a class that no plan considers."""
+        """Return the reason why `candidates` yields nothing, or ""."""
         return ""
 
     @property
@@ -183,11 +183,11 @@ class AdditiveNoise(Mechanism, ABC):
         """The variance of each coordinate of the noise, shape (d,)."""
 
     def mean_square(self, weights: np.ndarray | None = None) -> float:
-        """Return the sum of the noise variances, each divided by its squared weight."""
+        """Return the sum of variance/weight² over all answers."""
         return float((self.variances / (1.0 if weights is None else np.square(weights))).sum())
 
     def sample_noise(self, size: int, rng: Entropy | None = None) -> np.ndarray:
-        """Return draws of the noise, shape (size, d), in the units of the answers.
+        """Return draws of the noise, shape (size, d).
 
         Draws of a Markov chain ("mixing") are correlated: their effective sample size is below `size`.
         """
@@ -219,7 +219,7 @@ class AdditiveNoise(Mechanism, ABC):
         return [partial(np.add, noise) for noise in noises]
 
     def checked(self, steps: np.ndarray, size: int) -> np.ndarray:
-        """Refuse other shapes and types: one draw broadcast over the answers would reveal their differences."""
+        """Refuse draws of another shape or type, which could reveal differences."""
         shape, draw_shape = np.shape(steps), (size, self.body.ambient_dim)
         kind = steps.dtype if isinstance(steps, np.ndarray) else None
         if shape != draw_shape or kind != np.int64:

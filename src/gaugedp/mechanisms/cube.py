@@ -45,7 +45,7 @@ class Cube(NormNoise):
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Cube":
-        """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ), using ε only; `weights` (d,) are half sides."""
+        """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ), of which only ε is used."""
         epsilon, satisfied = pure_or_approx(guarantee, walks=False)
         step, radius = lattice_radius(body, np.inf, weights)
         box: Body = LpBall(body.ambient_dim, np.inf)

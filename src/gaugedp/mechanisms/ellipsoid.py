@@ -40,7 +40,7 @@ class EllipsoidNoise(NormNoise):
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "EllipsoidNoise":
-        """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ), whose δ reduces it; errors are over `weights`."""
+        """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ)."""
         if not isinstance(body, Polytope):
             raise InvalidRequest(f"{body!r} is not a polytope.", "Use KNorm, whose noise has the shape of the body.")
         if not body.radius(2) > 0:

@@ -38,7 +38,7 @@ class Gaussian(IndependentNoise):
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Gaussian":
-        """Return the mechanism for ApproxDP, GaussianDP or ZCDP; its guarantee is the sharper curve."""
+        """Return the mechanism for ApproxDP, GaussianDP or ZCDP."""
         step, radius = lattice_radius(body, cls.p, weights)
         satisfied = _sharpen(guarantee)
         return cls(

@@ -50,7 +50,7 @@ _STEADY = 0.01  # of that; E√S ≥ √(E S)·(1 − Var S/(2·(E S)²)), by H�
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Matrix(AdditiveNoise):
-    """Matrix mechanism: noise that is correlated to suit all answers of a query.
+    """Matrix mechanism: correlated noise that suits all answers of a query.
 
     A strategy L maps independent standard normal (or Laplace) variables g to the noise round(s·L·g), and body ⊆
     Δ·L·{‖u‖_p ≤ 1} with p = 2 (or 1).
@@ -199,7 +199,7 @@ class Matrix(AdditiveNoise):
         return self._in_units(min(bound, together, key=np.sum))
 
     def is_valid_for(self, body: Body) -> bool:
-        """Return whether this body covers it: same generators, no larger factor, no other differences."""
+        """Return True if the guarantee holds for this sensitivity body."""
         if not isinstance(body, Polytope) or body.factor > self.body.factor:
             return False
         if not _equal(body.generators, self.body.generators):

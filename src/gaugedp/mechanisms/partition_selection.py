@@ -42,7 +42,7 @@ class PartitionSelection(Calibrated):
 
     @classmethod
     def calibrate(cls, n_changed: int, guarantee: Guarantee) -> "PartitionSelection":
-        """Return the selection, split or Gaussian, that reaches probability 1/2 at the smaller count."""
+        """Return the selection that shows keys of smaller counts, split or Gaussian."""
         whole(minimum=1, n_changed=n_changed)
         target = _approximate(guarantee)
         options = [*_split(n_changed, target), *_gaussian(n_changed, target)]
@@ -60,7 +60,7 @@ class PartitionSelection(Calibrated):
         return self.noise.chances(np.asarray(counts))
 
     def least_count(self, chance: float) -> int:
-        """Return the least count that is shown with probability `chance` or more."""
+        """Return the least count that is shown with probability `chance`."""
         between(0, 1, chance=chance)
         low, high = 0, 1
         while self.chances(np.array([high]))[0] < chance:

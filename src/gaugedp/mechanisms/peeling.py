@@ -69,7 +69,7 @@ class Peeling(Selection):
         return _as_printed(body, guarantee, k) if noise == "laplace" else _calibrated(body, guarantee, k, share)
 
     def recalibrated(self, guarantee: Guarantee) -> "Peeling":
-        """Return the mechanism with the same options; itself for its own guarantee."""
+        """Return the mechanism with the same options for a guarantee."""
         if guarantee == self.guarantee:
             return self
         return Peeling.calibrate(self.body, guarantee, self.k, self.noise, self.share)

@@ -24,7 +24,7 @@ _FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, Runti
 
 @dataclass(frozen=True, eq=False)
 class Quality:
-    """Quality of a point y for an answer a, as the exponential mechanism uses it.
+    """Quality of an output point for an exact answer.
 
     `score`(a (d,), points (k, m)) returns k numbers. The quality u is the score clipped to `bounds` = (low, high), and
     low where the score is not a number. You must prove two hypotheses: a score depends on its own point only, and |u(a

@@ -53,7 +53,7 @@ class RandomizedResponse(Calibrated):
 
     @classmethod
     def calibrate(cls, body: Body | int, guarantee: Guarantee) -> "RandomizedResponse":
-        """Return the mechanism for PureDP(ε); `body` is the cube of k scores, or k."""
+        """Return the mechanism for PureDP(ε); `body` may be the number k."""
         epsilon = _epsilon(guarantee)
         if not isinstance(body, Body):
             whole(minimum=2, n_categories=body)
@@ -81,7 +81,7 @@ class RandomizedResponse(Calibrated):
         return shares
 
     def draw(self, answer: int, size: int, rng: Entropy) -> np.ndarray:
-        """Return `size` responses of one person, each of which costs the guarantee."""
+        """Return `size` responses of one person; each spends the guarantee."""
         whole(minimum=1, size=size)
         return self.respond(np.full(size, int(answer)), rng)
 

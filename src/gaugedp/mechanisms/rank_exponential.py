@@ -92,7 +92,7 @@ class RankExponential(Mechanism):
         return mechanism
 
     def recalibrated(self, guarantee: Guarantee) -> "RankExponential":
-        """Return the mechanism with the same options; itself for its own guarantee."""
+        """Return the mechanism with the same options for a guarantee."""
         if guarantee == self.guarantee:
             return self
         return RankExponential.calibrate(self.body, guarantee, self.quantiles, self.level, self.first)
@@ -171,7 +171,7 @@ class RankExponential(Mechanism):
         return self.error(2, weights) ** 2
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return how far the released intervals, or answers without ends, reach, in rows.
+        """Return the half-widths of the intervals, in rows.
 
         With probability at least `level`, per cell or simultaneously, the ends y of the intervals have rank distances
         of at most that from q·n. The shape is (answers,).

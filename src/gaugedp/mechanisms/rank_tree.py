@@ -23,7 +23,7 @@ from gaugedp.samplers.discrete import check_scale
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankTree(Mechanism):
-    """Joint draw of several quantiles, with interval ends from noisy counts in a tree.
+    """Quantiles drawn jointly, with interval ends from noisy counts.
 
     Theorem (docs/theory/rank_tree.md). The draw of `ranks` is ExponentialLoss(speed·ε), and the counts in a tree, of
     all cells, are 2ε-DP together: the ends are read off them, and cost nothing more. Whatever the histogram, the first
@@ -65,7 +65,7 @@ class RankTree(Mechanism):
         return mechanism
 
     def recalibrated(self, guarantee: Guarantee) -> "RankTree":
-        """Return the mechanism with the same options; itself for its own guarantee."""
+        """Return the mechanism with the same options for a guarantee."""
         if guarantee == self.guarantee:
             return self
         ranks = self.ranks
@@ -95,7 +95,7 @@ class RankTree(Mechanism):
         return self.ranks.mean_square(weights)
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return how far the released intervals reach, in rows.
+        """Return the half-widths of the intervals, in rows.
 
         With probability at least `level`, pointwise or simultaneously, the ends y of the intervals have rank distances
         of at most that from q·n. The shape is (answers,).
@@ -108,7 +108,7 @@ class RankTree(Mechanism):
         return np.tile(reach, self.ranks.n_cells)
 
     def ordinary_widths(self) -> np.ndarray:
-        """Return the width of an ordinary boundary, in rows: an individual interval ends about where it has it."""
+        """Return the expected half-widths on ordinary tables, in rows."""
         rows = [self.tree.ordinary(quantile, self._misses[1]) for quantile in self.ranks.quantiles]
         return np.tile(rows, self.ranks.n_cells)
 

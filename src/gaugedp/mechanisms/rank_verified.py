@@ -30,7 +30,7 @@ _UNVERIFIED = 0.2  # of the cells, at most, on ordinary tables; by a bound that 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankVerified(Mechanism):
-    """Joint draw of several quantiles, with interval ends that noisy counts verify.
+    """Quantiles drawn jointly, with interval ends that noisy counts verify.
 
     Ends are proposed by a joint draw at a rank distance of t (`shifts`). Noisy counts of the rows between the proposed
     ends decide which of these are on their side of the quantile. The answers are drawn last; if an end of their cell
@@ -72,7 +72,7 @@ class RankVerified(Mechanism):
         return mechanism
 
     def recalibrated(self, guarantee: Guarantee) -> "RankVerified":
-        """Return the mechanism with the same options; itself for its own guarantee."""
+        """Return the mechanism with the same options for a guarantee."""
         if guarantee == self.guarantee:
             return self
         ranks = self.ranks
@@ -127,7 +127,7 @@ class RankVerified(Mechanism):
         return self.error(2, weights) ** 2
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return how far the released intervals reach, in rows, in the worst case.
+        """Return the worst-case half-widths of the intervals, in rows.
 
         With probability at least `level`, per cell or simultaneously, the ends y of the intervals have rank distances
         of at most that from q·n. The shape is (answers,).

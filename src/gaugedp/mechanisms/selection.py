@@ -54,7 +54,7 @@ class Selection(Calibrated):
         return self.epsilon / (self.width * (1 if self.monotone else 2))
 
     def draw(self, scores: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
-        """Return `size` independent outputs for the scores (k,), each of which costs the guarantee."""
+        """Return `size` outputs for the scores (k,); each spends the guarantee."""
         whole(minimum=1, size=size)
         return self._draw(self.in_steps(scores), size, rng)
 

@@ -28,7 +28,7 @@ _DENSE, _WIDEST = 16, 2**11  # columns per step, and in total, for which all sec
 
 @dataclass(frozen=True)
 class FrankWolfe:
-    """Calibration of private Frank–Wolfe, with the guarantee of all steps together."""
+    """Calibration of private Frank–Wolfe, with its total guarantee."""
 
     selection: Exponential
     steps: int

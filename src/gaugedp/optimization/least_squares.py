@@ -36,7 +36,7 @@ Sums = Callable[[Of], np.ndarray]  # Σ of(features, target) over blocks of the 
 
 @dataclass(frozen=True)
 class LeastSquares:
-    """Linear least squares for rows in the unit ball, by noisy steps.
+    """Private linear least squares for rows in the unit ball.
 
     It makes Σ(⟨w, x⟩ − t)² small for ‖x‖₂ ≤ 1, |t| ≤ 1 and ‖w‖₂ ≤ `radius`. Each step subtracts M⁻¹ times the gradient
     Σ x·clip(⟨w, x⟩ − t, ±c), with noise, and projects onto the ball in the norm of M. "preconditioned": M is Σ xxᵀ with

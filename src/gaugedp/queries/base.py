@@ -112,7 +112,7 @@ class Query(ABC):
 
     @property
     def parts(self) -> "tuple[Query, ...]":
-        """Queries with one mechanism each; the query itself if it has one."""
+        """Queries with separate mechanisms, by default the query itself."""
         return (self,)
 
     @property

@@ -131,7 +131,7 @@ class Quantiles(Query):
 
     @property
     def errors(self) -> ErrorScale:
-        """Error scale of ranks: one row, or one step of its weight, is one rank."""
+        """Error scale of ranks, in rows or in steps of weight."""
         ((step, n_released),) = self.steps.runs
         return ErrorScale([(1.0, n_released)], float(step), f"{self.ranks} (distance in ranks)")
 
@@ -164,13 +164,13 @@ class Quantiles(Query):
         return QuantileMechanisms(self)
 
     def evaluate(self, table: Rows, row_key: bytes) -> np.ndarray:
-        """Return the rows, or their weights, at each value per cell, shape (cells·values,), int64."""
+        """Return the exact histogram over cells and values, shape (cells·values,)."""
         total = Aggregate(self.by, self.column, each=True, weighted=int(bool(self.weights)))
         return table.totals([total], row_key)[0].astype(np.int64)
 
     @property
     def estimates(self) -> tuple[Quantile | QuantileAlone]:
-        """Released values, with the ends of their intervals if there are any."""
+        """Statistics that are computed from the released values."""
         n_answers = self.domain.n_cells(self.by) * len(self.quantiles)
         if self.interval:
             return (Quantile(n_answers, self.level),)

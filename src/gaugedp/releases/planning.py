@@ -36,7 +36,7 @@ _MEAN_ROWS = 1000  # size of the cell for which a plan states the width of a mea
 
 @dataclass(frozen=True)
 class Plan:
-    """Plan of a query: its guarantee, mechanism and expected errors, made without data."""
+    """Plan of a query: guarantee, mechanism and expected errors, without data."""
 
     query: Query
     unit: PrivacyUnit
@@ -62,7 +62,7 @@ class Plan:
 
     @cached_property
     def lower_bound(self) -> float:
-        """Lower bound on the expected error of every pure mechanism at the requested ε.
+        """Lower bound on the expected error of pure mechanisms.
 
         It holds for integer counts with units added or removed (`bounds.counts_lower_bound`), and is 0 if none is
         known. With δ > 0, mechanisms that are not pure may have smaller errors.
@@ -71,12 +71,12 @@ class Plan:
 
     @cached_property
     def real_lower_bound(self) -> float:
-        """Larger lower bound that holds for real-valued data only (`bounds.lower_bound`)."""
+        """Larger lower bound, for real-valued data only (`bounds.lower_bound`)."""
         return self._bound(whole=False)
 
     @cached_property
     def left_out(self) -> dict[str, str]:
-        """Reasons why other mechanisms do not apply, by name; empty for quantiles."""
+        """Reasons why other mechanisms do not apply, by name."""
         offered = {candidate.mechanism.name for candidate in self.candidates}
         lost = {
             candidate.mechanism.name: f"error at least {digits_down(candidate.least)}" for candidate in self.dominated
@@ -92,12 +92,12 @@ class Plan:
 
     @property
     def ratio(self) -> float:
-        """Expected error divided by `lower_bound`; infinite if no bound is known."""
+        """Expected error divided by `lower_bound`, or infinity without one."""
         return self.error / self.lower_bound if self.lower_bound > 0 else math.inf
 
     @cached_property
     def certificate(self) -> dict[str, Any]:
-        """Lower bound on the root mean squared error of all mechanisms with this guarantee.
+        """Lower bound on the root mean squared error of all mechanisms.
 
         The keys are `theorem`, `bound` (0 if none is known), `error`, `kind` ("none" without a bound) and `confidence`.
         """
@@ -105,7 +105,7 @@ class Plan:
 
     @property
     def certified_ratio(self) -> float:
-        """Root mean squared error divided by its lower bound; infinite if none is known."""
+        """Root mean squared error divided by its lower bound, or infinity."""
         return self._certificate.ratio
 
     @cached_property
@@ -151,7 +151,7 @@ class Plan:
         ]
 
     def terms(self) -> list[dict[str, Any]]:
-        """Return one row per term: its answers and the widths of its intervals.
+        """Return one row per term, with the widths of its intervals.
 
         Widths are half-widths with the chosen mechanism. For a mean they describe the centred sums and the counts;
         `of_1000_rows` is the worst-case half-width for a cell of 1,000 rows, [individual, simultaneous]. For a share
@@ -248,7 +248,7 @@ class Plan:
         return worst_cases + tests + self.query.mechanisms.remarks(self.mechanism) + rows
 
     def bound_in_words(self) -> str:
-        """Return the distance from the best mechanism, and from the best Gaussian noise."""
+        """Describe the distance from the best mechanisms in a sentence."""
         ratio, certificate = self._gaussian_ratio(), self._certificate
         gaussian = [floor_in_words(ratio)] if ratio >= 1 and certificate.ratio > 1.05 else []
         return " ".join([certificate.in_words()] * (certificate.bound > 0 or not gaussian) + gaussian)

@@ -110,7 +110,7 @@ class SyntheticRows:
 
     @cached_property
     def beside(self) -> dict[str, np.ndarray]:
-        """Counts of the synthetic rows next to the released ones, as columns.
+        """Synthetic and released counts next to each other, as columns.
 
         The columns are `query`, `cell`, the count of the synthetic `rows`, the released `estimate`, and its 95 %
         intervals, individual (`lower`, `upper`) and simultaneous (`lower_all`, `upper_all`). If the number of rows was

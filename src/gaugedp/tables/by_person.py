@@ -8,8 +8,8 @@ from gaugedp.tables.table import Table
 def by_person(table: Table, person: str, /, **made: PerPerson) -> Table:
     """Return the table with one row per person.
 
-    Use it if a person may have several rows. Each value of a person is computed from that person's rows only, so adding
-    or removing a person changes one row, and no rows are left out by a limit (docs/theory/persons.md). Nothing is read
+    Use it if a person may have several rows. Each value of a person is computed from that person's rows only. So adding
+    or removing a person changes one row, and no limit leaves rows out (docs/theory/persons.md). Nothing is read
     now. Build queries from the `domain` of the result.
 
     Parameters

@@ -175,7 +175,7 @@ class Publication:
         return flagged.processed_by_table([*zip(sizes, steps, strict=True), (others, ())], question)
 
     def check_steps(self, question: Query) -> None:
-        """Refuse steps that do not apply to the query of all tables."""
+        """Refuse processing steps that do not apply."""
         for steps in dict.fromkeys(table.processing for table in self.tables):
             check(steps, question)
 

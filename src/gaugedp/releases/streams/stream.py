@@ -65,7 +65,7 @@ class Stream:
         periods_per_person: int = 1,
         places: Mapping[str, str] | None = None,
     ) -> "Stream":
-        """Open the stream in a file, or create it and charge the ledger.
+        """Open the stream in a file, or create and charge it.
 
         An existing stream is returned unchanged, at no cost.
 
