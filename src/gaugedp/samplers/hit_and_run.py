@@ -37,9 +37,9 @@ def hit_and_run(
 ) -> np.ndarray:
     """Draw nearly uniform points of a body by hit-and-run walks.
 
-    Each step moves to a uniform point of a random chord. The uniform distribution is stationary (Smith 1984), but
-    nothing proves how near a finite walk is. Steps are exact on polytopes; on other bodies chords are found by
-    bisection of the gauge.
+    Each step moves to a uniform point of a random chord. The walk is `mixing`: the uniform distribution is stationary
+    (Smith 1984), but nothing proves how near a finite walk is. Steps are exact on polytopes; on other bodies chords are
+    found by bisection of the gauge.
 
     Parameters
     ----------

@@ -69,9 +69,9 @@ def ball_walk(
 ) -> np.ndarray:
     """Draw nearly uniform points of a body by a ball walk.
 
-    Each step proposes a uniform point of a small ball around the current point. The stationary distribution is uniform
-    on the body (Metropolis and others 1953), but no number of steps is proved to suffice, and successive rows are
-    dependent. The function serves experiments; no mechanism uses it.
+    Each step proposes a uniform point of a small ball around the current point. The walk is `mixing`: its stationary
+    distribution is uniform on the body (Metropolis and others 1953), but no number of steps is proved to suffice, and
+    successive rows are dependent. The function serves experiments; no mechanism uses it.
 
     Parameters
     ----------
@@ -129,8 +129,8 @@ def grid_walk(
 ) -> np.ndarray:
     """Draw nearly uniform lattice points of a body by a grid walk.
 
-    Each step moves to a neighbouring point of a lattice. The stationary distribution is uniform on the lattice points
-    of the body that can be reached (Dyer, Frieze and Kannan 1991).
+    Each step moves to a neighbouring point of a lattice. The walk is `mixing`: its stationary distribution is uniform
+    on the lattice points of the body that can be reached (Dyer, Frieze and Kannan 1991).
 
     Parameters
     ----------
