@@ -55,7 +55,7 @@ class AdditiveClassifier(Scored, ClassifierMixin, AdditiveModel):
     radius: float | None = None
 
     def fit(self, X: Any, y: Any) -> "AdditiveClassifier":
-        """Fit to rows X (n, d) and labels y (n,); labels outside `classes` count as rows of zeros."""
+        """Fit to rows X (n, d) and labels y (n,); other labels count as rows of zeros."""
         requested, rows = self._requested(), self._rows(X)
         check_given(self.classes, self.bounds if self.categories is None else (0, 1), None)
         one_of(("auto", "newton"), solver=self.solver)

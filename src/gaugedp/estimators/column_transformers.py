@@ -102,7 +102,7 @@ class StandardScaler(ColumnTransformer):
     _numbers = 3
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return (x − mean_)/scale_ (n, d), with rows clipped as in the fit; 0 for missing numbers."""
+        """Return the scaled rows (x − mean_)/scale_ (n, d); missing numbers become 0."""
         rows = np.asarray(self._like_fitted(X), dtype=float)
         scaled = (rows - (self.mean_ if self.with_mean else 0)) / (self.scale_ if self.with_std else 1)
         return np.where(np.isnan(read_table(X)), 0.0, scaled)

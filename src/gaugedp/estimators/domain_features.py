@@ -53,7 +53,7 @@ class DomainFeatures(TransformerMixin, BaseEstimator):
         self.domain, self.features, self.target = domain, features, target
 
     def check(self) -> "DomainFeatures":
-        """Return itself; refuse unknown names, persons and lookup of rows per person."""
+        """Return the transformer itself; refuse a domain that does not fit."""
         if not isinstance(self.domain, Domain):
             raise InvalidRequest(
                 f"The domain is of type {type(self.domain).__name__}.", 'Give gd.Domain.load("domain.toml").'
@@ -105,7 +105,7 @@ class DomainFeatures(TransformerMixin, BaseEstimator):
         return self._design.bounds
 
     def fit(self, X: Any, y: Any = None) -> "DomainFeatures":
-        """Note the names of the columns of a frame X; nothing else is read."""
+        """Store the column names of a frame X; read nothing else."""
         del y
         self.check()
         names = names_of(X)
@@ -114,7 +114,7 @@ class DomainFeatures(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the features (n, d) of a frame X (pandas, polars or arrow), row by row."""
+        """Return the features (n, d) of a pandas, polars or arrow frame X."""
         design = self._design
         return design.rows_of(*frame_lines(X, self.domain, design.attributes, design.columns))
 

@@ -34,7 +34,7 @@ class ScoreRange(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class FitPlan:
-    """Plan of a fit: its noise and expected score, from public facts only."""
+    """Plan of a fit: its noise and expected score, without data."""
 
     model: str
     requested: Guarantee
@@ -54,31 +54,31 @@ class FitPlan:
 
     @property
     def noise_to_signal(self) -> float:
-        """Length of the noise in a mean over the rows, which have length at most 1."""
+        """Length of the noise in a mean of rows of length 1."""
         return self._ratio(self.n_rows)
 
     @property
     def is_hopeless(self) -> bool:
-        """True if noise leaves so little that a constant may predict better; such a fit warns."""
+        """True if a constant may predict better than the noisy model."""
         return is_hopeless(self.model, self.requested, self.noise_to_signal)
 
     @property
     def expected_score(self) -> ScoreRange:
-        """Range of the score on new rows, under the assumptions of `plan_fit`; its low end may be below `trivial`."""
+        """Expected range of the score on new rows, under the assumptions of `plan_fit`."""
         low, high = self.plain
         least = self._score(low, self._kept(self.n_rows, DOUBT), self.n_rows)
         return ScoreRange(least, self.trivial + self._kept(self.n_rows, 1 / DOUBT) * (high - self.trivial))
 
     @property
     def rows_needed(self) -> int:
-        """Number of rows from which the model beats the trivial one by a fifth of its advantage without privacy."""
+        """Number of rows at which a fifth of the advantage without privacy is left."""
         middle = sum(self.plain) / 2
         goal = self.trivial + BEATEN * (middle - self.trivial)
         misses: Callable[[float], bool] = lambda log: self._score(middle, self._kept(n := math.exp(log)), n) < goal  # noqa: E731
         return math.ceil(math.exp(bisected(0.0, math.log(_ROWS), misses, apart=1e-4)[1]))
 
     def least_epsilon(self, score: float) -> float:
-        """Return the least ε whose expected score reaches `score` in the middle of its range, in two digits."""
+        """Return the least ε at which the middle of the expected range reaches `score`."""
         low, high = (math.log(end) for end in _EPSILONS)
         if self.trivial < 1:
             between(self.trivial - 1e-9, 1, score=score)

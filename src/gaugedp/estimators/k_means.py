@@ -99,12 +99,12 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, We
         return nearest(cut(self._read_as.in_cube(self._like_fitted(X))), self._centres)
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the distances (n, K) of rows, clipped to the bounds, to the centres, in the units of X."""
+        """Return the distances (n, K) of clipped rows to the centres, in the units of X."""
         rows = self._read_as(self._like_fitted(X))
         return np.stack([np.linalg.norm(rows - centre, axis=1) for centre in self.cluster_centers_], axis=1)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return minus the (weighted) sum of squared distances to the nearest centres.
+        """Return minus the sum of squared distances to the nearest centres.
 
         It reads rows X without privacy and charges no ledger: for public rows, or for your own eyes.
         """
@@ -113,5 +113,5 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, We
         return -float(np.sum(squares if sample_weight is None else squares * np.asarray(sample_weight, dtype=float)))
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
-        """Fit, and return `predict` of the same rows, for your own eyes: each label reveals its row."""
+        """Fit and predict the same rows, not privately: each label reveals its row."""
         return self.fit(X, y, sample_weight).predict(X)

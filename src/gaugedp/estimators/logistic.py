@@ -120,7 +120,7 @@ class LogisticRegression(Intervals, LinearClassifier):
     supposed = "log-odds that are linear in the rows, with root mean square 5 or less"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LogisticRegression":
-        """Fit to rows X (n, d) and labels y (n,); labels outside `classes` count as rows of zeros."""
+        """Fit to rows X (n, d) and labels y (n,); other labels count as rows of zeros."""
         self._best = None
         if self.solver == "newton" and not fits_in_parts(self):
             fit_newton(self, X, y, sample_weight)

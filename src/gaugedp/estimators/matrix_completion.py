@@ -94,7 +94,7 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
         return self
 
     def predict(self, X: Any, own: tuple[Any, Any] | None = None) -> np.ndarray:
-        """Return predictions (n,); own=(X, y) are ratings of the users who will see them."""
+        """Return predictions (n,), with the users' `own` ratings (X, y) if given."""
         self._fitted()
         users, items = self._columns(X)
         places = self._known("user", self._users.places(users)), self._known("item", self._items.places(items))

@@ -146,21 +146,21 @@ class Table(Rows):
         return replace(self, _engine=buckets.limited(self._engine), _buckets=buckets)
 
     def totals(self, totals: Sequence[Aggregate], row_key: bytes) -> list[np.ndarray]:
-        """Read the rows once and return each total, flat.
+        """Read the rows once and return the exact totals.
 
-        The array runs over the cells of `attributes` in itertools.product order (last fastest; one cell for none). With
-        `each`, the values low … high of the column, in steps, are one more axis, the fastest. Counts are int64. Sums,
-        and those of weights, are Python integers: a row's measure is 2 k − (low_steps + high_steps), where k is the
-        clipped value in steps, rounded half away from 0; so |measure| ≤ high_steps − low_steps. If weighted, it is
-        multiplied by the row's weight in steps, found alike.
+        Each total is a flat array over the cells of its `attributes`, the last attribute fastest; without attributes it
+        has one cell. With `each`, the values low … high of the column, in steps, are one more axis, the fastest. Counts
+        are int64. Sums are Python integers: a row adds 2·k − (low_steps + high_steps), where k is its clipped value in
+        steps, rounded half away from 0. In a weighted total this is multiplied by the row's weight in steps.
 
-        All totals of one call describe the same rows. A row is left out if an attribute used by any of them has outside
-        = "drop" and no cell for it, or if the unit has a person column and the row has no person. Of the rest, at most
-        `max_rows` rows of a person remain; `row_key` chooses them uniformly, whatever the order of rows. A row without
-        a value in a bounded column with missing = "drop" is left out only of the totals of that column.
+        All totals of one call describe the same rows. A row is left out if a total uses an attribute with outside =
+        "drop" in which the row has no cell. It is also left out if the unit has a person column and the row has no
+        person. Of the rest, at most `max_rows` rows of each person remain: `row_key` chooses them uniformly, whatever
+        the order of rows. A row without a value in a bounded column with missing = "drop" is left out only of the
+        totals of that column.
 
-        Raises UnknownName or InvalidRequest for a wrong total, or for more than 10^7 cells times values with `each`,
-        before anything is read, and UnreadableTable if the engine fails.
+        UnknownName or InvalidRequest is raised for a wrong total, or for more than 10^7 cells times values with `each`,
+        before anything is read. UnreadableTable is raised if the engine fails.
         """
         from gaugedp.tables.statement import Aggregation
 
@@ -182,14 +182,13 @@ class Table(Rows):
         return tallies.cut(engine.add_up(part.listed(row_key), tallies))
 
     def rows(self, attributes: Sequence[str], columns: Sequence[str], row_key: bytes) -> tuple[np.ndarray, np.ndarray]:
-        """Read the remaining rows once, as (cells, steps), int64.
+        """Read the remaining rows once and return (cells, steps), int64.
 
-        cells (n, len(attributes)) are the cells of the attributes; steps (n, len(columns)) the clipped values of the
-        columns in integer steps above their lower bounds, rounded half away from 0, −1 if missing.
+        `cells` (n, len(attributes)) holds the cell of each attribute. `steps` (n, len(columns)) holds the clipped value
+        of each column in steps above its lower bound, rounded half away from 0, or −1 if it is missing.
 
-        Which rows remain, and what is refused, is as in `totals`: a person adds at most `max_rows` lines, which depend
-        on nobody else. Lines are sorted by their contents, so that the order of the source has no influence. Their
-        number depends on the data.
+        The same rows remain as in `totals`, at most `max_rows` for each person. They are sorted by their contents, so
+        the order of the source has no influence. Their number depends on the data.
         """
         aggregation = self._listing(attributes, columns)
         parts = self._buckets.parts(aggregation)
@@ -197,12 +196,11 @@ class Table(Rows):
         return _parts(lines, len(attributes), len(columns))
 
     def vector_sum(self, names: tuple[Sequence[str], Sequence[str]], of: RowSum, row_key: bytes) -> np.ndarray:
-        """Read the rows once; return Σ of(cells, steps), int64.
+        """Read the remaining rows once and return a sum of a function of them.
 
-        The sum is over batches of the remaining rows. `names` are attributes and columns; the batches are lines as in
-        `rows`, in any order. `of` returns integers, each a sum over the lines, in the same shape for every batch, an
-        empty one included, so that the total depends only on the lines. On Spark it runs where the rows are: it must be
-        picklable, and gaugedp must be installed there.
+        `of`(cells, steps) is called with batches of rows as in `rows`, in any order, for `names` = (attributes,
+        columns). It returns integers, each a sum over the batch, in the same shape for every batch, also an empty one.
+        On Spark it runs where the rows are, so it must be picklable, and gaugedp must be installed there.
         """
         attributes, columns = names
         aggregation, on_batch = self._listing(attributes, columns), OnBatch(len(attributes), len(columns), of)
@@ -213,12 +211,11 @@ class Table(Rows):
         return sum((part.reshape(none.shape) for part in parts if len(part)), none)
 
     def moments(self, columns: Sequence[str], row_key: bytes, bits: int = 12, products: bool = True) -> "Moments":
-        """Read the rows once; return first and second moments.
+        """Read the remaining rows once and return first and second moments.
 
-        They are Σ x and, with `products`, Σ x xᵀ, where x are the clipped values of the bounded columns, scaled to
-        ±2^bits, missing ones 0, rounded to integers: the same on every engine (gaugedp.tables.moments). `bits` is at
-        most 22, with products 12. If there are more columns than the engine adds up fast, the products come from
-        batches, as in `vector_sum`.
+        They are Σ x and, with `products`, Σ x xᵀ. The vector x holds the clipped values of the bounded columns, scaled
+        to ±2^bits and rounded to integers; missing values count 0. The result is the same on every engine. `bits` is at
+        most 22, or 12 with products. For many columns the products come from batches, as in `vector_sum`.
         """
         from gaugedp.tables.moments import Scaled
 
