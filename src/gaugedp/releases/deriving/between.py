@@ -96,7 +96,7 @@ def compare_releases(
         raise InvalidRequest("The query is empty.", 'Write for example "change(SEX)".', _UNDONE)
     if len({_still(term.kind) for _, term in terms}) > 1:
         raise InvalidRequest(
-            "These comparisons have different values where nothing changed.", "Compare them in separate calls.", _UNDONE
+            "These comparisons have different values where nothing changed.", "Compare them separately.", _UNDONE
         )
     noisy = [_noise_of_both((later, earlier), sources, sides) for sides, _ in terms]
     answer = released_ends(later, [term for _, term in terms], noisy, level)
