@@ -330,7 +330,7 @@ def bounded(
 ) -> BoundedColumn:
     """Describe a numeric column that can be summed and averaged.
 
-    Choose the bounds from public knowledge, never from the data: a person can change a sum by the larger bound.
+    Choose the bounds from public knowledge, never from the data. Wider bounds cause larger noise in sums.
 
     Parameters
     ----------
