@@ -137,7 +137,7 @@ class DiscreteGaussianLoss(Guarantee):
         return Pair(LatticeGaussianPrivacyLoss, (self.noise_std, self.sensitivity))
 
     def exact_delta(self, epsilon: float) -> float | None:
-        """Return Σ P(y)·(1 − e^{ε − l(y)}) over losses l(y) > ε, or None for wide noise or large ε."""
+        """Return the exact δ: Σ P(y)·(1 − e^{ε − l(y)}) over losses l(y) > ε, or None for wide noise or large ε."""
         if self.noise_std > _WIDE or epsilon > LARGEST_LOSS:
             return None
         std, size = self.noise_std, self.sensitivity

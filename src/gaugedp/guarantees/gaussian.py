@@ -32,7 +32,7 @@ class GaussianDP(Guarantee):
         object.__setattr__(self, "mu", float(self.mu))
 
     def renyi(self, order: float) -> float:
-        """Return order·μ²/2."""
+        """Return the Rényi divergence: order·μ²/2."""
         check_order(order)
         if math.isinf(order):
             return math.inf if self.mu else 0.0
@@ -44,7 +44,7 @@ class GaussianDP(Guarantee):
         return Pair(GaussianPrivacyLoss, (self.mu,)) if self.mu <= LARGEST_LOSS else None
 
     def exact_delta(self, epsilon: float) -> float:
-        """Return Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ), rounded up."""
+        """Return the exact δ: Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ), rounded up."""
         return gaussian_delta(self.mu, epsilon)
 
     def exact_epsilon(self, delta: float) -> float:

@@ -56,12 +56,12 @@ class LaplaceLoss(Guarantee):
         return Pair(LaplacePrivacyLoss, (raised,)) if raised <= LARGEST_LOSS else None
 
     def exact_delta(self, epsilon: float) -> float:
-        """Return 1 − e^{(ε − t)/2}, or 0."""
+        """Return the exact δ: 1 − e^{(ε − t)/2}, or 0."""
         gap = self.shift - epsilon + 2.0**-52 * self.shift  # so that both may be read as decimals
         return min(1.0, up(-math.expm1(-gap / 2))) if epsilon < self.shift else 0.0
 
     def exact_epsilon(self, delta: float) -> float:
-        """Return t + 2·log(1 − δ), or 0."""
+        """Return the exact ε: t + 2·log(1 − δ), or 0."""
         if delta >= 1:
             return 0.0
         lost = 2 * math.log1p(-delta)

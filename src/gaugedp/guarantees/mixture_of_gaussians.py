@@ -69,7 +69,7 @@ class MixtureOfGaussians(Guarantee):
         return ((self, 1),) if self.shifts[-1] else ()
 
     def renyi(self, order: float) -> float:
-        """Return log Σ p·e^{(a − 1)·a·s²/2σ²}/(a − 1), a = `order`, by joint convexity."""
+        """Return the Rényi divergence: log Σ p·e^{(a − 1)·a·s²/2σ²}/(a − 1), a = `order`, by joint convexity."""
         check_order(order)
         largest, shift = self._whole.renyi(order), max(order - 1, FIRST)
         # 1e100: an order beyond which the largest shift alone counts

@@ -27,7 +27,7 @@ class OffsetZCDP(Guarantee):
         object.__setattr__(self, "xi", float(self.xi))
 
     def renyi(self, order: float) -> float:
-        """Return ξ + ρ·order."""
+        """Return the Rényi divergence: ξ + ρ·order."""
         check_order(order)
         if math.isinf(order):
             return math.inf if self.rho else self.xi

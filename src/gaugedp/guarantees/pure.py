@@ -58,14 +58,14 @@ class PureDP(Guarantee):
         return response_pair(self.epsilon_value)
 
     def exact_delta(self, epsilon: float) -> float:
-        """Return max(0, (e^ε − e^`epsilon`)/(1 + e^ε))."""
+        """Return the exact δ: max(0, (e^ε − e^`epsilon`)/(1 + e^ε))."""
         if epsilon >= self.epsilon_value:
             return 0.0
         gap = self.epsilon_value - epsilon + 2.0**-52 * self.epsilon_value  # so that both may be read as decimals
         return min(1.0, up(-math.expm1(-gap) / (1 + math.exp(-self.epsilon_value))))
 
     def exact_epsilon(self, delta: float) -> float:
-        """Return log(e^ε − delta·(1 + e^ε)), or 0."""
+        """Return the exact ε: log(e^ε − delta·(1 + e^ε)), or 0."""
         if delta == 0:
             return self.epsilon_value
         lost = delta * math.exp(-self.epsilon_value)

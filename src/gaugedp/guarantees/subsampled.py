@@ -141,14 +141,14 @@ class SubsampledGaussian(Guarantee):
         return Pair(SubsampledPrivacyLoss, self._row(removed))
 
     def exact_delta(self, epsilon: float) -> float | None:
-        """Return q·G(ε′), e^{ε′} = 1 + (e^ε − 1)/q, G the profile of the Gaussian, for one unit."""
+        """Return the exact δ: q·G(ε′), e^{ε′} = 1 + (e^ε − 1)/q, G the profile of the Gaussian, for one unit."""
         return None if self._n_moved > 1 else self._exact_delta(epsilon)
 
     def _exact_delta(self, epsilon: float) -> float:
         return sampled_delta(self._whole.exact_delta, self.rate, epsilon)
 
     def exact_epsilon(self, delta: float) -> float | None:
-        """Return log(1 + q·(e^ε − 1)), ε that of the Gaussian at δ/q, for one unit."""
+        """Return the exact ε: log(1 + q·(e^ε − 1)), ε that of the Gaussian at δ/q, for one unit."""
         if delta == 0 or self._n_moved > 1:
             return math.inf if delta == 0 else None
         if delta >= self._exact_delta(0.0):

@@ -28,7 +28,7 @@ class ZCDP(Guarantee):
         object.__setattr__(self, "rho", float(self.rho))
 
     def renyi(self, order: float) -> float:
-        """Return ρ·order."""
+        """Return the Rényi divergence: ρ·order."""
         check_order(order)
         if math.isinf(order):
             return math.inf if self.rho else 0.0
