@@ -48,8 +48,8 @@ def keys(
 ) -> None:
     """Publish the categories of a column that enough people share.
 
-    Use it for columns whose categories are not known in advance, such as cities. Later queries can use the published
-    categories; rare ones stay hidden and count as "other". The ledger is charged.
+    Use this partition selection if the categories are not known in advance, such as cities. Later queries can use the
+    published categories; rare ones stay hidden and count as "other". The ledger is charged.
     """
     domain, unit = load(domain_path)
     guarantee = guarantee_asked(**numbers(epsilon=epsilon, delta=delta))

@@ -69,9 +69,9 @@ class Cube(NormNoise):
 
     @remembered
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return E R·E‖w·U/weights‖ by quadrature, or from trial draws.
+        """Return the expected norm of noise/weights, by quadrature or trial draws.
 
-        The relative error is some thousandths; narrow noise takes trial draws. Rounding lengthens the ℓ₂ norm like the
+        The relative error is some thousandths. Narrow noise takes trial draws. Rounding lengthens the ℓ₂ norm like the
         root of the mean square, by 1/12 per answer.
         """
         if norm != 2 or self._sides.min() < 1:

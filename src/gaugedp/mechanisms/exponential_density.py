@@ -118,7 +118,7 @@ class ExponentialDensity(Calibrated):
         return np.rint(points / step) * step
 
     def error_bound(self, t: float, slope: float) -> float:
-        """Return a bound on max u − u(out), before rounding.
+        """Return a bound on the gap to the best quality, max u − u(out).
 
         It fails with probability at most e^{−t}. Hypothesis: |u(a, y) − u(a, y′)| ≤ slope·‖y − y′‖_Y in Y. The bound is
         the least over λ in (0, 1] of 2λ·slope + (2/ε)·(r·log(1/λ) + t), r = rank Y, or the width of u. A walk adds its

@@ -112,9 +112,9 @@ class Identity(AdditiveNoise):
 
     @remembered
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return the mean norm of trial draws (about 2 %).
+        """Return the expected norm of noise/weights, from trial draws, to about 2 %.
 
-        The public seed serves every budget. If most trials are 0, the bound Σ E|η_i|·‖F_i‖ ≤ n·E η²·max ‖F_i‖.
+        The public seed serves every budget. If most trials are 0, Σ E|η_i|·‖F_i‖ ≤ n·E η²·max ‖F_i‖ is the bound.
         """
         one_of(("1", "2"), norm=f"{norm:g}")
         noisy = self._n_cells * self.law.variance
@@ -131,9 +131,9 @@ class Identity(AdditiveNoise):
         return error
 
     def least_error(self, weights: np.ndarray | None = None) -> float:
-        """Return the lower bound √(E S/(1 + v)), S = ‖F·η‖².
+        """Return a lower bound on the expected ℓ₂ error, √(E S/(1 + v)).
 
-        v ≥ Var S/(E S)²: E√S ≥ (E S)^{3/2}/√(E S²) by Hölder's inequality. With G = FᵀF, E S = σ²·tr G and Var S =
+        S = ‖F·η‖² and v ≥ Var S/(E S)²: E√S ≥ (E S)^{3/2}/√(E S²) by Hölder's inequality. With G = FᵀF, E S = σ²·tr G and Var S =
         2σ⁴·tr G² + κ·Σ G_jj², where κ = σ⁴·(2 + cosh(1/scale)) is the fourth cumulant. tr G² ≤ tr G·‖G‖, and ‖G‖ is at
         most the largest sum of a row of |F| times that of a column. For answers that add up cells, without weights;
         otherwise, and for noise so narrow that cosh is beyond a float, it is 0.
@@ -149,11 +149,11 @@ class Identity(AdditiveNoise):
         return math.sqrt(self.law.variance * float(rows.sum()) / (1 + v)) * (1 - 2.0**-40)
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return exact quantiles for answers that add up cells.
+        """Return half-widths of intervals, which are exact for sums of cells.
 
-        Other answers get quantiles of trial draws or Chernoff bounds. Simultaneous: the quantile of the largest noise
-        relative to its deviation in trial draws, or, with too few draws, widths for each answer at 1 − (1 − level)/d.
-        Quantiles of draws are raised by three standard errors.
+        Other answers get quantiles of trial draws or Chernoff bounds. Simultaneous widths are quantiles of the largest
+        noise relative to its deviation in trial draws, or with too few draws widths at 1 − (1 − level)/d for each
+        answer. Quantiles of draws are raised by three standard errors.
         """
         if not simultaneous:
             return self._each(level)

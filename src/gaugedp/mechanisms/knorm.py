@@ -53,9 +53,9 @@ class KNorm(NormNoise):
         A walk uses at most min(δ, 1e−9). Balls and ellipsoids use all of δ: their rate is the largest that satisfies
         (ε, δ), and their guarantee the exact loss (docs/theory/knorm_delta.md). Other bodies use ε only; no proof is
         known that δ permits smaller noise. For PureDP(ε) and a body that needs a walk, the guarantee is ApproxDP(ε,
-        1e−9), and `describe` states it; with walk=False the noise is drawn by rejection from a box around the body, is
-        pure, and is refused if that takes too many trials (docs/theory/walks.md). For integer answers in a flat body
-        it is exact (docs/theory/flat_knorm.md).
+        1e−9). With walk=False the noise is drawn by rejection from a box around the body and is pure. It is refused if
+        that takes too many trials (docs/theory/walks.md). For integer answers in a flat body it is exact
+        (docs/theory/flat_knorm.md).
         """
         noise = gauge_noise(body)
         if noise.walks and not walk:

@@ -60,7 +60,7 @@ class Laplace(IndependentNoise):
         return Laplace.calibrate(self.body, guarantee, self.weights)
 
     def error_bound(self, failure: float) -> float:
-        """Return t with P(max_i |noise_i|/w_i > t) ≤ `failure`.
+        """Return a bound t on the noise, with P(max_i |noise_i|/w_i > t) ≤ `failure`.
 
         t = log(d/failure)·Δ/ε. Rounding to the lattice increases Δ slightly and adds one step, or 1/w_i steps if the
         noise is divided by w_i (Dwork and Roth 2014, theorem 3.8).

@@ -77,8 +77,8 @@ class Matrix(AdditiveNoise):
     def calibrate(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Matrix":
         """Return the mechanism for a polytope and a guarantee.
 
-        It supports PureDP, ApproxDP, GaussianDP and ZCDP. The strategy makes E‖noise/w‖₂² small, w = `weights` (d,).
-        Other bodies are refused, and unstructured ones too large to write out (see `best_strategy`).
+        It supports PureDP, ApproxDP, GaussianDP and ZCDP. The strategy is chosen for a small E‖noise/w‖₂², w =
+        `weights` (d,). Other bodies are refused, and so are large ones without structure (see `best_strategy`).
         """
         satisfied, rate = _sharpen(guarantee)
         if not isinstance(body, Polytope):
@@ -160,10 +160,10 @@ class Matrix(AdditiveNoise):
 
     @remembered
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return E‖noise/weights‖, to a standard error below 1 %.
+        """Return the expected norm of noise/weights, to a standard error below 1 %.
 
-        By quadrature, or from trial draws of a public seed. If lengths vary little, the root mean square (≤ 0.5 %
-        above).
+        It is computed by quadrature, or from trial draws of a public seed. If lengths vary little, the root mean square
+        is returned, which is at most 0.5 % larger.
         """
         one_of(("1", "2"), norm=f"{norm:g}")
         if norm == 1 and self._is_normal:
@@ -181,11 +181,11 @@ class Matrix(AdditiveNoise):
         return scaled * expected_root(values, counts)
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return quantiles of the noise, exact for normal noise.
+        """Return half-widths of intervals, which are exact quantiles for normal noise.
 
-        For Laplace noise, from trial draws or `laplace_reach`. Simultaneous: a quantile, raised by three standard
-        errors, of the largest noise relative to its deviation in trial draws of a public seed; or the bound by Šidák's
-        inequality (normal) or a union bound (Laplace), if smaller.
+        For Laplace noise they come from trial draws or `laplace_reach`. Simultaneous widths come from the largest noise
+        relative to its deviation in trial draws of a public seed: its quantile is raised by three standard errors. If
+        it is smaller, Šidák's inequality (normal) or a union bound (Laplace) gives the widths.
         """
         between(0, 1, level=level)
         if not simultaneous:

@@ -108,9 +108,9 @@ class RandomizedResponse(Calibrated):
     def interval(self, responses: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Return a confidence interval (lower, upper) for each category count.
 
-        Each covers with probability `level` or more, over the coins, for fixed rows. With m rows of a category its
-        count is Binomial(m, p) + Binomial(n − m, q), which grows with m: the interval holds all m with the count in no
-        tail of (1 − level)/2.
+        Each interval covers its count with probability at least `level`, over the coins, for fixed rows. With m rows of
+        a category its count is Binomial(m, p) + Binomial(n − m, q), which grows with m. The interval holds all m for
+        which the count is in no tail of (1 − level)/2.
         """
         between(0, 1, level=level)
         counts = self._counts(responses)

@@ -184,9 +184,9 @@ class RankExponential(Mechanism):
         return np.full(self.n_answers, max(reach))
 
     def ordinary_widths(self) -> np.ndarray:
-        """Return the distances, in rows, at which ends are aimed.
+        """Return the expected half-widths on ordinary tables, in rows.
 
-        Without ends, those that an answer exceeds with probability at most 1/20 if values are spread evenly.
+        Without intervals, an answer exceeds them with probability at most 1/20 if values are spread evenly.
         """
         spread = 0.0 if self.level is not None else spread_of_draws(len(self.quantiles), _LEVEL)
         rows = [float(self._aim(quantile) + Fraction(spread) / self.rate(quantile)) for quantile in self.quantiles]

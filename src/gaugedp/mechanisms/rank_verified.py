@@ -143,7 +143,7 @@ class RankVerified(Mechanism):
         return np.full(self.n_answers, float(max(near + far)))
 
     def ordinary_widths(self) -> np.ndarray:
-        """Return the distances, in rows, at which ends are proposed."""
+        """Return the expected half-widths on ordinary tables, in rows."""
         rows = np.abs([float(rows) for _, rows in self.shifts]).reshape(2, -1).max(axis=0)
         return np.tile(rows, self.ranks.n_cells)
 

@@ -162,7 +162,7 @@ class Staircase(AdditiveNoise):
         return np.array([self.law.variance]) * float(self.step) ** 2
 
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return E|noise|/weight in closed form, for either norm."""
+        """Return the expected size of noise/weight, in closed form."""
         one_of(("1", "2"), norm=f"{norm:g}")
         return self.law.mean_size * float(self.step) / (1.0 if weights is None else float(weights[0]))
 

@@ -265,9 +265,9 @@ class Plan:
         return math.sqrt(float((self.mechanism.variances / (1 if weights is None else weights**2)).sum())) / floor
 
     def bound_facts(self) -> dict[str, Any] | None:
-        """Return the certificate as JSON; None without a bound.
+        """Return the certificate as JSON, or None without a bound.
 
-        Kind "gaussian" has no value: its ratio is to the best Gaussian noise.
+        The kind "gaussian" has no bound: its ratio is to the best Gaussian noise.
         """
         if self._certificate.bound > 0:
             return {**self.certificate, "ratio": self.certified_ratio, "words": self.bound_in_words()}
