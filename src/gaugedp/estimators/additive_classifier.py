@@ -27,16 +27,22 @@ class AdditiveClassifier(Scored, ClassifierMixin, AdditiveModel):
     The score of a class is a sum of functions of one feature each. Such a function has one value per bin (and class, if
     there are more than two). It is a sum of few cosines of the bin's number with falling amplitude, so it is smooth.
 
-    epsilon, delta : total privacy budget for one row; delta = 0 gives pure ε-DP.
-    bounds, missing_indicator, classes, strict_labels, radius : as in `LogisticRegression`.
-    categories, bins, edges, monotone : as in `AdditiveRegressor`.
-    solver : "auto" is that of `LogisticRegression`; "newton" provides standard errors for two classes, on bins of equal
-        width or public edges, and needs more rows.
-
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/additive_models.md
 
     After fit: shape_functions_, intercept_ (1,) or (K,), classes_, solver_, guarantee_, release_, n_features_in_, and
     feature_names_in_ if X is a data frame.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Total privacy budget for one row. delta = 0 gives pure ε-DP.
+    bounds, missing_indicator, classes, strict_labels, radius
+        As for `LogisticRegression`.
+    categories, bins, edges, monotone
+        As for `AdditiveRegressor`.
+    solver : str
+        "auto" is that of `LogisticRegression`. "newton" provides standard errors for two classes, on bins of equal
+        width or public edges, and needs more rows.
 
     Examples
     --------

@@ -22,12 +22,17 @@ def from_domain(domain: Domain, features: Sequence[str] | None = None, target: s
     domain names for it, else as 0, the middle. A value in no cell gives zeros. Nothing is learnt from rows, so it
     spends nothing.
 
-    domain : `gd.Domain.load("domain.toml")`, whose unit is one row. For persons with several rows use `gd.fit`.
-    features : names of attributes and bounded columns; by default all, without the target.
-    target : an attribute (classes) or a bounded column (numbers).
-
     Unlike `gd.fit`, a pipeline cannot leave rows out: a row without a cell keeps its other features. Missing targets
     have no influence in either.
+
+    Parameters
+    ----------
+    domain : Domain
+        The domain, whose unit is one row. For persons with several rows use `gd.fit`.
+    features : sequence of str, optional
+        Names of attributes and bounded columns. Default: all, without the target.
+    target : str, optional
+        An attribute, for classes, or a bounded column, for numbers.
 
     Examples
     --------

@@ -24,14 +24,6 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, We
 
     Each round of Lloyd's algorithm counts and sums the rows of each cluster, with noise, and moves the centres.
 
-    n_clusters : the number of clusters, K.
-    bounds : (low, high), public, as in `LogisticRegression`. Distances are measured in units of half their width,
-        column by column. A missing number counts as the middle of its bounds.
-    weight_bound : as in `LogisticRegression`.
-    rounds : the largest number of rounds. The actual number follows from the noise relative to the spread of the rows,
-        both of which are released. `max_iter` is an upper limit, too.
-    init, n_init : accepted as in scikit-learn, and ignored: centres start at random, and each start costs budget.
-
     Theorem. A row adds 1 and its numbers, in [−1, 1] by the bounds, to its nearest cluster. Which cluster that is
     depends on the row and on earlier releases only. `fit` releases the mean and spread of all rows, then the sums of
     all clusters in each round, and is (ε, δ)-DP for one row, ε-DP at δ = 0 (GroupSums). docs/theory/means.md
@@ -42,6 +34,21 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, We
     both would reveal rows.
 
     After fit: cluster_centers_ (K, d), guarantee_, release_.
+
+    Parameters
+    ----------
+    n_clusters : int
+        The number K of clusters.
+    bounds : (low, high)
+        Public bounds, as for `LogisticRegression`. Distances are measured in units of half their width, column by
+        column. A missing number counts as the middle of its bounds.
+    weight_bound : float, optional
+        As for `LogisticRegression`.
+    rounds : int
+        The largest number of rounds. The actual number follows from the noise relative to the spread of the rows, both
+        of which are released. `max_iter` is an upper limit, too.
+    init, n_init
+        Ignored: centres start at random, and each start would cost budget.
 
     Examples
     --------

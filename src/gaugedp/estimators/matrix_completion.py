@@ -31,16 +31,6 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
     Rows are pairs (user, item) with a rating. The predicted rating is the mean, plus an offset of the item, plus an
     offset of the user, plus the product ⟨user's scores, item's factors⟩.
 
-    unit : "rating" protects one row, "user" all rows of a user.
-    rating_bounds : (low, high), public; ratings are clipped to them.
-    users, items : all possible ids, public: each a list, or a number n for 0 … n − 1. Both must be specified, from
-        public knowledge, never read off the data. Who rated what, and how, is private.
-    max_rows : for the unit "user": the ratings of a user together weigh at most as much as this many ratings.
-    rank : largest number of factors to try; by default it depends on the noise, and 0 disables factors.
-    solver : "offsets" has no factors, "factors" tries them, "auto" tries them if they should exceed the noise.
-    handle_unknown : "error" refuses predictions for unknown users and items; with "ignore" they contribute nothing,
-        so a new user gets the items' means.
-
     Theorem. `fit` is (ε, δ)-DP for the unit, ε-DP at δ = 0 (offsets only). Everything in the fitted model is released
     with noise, so `predict(X)` satisfies that guarantee towards everybody. With own=(X, y), ratings of the users who
     will see the answer, a user's part is fitted to their own ratings, without noise: if a user sees only predictions
@@ -51,6 +41,25 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
     ignore repeated ones. After fit: mean_, item_offsets_, user_offsets_, item_factors_, user_factors_ (0 for the unit
     "user"), user_spread_ (the noisy variance of users' offsets), users_, items_, solver_, reason_, guarantee_,
     release_.
+
+    Parameters
+    ----------
+    unit : {"rating", "user"}
+        Who is protected: one row, or all rows of a user.
+    rating_bounds : (low, high)
+        Public bounds to which ratings are clipped.
+    users, items : list or int
+        All possible ids, each as a list or as a number n for 0 … n − 1. Specify them from public knowledge, never read
+        off the data. Who rated what, and how, is private.
+    max_rows : int
+        For the unit "user", the ratings of a user together weigh at most as much as this many ratings.
+    rank : int, optional
+        The largest number of factors to try. By default it depends on the noise, and 0 disables factors.
+    solver : {"auto", "offsets", "factors"}
+        "offsets" has no factors, "factors" tries them, and "auto" tries them if they should exceed the noise.
+    handle_unknown : {"error", "ignore"}
+        "error" refuses predictions for unknown users and items. With "ignore" they contribute nothing, so a new user
+        gets the items' means.
 
     Examples
     --------

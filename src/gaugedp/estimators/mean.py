@@ -43,12 +43,6 @@ class Mean(PrivateEstimator):
 
     Rows in ℝ^d are clipped to public bounds or to a ball, and noise is added. Specify `bounds` or `row_norm`.
 
-    bounds, missing_indicator : as in `LogisticRegression`; the mean of an indicator is the share of rows without
-        that number.
-    row_norm : rows are clipped to the ball of this radius of the ℓ_p norm, p = `norm` in [1, ∞].
-    noise : "auto" minimises the expected ℓ₂ error; "gaussian" (δ > 0), "laplace", "cube", or "body" (K-norm noise
-        of the shape of the bounds or the ball).
-
     Theorem. The sum of the clipped rows changes by a point of the box or ball, of twice its size if rows are replaced;
     `fit` adds the noise of a mechanism for that body, and is (ε, δ)-DP (ε-DP at δ = 0) for one row. If rows are added
     or removed, their number is one more coordinate of that sum. docs/theory/means.md
@@ -56,6 +50,16 @@ class Mean(PrivateEstimator):
     For norms other than 1, 2 and ∞ the fit is "idealized", as powers are computed in floating point.
 
     After fit: mean_ (d + m,) for d columns and m indicators, n_rows_, solver_, mechanism_, guarantee_, release_.
+
+    Parameters
+    ----------
+    bounds, missing_indicator
+        As for `LogisticRegression`. The mean of an indicator is the share of rows without that number.
+    row_norm : float, optional
+        Rows are clipped to the ball of this radius of the ℓ_p norm, p = `norm` in [1, ∞].
+    noise : {"auto", "gaussian", "laplace", "cube", "body"}
+        "auto" minimises the expected ℓ₂ error. "gaussian" needs δ > 0. "body" is K-norm noise of the shape of the
+        bounds or the ball.
 
     Examples
     --------

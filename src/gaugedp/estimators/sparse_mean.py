@@ -69,20 +69,24 @@ class SparseMean(PrivateEstimator):
 
     At most `sparsity` coordinates, the largest, are selected and released with noise.
 
-    sparsity : number of selected coordinates; slightly more than are nonzero. Pure-noise coordinates cost little:
-        mean_ is values_ shrunk by `posterior_means`, a function of values_ and of the public size of their noise
-        only, and so post-processing at no cost.
-    bounds : (low, high), two public numbers: every value is clipped to them, and a missing one counts as their
-        middle. For a σ-sub-Gaussian distribution use `sub_gaussian_bounds(n, sigma, mean_bound)`. "private" spends
-        a tenth of ε to find a power of two within the public `magnitudes` = (least, largest).
-    noise : "gumbel" (exponential mechanisms and Gaussian values), or "laplace", the algorithm as published.
-
     Theorem. One row changes every coordinate of the sum by at most high − low if rows are replaced, and by max(|low|,
     |high|) if they are added or removed: a cube, from which `Peeling` selects and adds noise. `fit` is (ε, δ)-DP (Cai,
     Wang and Zhang 2021, algorithm 3, with the noise of docs/theory/peeling.md).
 
     After fit: mean_ (d,), support_ and values_ (sparsity,), outlook_ (if rows are replaced), n_rows_, bounds_, solver_,
     mechanism_, guarantee_, release_. Warns `TooFewRows` if nothing within the bounds can be detected.
+
+    Parameters
+    ----------
+    sparsity : int
+        Number of selected coordinates, slightly more than are nonzero. Coordinates of pure noise cost little: mean_ is
+        values_ shrunk by `posterior_means`, which is post-processing at no cost.
+    bounds : (low, high) or "private"
+        Two public numbers, to which every value is clipped; a missing value counts as their middle. For a
+        σ-sub-Gaussian distribution use `sub_gaussian_bounds(n, sigma, mean_bound)`. "private" spends a tenth of ε to
+        find a power of two within the public `magnitudes` = (least, largest).
+    noise : {"gumbel", "laplace"}
+        "gumbel" uses exponential mechanisms and Gaussian values. "laplace" is the algorithm as published.
 
     Examples
     --------
@@ -200,7 +204,7 @@ class SparseMean(PrivateEstimator):
 
 
 class TooFewRows(UserWarning):
-    """Warning that the noise exceeds all values within the bounds."""
+    """Warning that noise exceeds all values within the bounds, by public numbers."""
 
 
 def sub_gaussian_bounds(n_rows: int, sigma: float, mean_bound: float) -> tuple[float, float]:

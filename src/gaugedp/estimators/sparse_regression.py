@@ -76,15 +76,21 @@ class BudgetSplit:
 class SparseRegression(LinearRegressor):
     """Linear regression with at most `sparsity` nonzero coefficients.
 
-    bounds, missing_indicator : as in `LogisticRegression`; indicators are features that count towards `sparsity`.
-    target_bounds : (low, high), public; the target is clipped to them.
-    solver : "screen" selects 2·sparsity features by their correlation with the target (exponential mechanisms) and
-        solves noisy normal equations on them. "iht" starts there and adds `rounds` of iterative hard thresholding:
-        a gradient step on clipped residuals, whose length follows from the noisy second moments, after which
-        `Peeling` keeps 2·sparsity features; finally the equations are solved again on the remaining features. It
-        finds features that others hide, and adds more noise. "auto" uses it if a round's noise, a public number, is
-        small.
+    Parameters
+    ----------
+    bounds, missing_indicator
+        As for `LogisticRegression`. Indicators are features that count towards `sparsity`.
+    target_bounds : (low, high)
+        Public bounds to which the target is clipped.
+    solver : {"auto", "screen", "iht"}
+        "screen" selects 2·sparsity features by their correlation with the target (exponential mechanisms) and solves
+        noisy normal equations on them. "iht" adds `rounds` of iterative hard thresholding: a gradient step on clipped
+        residuals, after which `Peeling` keeps 2·sparsity features. Finally the equations are solved again on the
+        remaining features. It finds features that others hide, and adds more noise. "auto" uses it if a round's noise,
+        a public number, is small.
 
+    Notes
+    -----
     Theorem. All sums are of products of numbers in [−1, 1], so one row changes each by at most 2 (1 if rows are added
     or removed), and the second moments of k features and their products with the target, in coordinates that preserve
     the Frobenius norm, by at most √(2k² + 4kβ²) in ℓ₂, β² = √(2k) their relative weight. `fit` is the composition and
