@@ -162,7 +162,6 @@ def _allowed(point: ProfilePoint, extra: np.ndarray) -> np.ndarray:
 
 
 def _ends(n: int, *, most_ends: int = 46) -> np.ndarray:  # thresholds for each end
-    """Return places among n distinct values, dense at both ends."""
     if n <= most_ends:
         return np.arange(n)
     middle = np.linspace(0, n - 1, _IN_MIDDLE).astype(int)

@@ -223,7 +223,6 @@ def choice_tests(model: Any, runs: ObservedRuns, answers: tuple[Any, Any]) -> Fo
 
 
 def _of_indices(model: Any, rows: np.ndarray, answer: Any, first: int = 0) -> Found:
-    """Test chosen indices by chi-square, and successive choices."""
     law = np.asarray(model.probabilities(answer))
     indices = rows[:, 0].astype(int) - first
     counts = np.bincount(indices, minlength=len(law))

@@ -78,7 +78,6 @@ def numbers_of(answer: Any) -> np.ndarray | None:
 
 
 def _texts(rows: list[list[str]]) -> dict[str, np.ndarray]:
-    """Label the texts in each row, also without digits and by place."""
     labels = {"texts": _numbered(map(tuple, rows))}
     labels["texts without digits"] = _numbered(tuple(_DIGITS.sub("0", text) for text in row) for row in rows)
     for place in range(min(_MOST_TEXTS, max(map(len, rows)))):

@@ -111,7 +111,6 @@ class LinearImage(FramedBody):
 
     @cached_property
     def _preimages(self) -> np.ndarray:
-        """Vectors of span K whose images are a basis."""
         span = self.body.span
         return span[:, independent(self.matrix @ span)]
 

@@ -130,7 +130,6 @@ def _log_factor(n: int, bounded: bool) -> float:
 
 
 def _unmet(n: int, epsilon: float, delta: float, quotient: float) -> tuple[str, ...]:
-    """Return the hypotheses that do not hold, and warn of them."""
     log_least = -1.5 * epsilon * n - math.log(n)
     broken = {
         f"the privacy part is {quotient:.3g} times the error of the estimate 0, and must be of its order": quotient > 1,

@@ -125,7 +125,6 @@ def show_plan(planned: Plan, details: bool = False) -> None:
 
 
 def _show_details(planned: Plan) -> None:
-    """Print the noise and the mechanisms that do not apply."""
     steps = "" if {step for step, _ in planned.query.steps.runs} == {1} else " (in steps of the released values)"
     click.echo(f"Noise: {planned.mechanism.describe()}{steps}")
     for term in planned.terms():

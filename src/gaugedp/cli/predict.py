@@ -109,7 +109,6 @@ def _write(file: Any, predictions: _Predictions) -> None:
 
 
 def _say(predictions: _Predictions) -> None:
-    """Report missing values and their replacements on standard error."""
     without = predictions.n_lines - predictions.n_predicted
     if without:
         names = ", ".join(name for name, count in predictions.n_without.items() if count)

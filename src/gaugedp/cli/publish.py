@@ -157,7 +157,6 @@ def _publish(
 
 
 def _show(publication: Publication, planned: Plan) -> None:
-    """Print the budget share and interval width of each table."""
     terms = widths(publication, planned)
     parts = zip(publication.tables, publication.queries, publication.shares(planned.unit), strict=True)
     rows = [

@@ -197,7 +197,6 @@ def show_answers(answer: Release) -> None:
 
 
 def _show_answers(answer: Release, title: str) -> None:
-    """Print the first answers: crossed raw terms as tables."""
     rows, lines, tables = islice(_rows(answer), SHOWN), list[dict[str, str]](), []
     for term in answer.terms:
         of_term = list(islice(rows, term.size))

@@ -173,7 +173,6 @@ def _on_sample(guarantee: Guarantee, rate: float, *sampling: str) -> Guarantee:
 
 
 def _told(events: Any, loss: float) -> Any:
-    """Return randomized response that lies slightly less than allowed."""
     if loss > 700:
         raise InvalidRequest(f"PureDP({loss:g}) cannot be exported.", "Export an epsilon of at most 700.")
     return events.RandomizedResponseDpEvent(2 / (1 + math.exp(min(loss, 700.0))) * (1 - 2.0**-50), 2)

@@ -298,7 +298,6 @@ class Ledger:
         return self._follow(act, write=True)
 
     def _follow(self, act: Callable[[LedgerTransaction], T], write: bool) -> T:
-        """Run `act` on the known chain, and remember its last entry."""
 
         def following(ledger: LedgerTransaction) -> tuple[T, Seen]:
             return act(ledger.following(self._chain.seen)), ledger.seen(self._chain.seen)

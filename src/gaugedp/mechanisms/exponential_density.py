@@ -136,7 +136,6 @@ class ExponentialDensity(Calibrated):
         return f"a point of a body of rank {self.over.rank}, scores within {self.quality.bounds}, {how}"
 
     def _accepted(self, answer: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
-        """Accept uniform points with probability e^{log weight}."""
         accepted: list[np.ndarray] = []
         missing, count = size, max(64, min(size, _BATCH))
         while missing > 0:
@@ -148,7 +147,6 @@ class ExponentialDensity(Calibrated):
         return np.concatenate(accepted)
 
     def _walked(self, answer: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
-        """Run `size` chains through `proposals` uniform points each."""
         places = uniform(self.over, size, rng)
         heights = self.log_weights(answer, places)
         batch = max(1, _BATCH // size)

@@ -331,7 +331,6 @@ def _gauge_of_cube(shape: Body) -> float:
 
 
 def _slip(body: Body) -> Fraction:
-    """Return the rounding error of generator differences, per coordinate."""
     is_rounded = isinstance(body, Polytope) and body.differences
     return Fraction(body.radius(np.inf)) / 2**52 if is_rounded else Fraction(0)
 

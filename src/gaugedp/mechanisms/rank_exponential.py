@@ -227,7 +227,6 @@ class RankExponential(Mechanism):
         return [partial(self._apply_noise, Entropy(rng.integer(256))) for _ in range(size)]
 
     def _apply_noise(self, stream: Entropy, answer: np.ndarray) -> np.ndarray:
-        """Return the answers, then twice the lower and upper ends, in steps."""
         tables = answer.astype(np.int64).reshape(self.n_cells, self.n_values)
         places = np.array([self._drawn(Runs.of(table), stream) for table in tables])  # (cells, draws, quantiles)
         return self.first + released(places)

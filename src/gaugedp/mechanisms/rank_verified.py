@@ -168,7 +168,6 @@ class RankVerified(Mechanism):
         return [partial(self._apply_noise, Entropy(rng.integer(256))) for _ in range(size)]
 
     def _apply_noise(self, stream: Entropy, answer: np.ndarray) -> np.ndarray:
-        """Return the answers, then twice the lower and upper ends, in steps."""
         tables = answer.astype(np.int64).reshape(self.ranks.n_cells, self.ranks.n_values)
         return self.ranks.first + released(np.array([self._drawn(table, stream) for table in tables]))
 

@@ -133,7 +133,6 @@ class MatrixGrams:
         return accelerated(moved, np.zeros_like(first))
 
     def _raised(self, gram: np.ndarray) -> np.ndarray:
-        """Raise a Gram matrix's eigenvalues above part of its noise."""
         edge = math.sqrt(2 * len(gram) * float(self.of_grams.variances.max()))
         values, vectors = np.linalg.eigh(gram)
         return np.asarray((vectors * np.maximum(values, _FLOOR * edge)) @ vectors.T)

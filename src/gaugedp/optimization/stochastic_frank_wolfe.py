@@ -137,7 +137,6 @@ class StochasticFrankWolfe:
         return point
 
     def _added(self, problem: TraceProblem, places: np.ndarray, points: tuple[np.ndarray, ...]) -> np.ndarray:
-        """Return the contribution of a slot's rows, summed by blocks."""
         parts = slices(problem.designs.rows[: len(places)], PRODUCTS)
         return sum(
             (problem.designs.combine(*self._weights(problem, places[part], points)) for part in parts),

@@ -114,7 +114,6 @@ def _query(domain: Domain, text: str) -> Query:
 
 
 def _term(domain: Domain, text: str) -> Workload | Quantiles:
-    """Parse a term, with or without the word `weighted` or `unweighted` in front."""
     if (counted := _WEIGHTED.match(text)) and text not in domain.attributes:
         return builders.weighted_count(domain, _by(domain, counted[1]))
     if (squared := _SQUARED.match(text)) and text not in domain.attributes:
@@ -225,7 +224,6 @@ def _check_closed(domain: Domain, text: str) -> None:
 
 
 def _check_joined(domain: Domain, text: str) -> None:
-    """Refuse wrong connections of terms, unless they are names."""
     are_attributes = all(name in domain.attributes for name in _product(text))
     bare = without_quoted(text)
     if not are_attributes and (

@@ -41,7 +41,6 @@ class ThreeTangents:
 
     @cached_property
     def _pieces(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Lower end, length and |s| of each tangent's interval."""
         drops, slopes = self._lines
         bends = np.diff(slopes, axis=0)
         meets = -np.diff(drops, axis=0) / np.where(bends > 0, bends, 1.0)

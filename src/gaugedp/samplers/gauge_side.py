@@ -89,7 +89,6 @@ class GaugeSide:
         return np.asarray(np.abs((chosen * points).sum(axis=1)) > most * sizes)
 
     def _solved(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Solve the programs of a block by pivots, the largest violation first."""
         count, n = len(targets), self.columns.shape[1]
         values = targets @ self.inverse.T
         signs = np.where(values < 0, -1.0, 1.0)

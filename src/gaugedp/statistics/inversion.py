@@ -46,7 +46,6 @@ def values_within(
 
 
 def _end(is_within: Callable[[float], bool], start: float, end: float) -> float:
-    """Return the set's end towards `end`, by growing steps and bisection."""
     rungs = [_rung(start, end, float(step)) for step in _LADDER]
     if is_within(rungs[-1]):
         return end

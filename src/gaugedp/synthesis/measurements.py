@@ -126,7 +126,6 @@ class ModelVariables:
         return sorted(range(len(names)), key=lambda axis: self._within(names[axis])[0])
 
     def _within(self, name: str) -> tuple[int, tuple[int, ...]]:
-        """Return an attribute's variable, and where its cells start."""
         level = self.levels[name]
         place = next(i for i, other in enumerate(self.finest) if self.levels[other].source == level.source)
         return place, level.starts_in(self.levels[self.finest[place]])

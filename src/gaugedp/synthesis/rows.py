@@ -143,7 +143,6 @@ class SyntheticRows:
 
 
 def _fields(column: np.ndarray) -> list[Any]:
-    """Return CSV fields, empty if missing, integers without a point."""
     if column.dtype != float:
         return list(column.tolist())
     fields = column.astype(object)

@@ -138,7 +138,6 @@ class File:
         return max(counts, key=lambda mark: counts[mark])
 
     def _check_is_text(self) -> None:
-        """Refuse another format, by the first bytes as they are stored."""
         check_is_text(replace(self, text_format=PLAIN)._start() or b"", str(self.path))
 
     def _start(self) -> bytes | None:

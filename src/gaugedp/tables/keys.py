@@ -57,7 +57,6 @@ class KeyCounting:
         return rows.where(*(reading.inside for reading in readings), copy=False)
 
     def _bounded(self, row_key: bytes) -> Sql:
-        """Return at most `max_rows` different keys of each person."""
         assert self.unit.column is not None
         kind = self.types[self.unit.column].kind
         rows = self._rows() if self.bucket is None else in_bucket(self._rows(), kind, self.bucket, row_key)

@@ -92,7 +92,6 @@ def _integer_text(number: int) -> str | None:
 
 
 def _float_text(number: float) -> str | None:
-    """Return an integer's digits, else the shortest; None for NaN."""
     if number.is_integer():
         return _integer_text(int(number))
     text = repr(number)

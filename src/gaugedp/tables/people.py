@@ -81,7 +81,6 @@ class PeopleEngine(Engine):
         return bottom_up(statement.copy(), replaced)
 
     def _persons(self, names: Sequence[str]) -> Sql:
-        """Return a row per person of the bucket: `person`, `made<i>`."""
         per_person = [self._domain.made[name] for name in names]
         sources = list(dict.fromkeys(name for each in per_person for name in each.sources))
         person = read_person(self._below.columns[self._person], PERSON)
@@ -144,7 +143,6 @@ def _n_codes(rows: Domain, name: str) -> int:
 
 
 def _sum(number: Sql) -> Sql:
-    """Return a clipped 64-bit sum over a person's rows."""
     total = exp.func("COALESCE", exp.Sum(this=number), exp.convert(0))
     return exp.cast(
         exp.func("LEAST", exp.func("GREATEST", total, exp.convert(-LARGEST)), exp.convert(LARGEST)), "BIGINT"

@@ -92,7 +92,6 @@ def _parsed(statement: str) -> exp.Select:
 
 
 def _check_parts(select: exp.Select) -> None:
-    """Refuse any unsupported part, which would change the query."""
     for name, part in select.args.items():
         if part and name not in _READ[exp.Select]:
             what, do = _INSTEAD.get(name, ("A clause other than FROM and GROUP BY", "Write SELECT, FROM and GROUP BY."))

@@ -135,7 +135,6 @@ class Aggregation:
         return keep_some(rows, self._fields(), kind, (self.unit.max_rows, row_key))
 
     def _rows(self, drops_late: bool) -> Sql:
-        """Return all rows: cells `a<i>`, steps `s<j>` and person."""
         columns, readings, conditions = [], [], []
         for i, name in enumerate(self.attributes):
             reading, fallback = self._attribute(name, f"x{i}")
@@ -193,7 +192,6 @@ class Aggregation:
         return exp.Case().when(exp.and_(*in_cells), exp.column(name)) if in_cells else exp.column(name)
 
     def _with_values(self, rows: Sql) -> Sql:
-        """Return the rows with the places `h<j>`: steps, or none."""
         listed = {name: size for name, size in self.places.items() if name.startswith("h")}
         if not listed:
             return rows
@@ -203,7 +201,6 @@ class Aggregation:
         return over(rows, *columns, *values)
 
     def _added(self) -> dict[str, Sql]:
-        """Return the sums by name: rows, present values, steps."""
         added: dict[str, Sql] = {"n": exp.Count(this=exp.Star())}
         totals = [total for total in self.totals if not total.weighted]
         summed = {total.column for total in totals if not total.each}

@@ -100,7 +100,6 @@ def _searched(nesting: Nesting, demand: Tables, p: int, start: np.ndarray) -> tu
 
 
 def _starts(n_levels: int, p: int) -> list[np.ndarray]:
-    """Return starting logarithms: equal shares and, for Laplace, mostly the finest level."""
     finest = np.where(np.arange(n_levels) == n_levels - 1, 0.0, -4.0)
     return [np.zeros(n_levels), finest][: 3 - p]
 

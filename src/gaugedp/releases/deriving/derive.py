@@ -324,7 +324,6 @@ def _sums(released: Workload, wanted: Piece) -> Iterator[Sums]:
 
 
 def _alike(piece: Piece, wanted: Piece) -> bool:
-    """Return True if rows contribute equally to both tables."""
     plain = all(each.cells == Identity(each.cells.n_cells) for each in (piece, wanted))
     return plain and replace(piece, attributes=wanted.attributes, cells=wanted.cells) == wanted
 

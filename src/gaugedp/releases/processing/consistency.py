@@ -160,5 +160,4 @@ def _ordered(block: np.ndarray, names: Names, some: Names) -> np.ndarray:
 
 
 def _restored(block: np.ndarray, names: Names, some: Names) -> np.ndarray:
-    """Reorder a block's axes from domain order to the marginal's."""
     return np.transpose(block, [some.index(name) for name in names if name in some])

@@ -376,7 +376,6 @@ class StreamPeriod:
 
 
 def _request(state: State) -> dict[str, Any]:
-    """Return a stream's facts for the ledger, without paths."""
     return {name: fact for name, fact in state.facts.items() if name != "places"} | {"stream": state.key}
 
 

@@ -142,7 +142,6 @@ def _shown(columns: Mapping[str, np.ndarray]) -> dict[str, list[Any]]:
 
 
 def _plain(values: np.ndarray) -> list[float | int | None]:
-    """Convert integral numbers to integers, and NaN to None, for JSON and CSV."""
     numbers = whole_where_all_are(values)
     if numbers is not values:
         return list(numbers.tolist())

@@ -82,7 +82,6 @@ class PostgresEngine(Engine):
             return _columns(cursor, cursor.fetchall())
 
     def _added(self, statement: Sql, of: Of) -> np.ndarray:
-        """Add up the listed rows, fetched in batches of 65,536."""
         with self._answer(statement, "gaugedp_rows") as cursor:
             return added_up((_columns(cursor, rows) for rows in iter(lambda: cursor.fetchmany(BATCH), [])), of)
 

@@ -58,7 +58,6 @@ class SparkEngine(Engine):
         return _columns(self._answer(statement).toArrow())
 
     def _added(self, statement: Sql, of: Of) -> np.ndarray:
-        """Add up where the rows are, by partition."""
         totals = self._answer(statement).mapInArrow(_Partial(of), "total array<bigint>").toArrow()
         sums: np.ndarray = np.array(totals.column(0).to_pylist(), dtype=np.int64).sum(axis=0)
         return sums if totals.num_rows else np.zeros(0, dtype=np.int64)
@@ -150,7 +149,6 @@ def _shortest(name: str) -> str:
 
 
 def _columns(batch: Any) -> dict[str, np.ndarray]:
-    """Return an arrow table's columns: int64, bytes as objects."""
     arrays = (batch.column(i).to_numpy(zero_copy_only=False) for i in range(len(batch.schema.names)))
     types = (object if kind == "binary" else np.int64 for kind in batch.schema.types)
     columns = zip(batch.schema.names, arrays, types, strict=True)
