@@ -45,11 +45,11 @@ Line = dict[str, str]
 @click.command()
 @click.argument("place", metavar="[FOLDER]", required=False)
 @click.option("--folder", metavar="FOLDER", help="Folder to test, instead of the argument FOLDER.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def doctor(place: str | None, folder: str | None, as_json: bool) -> int:
     """Check the installation and engines, and test a ledger in FOLDER.
 
-    FOLDER is the current one by default. The exit code is 0 if everything except the extras is ok, else 1.
+    FOLDER is the current folder by default. The exit code is 0 if everything but optional extras works, else 1.
     """
     if place is not None and folder is not None:
         raise InvalidRequest("The folder is given twice.", "Give it either as FOLDER or as --folder.")

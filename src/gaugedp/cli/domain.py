@@ -82,21 +82,21 @@ _SECTION = re.compile(r"^[ \t]*\[columns\][^\n]*\n", re.MULTILINE)
 @click.argument("table")
 @click.option("--out", metavar="FILE", help="Write to this file instead of standard output.")
 @click.option("--header-confirmed", is_flag=True, help="Confirm that the first line holds public column names.")
-@click.option("--learn", metavar="COLUMN", help="Estimate bounds of this numeric column; charges the ledger.")
+@click.option("--learn", metavar="COLUMN", help="Estimate bounds of this numeric column, and charge the ledger.")
 @click.option("--domain", "domain_path", metavar="FILE", help="With --learn: domain file that receives the bounds.")
 @click.option("--step", metavar="NUMBER", help="With --learn: public step size of values and bounds. [default: 1]")
-@click.option("--epsilon", metavar="NUMBER", help="With --learn: epsilon of the bounds.")
-@click.option("--delta", metavar="NUMBER", help="With --learn: delta, together with epsilon.")
-@click.option("--ledger", "ledger_path", metavar="FILE", help="With --learn: ledger that records what was spent.")
+@click.option("--epsilon", metavar="NUMBER", help="With --learn: privacy parameter epsilon of the bounds.")
+@click.option("--delta", metavar="NUMBER", help="With --learn: privacy parameter delta. [default: 0]")
+@click.option("--ledger", "ledger_path", metavar="FILE", help="With --learn: ledger that is charged.")
 @budget_option
 @signature_options
-@click.option("--key", metavar="TEXT", help="With --learn: repeated, a key returns the stored bounds, free.")
+@click.option("--key", metavar="TEXT", help="With --learn: name of the request. Repeating it costs nothing.")
 def domain(table: str, out: str | None, header_confirmed: bool, learn: str | None, **options: str | None) -> None:
-    """Make a domain file to fill in for TABLE.
+    """Write a domain file for TABLE, to be filled in.
 
-    TABLE is a .csv, .tsv or .parquet file, of which only the column names are read. Separator and encoding are proposed
-    from them. Names that may be the values of a row, such as numbers, are refused without --header-confirmed. With
-    --learn, bounds of a numeric column are estimated with noise, charged, and written into the file.
+    TABLE is a .csv, .tsv or .parquet file. Only the first line with the column names is read. Names that may be the
+    values of a row, such as numbers, are refused without --header-confirmed. With --learn, the command reads the rows,
+    estimates the bounds of a numeric column with noise, charges the ledger, and writes the bounds into the file.
     """
     check_files({"table": table}, out=(out, ".toml"))
     domain_file = options["domain_path"]

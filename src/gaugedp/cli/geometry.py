@@ -21,7 +21,7 @@ from gaugedp.queries.base import Query
 @click.option("--epsilon", default="1", metavar="NUMBER", help="Privacy parameter epsilon for the errors. [default: 1]")
 @click.option("--svg", metavar="FILE", help="Write a drawing of the body and the noise. Needs gaugedp[report].")
 @click.option("--axes", metavar="I,J", help="The two answers to draw, counted from 0. [default: longest axes]")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def geometry(domain_path: str, text: str, epsilon: str, svg: str | None, axes: str | None, as_json: bool) -> None:
     """Describe how one unit can change the answers to a query.
 

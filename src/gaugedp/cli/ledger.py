@@ -48,7 +48,7 @@ def open_ledger(path: str, text: str, domain_path: str | None, approval: bool) -
 @ledger.command()
 @click.argument("path")
 @click.option("--delta", "delta_text", metavar="NUMBER", help="δ of the tight total. [default: 1e-6, or the spent δ]")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def show(path: str, delta_text: str | None, as_json: bool) -> None:
     """Show what was spent on which queries, and what is left."""
     chosen_delta = None if delta_text is None else number("delta", delta_text)
@@ -83,7 +83,7 @@ def show(path: str, delta_text: str | None, as_json: bool) -> None:
 @ledger.command()
 @click.argument("path")
 @click.option("--tip", metavar="HASH", help="Tip that was printed earlier, which must be part of the chain.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def verify(path: str, tip: str | None, as_json: bool) -> int:
     """Check that the ledger was not altered.
 
