@@ -32,7 +32,7 @@ def ledger() -> None:
     "text",
     required=True,
     metavar="B",
-    help='"3,1e-5" (epsilon, delta), "2", "best=2,1e-6", "rho=0.5" or "mu=1".',
+    help='Budget: "2" (epsilon), "3,1e-5" (epsilon, delta), "rho=0.5", "mu=1" or "best=2,1e-6" (Renyi curves).',
 )
 @click.option("--domain", "domain_path", metavar="FILE", help="Domain file whose privacy unit the ledger is bound to.")
 @click.option("--approval", is_flag=True, help="Refuse every charge that no second person approved.")

@@ -38,12 +38,12 @@ _BLOCK = 2**17  # numbers processed together
 class Gibbs:
     """Weights w drawn from a distribution that favours small losses.
 
-    The density is ∝ exp(−κ·Σ_i φ(⟨w, x_i⟩, y_i) − λ·r(w)) on 𝒳: k = κn and μ = λ/k in the reference. 𝒳 is the
-    geometry's ball, the simplex, or the smallest Euclidean ball if `in_ball` is False. Rows have dual norm at most
-    `row_norm`; G = lipschitz·row_norm; c = 2 if rows are replaced, 1 if they are added or removed; `geometry` gives the
-    norm, the ball, r and Θ; κ is `rate`, λ is `strength`. The end of the walk and the target distribution are (2τ)-GDP
-    to each other, τ = `total_variation`, which also bounds their distance in total variation. `stop` is the probability
-    that a sampler by values stops early.
+    It minimises a convex loss privately, as w is likely to have a loss near the minimum. The density is ∝ exp(−κ·Σ_i
+    φ(⟨w, x_i⟩, y_i) − λ·r(w)) on 𝒳: the geometry's ball, the simplex, or the smallest Euclidean ball if `in_ball` is
+    False. κ is `rate` and λ is `strength` (k = κn and μ = λ/k in the reference); `geometry` gives the norm, the ball, r
+    and Θ. Rows have dual norm at most `row_norm`; G = lipschitz·row_norm; c = 2 if rows are replaced, 1 if they are
+    added or removed. The end of the walk and the target distribution are (2τ)-GDP to each other, τ = `total_variation`,
+    which also bounds their distance in total variation. `stop` bounds the probability of an early stop.
 
     Theorem 1 (privacy). The target is μ-GDP with μ = cGκ/√λ: neighbours' exponents differ by a cGκ-Lipschitz function
     and are λ-strongly convex (Gopi and others 2023, theorem 2; they state c = 1 for replaced rows, and that is not
