@@ -156,9 +156,9 @@ def noise_tests(
     Returns
     -------
     dict of str to float
-        If the noise has its distribution, a p-value is at most p with probability at most p (for many draws, if
-        `goodness_of_fit` marks the test CLT). The tests are of the distribution, size, sign and independence of
-        coordinates or cells, of projections, of the gauge of K-norm noise, and of repeated and successive draws.
+        The p-value of each test. If the noise has its distribution, a p-value is at most p with probability at most p.
+        Tests that `goodness_of_fit` marks CLT need many draws for this. The tests are of the distribution, size, sign
+        and independence of coordinates or cells, of projections, of the gauge, and of repeated and successive draws.
     """
     if draws.ndim != 2 or draws.shape[1] != mechanism.body.ambient_dim or len(draws) < _LEAST_DRAWS:
         raise InvalidRequest(

@@ -98,8 +98,8 @@ class Polytope(Body):
     def gauge(self, points: np.ndarray) -> np.ndarray:
         """Return min Σ|x| with F·x = point, or the least flow.
 
-        It is computed by a linear program per point, in coordinates of a basis of generators, to a relative error of
-        about 1e−7, and is exact up to rounding if the distinct generators are independent. The flow is for differences.
+        A linear program per point computes it to a relative error of about 1e−7, in coordinates of a basis of
+        generators. It is exact up to rounding if the distinct generators are independent. The flow is for differences.
         """
         rows = check_points(points, self.ambient_dim)
         if self._is_origin:

@@ -47,7 +47,7 @@ class Exponential(Selection):
         return Exponential.calibrate(self.body, guarantee)
 
     def error_bound(self, failure: float) -> float:
-        """Return a bound on the gap to the best score, (2B/ε)·log(k/failure) or half, plus a rounding step."""
+        """Return a bound on the gap to the best score: (2B/ε)·log(k/failure) or half, and a step."""
         return (tail(self.n_candidates, failure) / float(self.rate) + (self.step != 1)) * float(self.step)
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:

@@ -157,7 +157,7 @@ class NIM(NormNoise):
 
     It adds K-norm noise, projects the body onto the half of the eigendirections with the largest moments, and repeats.
 
-    Theorem. With shares ε_l that sum to ε and orthogonal splits that do not depend on data, the answers of all levels
+    Theorem. Let the shares ε_l sum to ε, and let orthogonal splits not depend on data. Then the answers of all levels
     together are ε-DP, and so is any function of them (docs/theory/nim.md). The splits come from estimated second
     moments, whose error costs accuracy only; ε_l ∝ (mean square)^{1/3}; the depth is the best of all, or given.
     """

@@ -41,7 +41,7 @@ class PermuteAndFlip(Selection):
         return PermuteAndFlip.calibrate(self.body, guarantee)
 
     def error_bound(self, failure: float) -> float:
-        """Return a bound on the gap to the best score, (2B/ε)·log(k/failure), half for counts."""
+        """Return a bound on the gap to the best score: (2B/ε)·log(k/failure), half for counts."""
         return (tail(self.n_candidates, failure) / float(self.rate) + (self.step != 1)) * float(self.step)
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:

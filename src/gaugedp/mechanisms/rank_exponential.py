@@ -220,7 +220,7 @@ class RankExponential(Mechanism):
         return sorted(self.draw_jointly(Runs.of(table), self.aims(0), self.answer_speed, stream))
 
     def aims(self, side: int) -> list[tuple[Fraction, Fraction]]:
-        """Return the targets (q, rows from q·n) of the answers, or of the ends of a side (−1, 1)."""
+        """Return the targets (q, rows from q·n) of answers or ends."""
         return [(quantile, side * self.shift(quantile)) for quantile in self.quantiles]
 
     def _finishers(self, size: int, rng: Entropy, progress: Progress) -> Iterable[ApplyNoise]:  # noqa: ARG002

@@ -85,7 +85,7 @@ class RankVerified(Mechanism):
 
     @cached_property
     def counts(self) -> NestedCounts:
-        """The noisy counts of one cell, and the widths of their ranks."""
+        """The noisy counts of one cell and their ranks' widths."""
         epsilon = self.ranks.budget.counts * decimal(self.ranks.epsilon)
         miss = float(1 - _FALLBACK) * self.ranks.miss / (2 * self.n_answers)
         return NestedCounts(self.ranks.quantiles, Fraction(self.body.coefficient_radius) / epsilon, miss)
@@ -97,7 +97,7 @@ class RankVerified(Mechanism):
 
     @cached_property
     def shifts(self) -> list[tuple[Fraction, Fraction]]:
-        """The targets (q, rows from q·n) of the proposals: lower ends, then upper ends."""
+        """The proposals' targets (q, rows from q·n): lower ends, then upper."""
         return [(quantile, side * self._shift(quantile, side)) for side in (-1, 1) for quantile in self.ranks.quantiles]
 
     def _shift(self, quantile: Fraction, side: int) -> Fraction:
@@ -110,7 +110,7 @@ class RankVerified(Mechanism):
         return Fraction(math.ceil(rows * quantile.denominator), quantile.denominator)
 
     def far(self, quantile: Fraction) -> Fraction:
-        """Return the distance in rows at which a drawn end needs no count."""
+        """Return the rows beyond which a drawn end needs no count."""
         times = 2 * self.ranks.n_cells / (float(_FALLBACK) * self.ranks.miss)
         rows = self.ranks.reach(3 * len(self.ranks.quantiles), times) / self._answer_rate(quantile)
         return Fraction(math.ceil(rows * quantile.denominator), quantile.denominator)

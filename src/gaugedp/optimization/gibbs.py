@@ -183,7 +183,7 @@ class Gibbs:
     def sample(
         self, rows: np.ndarray, targets: np.ndarray, rng: Entropy | None = None, progress: Progress = silent
     ) -> np.ndarray:
-        """Return weights of `weight_shape` for rows (n, …) and targets (n,). Charge the budget first."""
+        """Draw weights for rows (n, …) and targets (n,). Charge the budget first."""
         rng = system_rng() if rng is None else rng
         return self.draw(rows, targets, 1, rng, progress)[0].reshape(self.weight_shape)
 
@@ -232,11 +232,12 @@ class Gibbs:
         return Posterior(clipped, np.clip(goal, -largest, largest), self.loss, self.geometry, self.rate, self.strength)
 
     def risk_bound(self, population: bool | None = None, *, confidence: float | None = None) -> float:
-        """Return a bound on the mean of F(w) − min F over the ball; with `confidence`, on F(w) − min F itself.
+        """Return a bound on the excess loss F(w) − min F.
 
-        Theorem 3. F the mean loss of the rows, k = κn: (d + λΘ)/k. F the mean loss of the population from which the
-        rows are independent draws: 2κG²/λ more. For losses with `convexity`·r added, F the mean of those: d/k. The
-        errors of a smoothed kink, the sampler and the lattice are added. `population` defaults to purpose = "sco".
+        The bound is on its mean, or with `confidence` on the excess itself. Theorem 3: if F is the mean loss of the
+        rows and k = κn, the bound is (d + λΘ)/k. If F is the mean loss of the population that the rows are drawn from,
+        it is 2κG²/λ more. If the losses have `convexity`·r added, it is d/k. The errors of a smoothed kink, the sampler
+        and the lattice are added. `population` is by default True if the purpose is "sco".
 
         Theorem 4. F the mean loss of the rows, L = −log Φ(Φ⁻¹(1 − confidence − `stop`) − 2τ): F(w) − min F is above (d
         + √(2dL) + L + λΘ)/k plus the errors of a kink and the lattice with probability at most 1 − `confidence`.

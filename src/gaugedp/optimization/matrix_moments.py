@@ -54,7 +54,7 @@ class MomentScale:
             raise InvalidRequest("Only designs zzᵀ have a centre.", "Leave centre at 0 for other designs.")
 
     def centred(self) -> "MomentScale":
-        """Return the scale with the c of least noise, from public numbers; itself unless designs are zzᵀ."""
+        """Return the scale with the centre c of least noise, from public numbers."""
         if self.products_at_least < 0:
             return self
         return min((replace(self, centre=c) for c in _CENTRES), key=lambda scale: scale.noise)
@@ -76,13 +76,13 @@ class MomentScale:
 
     @property
     def from_second(self) -> float:
-        """Half of the largest ‖X − c·I‖² of an extreme point X: the weight of H's noise in the gradient."""
+        """Weight of H's noise in the gradient: half of the largest ‖X − c·I‖²."""
         size = self.centre * self.centre * self.region.shape[0]
         return max(1 - 2 * self.centre + size, size) / 2
 
     @property
     def weight(self) -> float:
-        """Weight w of b relative to H: at w² = ratio/√from_second both noises matter equally in the gradient."""
+        """Weight of b relative to H, at which both noises matter equally."""
         return min(_HEAVY, max(_LIGHT, math.sqrt(self.ratio / math.sqrt(self.from_second))))
 
     @property
@@ -140,7 +140,7 @@ class MatrixMoments:
 
     @classmethod
     def calibrate(cls, guarantee: Guarantee, scale: MomentScale) -> "MatrixMoments":
-        """Return the method for GaussianDP or PureDP; refuse more than MOST_COORDINATES coefficients."""
+        """Return the method for GaussianDP or PureDP, at most MOST_COORDINATES coefficients."""
         p = scale.region.n_coordinates
         if p > MOST_COORDINATES:
             raise InvalidRequest(
@@ -168,7 +168,7 @@ class MatrixMoments:
 
     @property
     def edge(self) -> float:
-        """About the largest eigenvalue of H's noise: √(2p) standard deviations of a diagonal entry."""
+        """Approximate largest eigenvalue of H's noise: √(2p) diagonal deviations."""
         return math.sqrt(2 * self.scale.region.n_coordinates * float(self.noise.variances.max()))
 
     @property

@@ -60,9 +60,9 @@ class Table(Rows):
         Parameters
         ----------
         source : path, frame, relation or address
-            A file (.csv, .tsv, either with .gz or .zst, or .parquet), a folder of Parquet files, a pandas or polars
-            frame, a polars LazyFrame, a pyarrow Table, a DuckDB relation, a Spark frame, or the address of a PostgreSQL
-            table.
+            The rows. A file ends in .csv or .tsv, either with .gz or .zst, or in .parquet; a folder has Parquet files.
+            A frame is of pandas, polars (also lazy), pyarrow or Spark. A relation is of DuckDB, an address of
+            PostgreSQL.
         domain : Domain
             Description of the attributes and bounded columns, all of which must be in the source.
         unit : PrivacyUnit, optional

@@ -26,8 +26,8 @@ class Oja:
     quarter of the steps and then 1, 1/2, 1/3, …, so that the result averages the noise of all later steps. With `pace`
     > 0 the step is x ← x + pace·(Ax + noise), as published.
 
-    Theorem. One row changes AV by at most min(√k, √2) in the Frobenius norm if it is replaced and by 1 if it is added,
-    so T steps whose noise is this sensitivity divided by μ/√T are μ-GDP. docs/theory/eigenvectors.md
+    Theorem. One row changes AV by at most min(√k, √2) in the Frobenius norm if it is replaced, and by 1 if it is added.
+    Hence T steps whose noise is this sensitivity divided by μ/√T are μ-GDP. docs/theory/eigenvectors.md
     """
 
     shape: tuple[int, int]
