@@ -93,11 +93,13 @@ def table(heads: tuple[str, ...], places: Iterable[float], rows: list[list[float
 
 GUIDE = """# How to inspect the shape of a query
 
-The [sensitivity body](../theory/bodies.md) of a query contains every change that one unit can make to the answers, and
-its shape determines which noise is best. This guide shows how to compute its volume, its axes and the errors of the
-mechanisms. Use it if you want to know why a plan selects a mechanism. No data is read.
+This guide shows how to find out why a plan selects a mechanism. The [sensitivity body](../theory/bodies.md) of a query
+contains every change that one unit can make to the answers, and its shape determines which noise is best. You compute
+the volume and the axes of the body, and the errors of the mechanisms. No data is read.
 
 ## Print the shape
+
+The command prints the shape of a query and draws it:
 
 ```bash
 gaugedp geometry --domain domain.toml --query "SEX; AGEP" --epsilon 0.5 --svg shape.svg
@@ -120,11 +122,11 @@ shape.save_svg("shape.svg")
 
 ![Shadows of the body on the planes of its principal axes, with noise](../images/geometry.svg)
 
-- The volume is exact, bounded from below by a proof, or certified with confidence 1 − 10⁻⁹ over a public key.
+- The volume is exact, a proved lower bound, or certified with confidence 1 − 10⁻⁹ over a public key.
 - The *lower bound* is [proved with its constants](../theory/lower-bound.md), for real-valued data. VolLB and GVolLB
   are orders of magnitude from the literature.
-- The deviations are those of a uniform point of the body along its principal axes. If they differ much, the body is
-  thin.
+- The deviations are the standard deviations of a uniform point of the body along the principal axes. If they differ
+  much, the body is thin.
 - The picture shows the planes of the principal axes; `--axes 0,2` shows that of two answers, counted from 0.
 
 For random and for thin bodies, see [errors and bounds](../benchmarks/queries.md#shapes-of-queries).

@@ -103,14 +103,14 @@ def walked(retry: bool, d: int = 5, n: int = 50, size: int = 4000, n_steps: int 
 
 PAGE = """# A published comparison, repeated and corrected
 
-L. Lodrant, *O geometriji diferencirane zasebnosti* (University of Ljubljana 2019), chapter 9, computes d = 40
-and d = 20 random ±1 combinations of the ages of 200 people. Table 3 there states that Laplace noise has smaller errors
-than K-norm noise. With its mistakes corrected, the result is the opposite:
+A published table states that Laplace noise has smaller errors than K-norm noise. This page shows that the opposite is
+true, and how to repeat the comparison: with the mistakes corrected,
 **the error of K-norm noise is {gain_40:.1f} times smaller at d = 40, and {gain_20:.1f} times
-smaller at d = 20**. This page shows the mistakes, and how to repeat the comparison.
+smaller at d = 20**.
 
-`examples/table3.py` writes this page. Errors are expected ℓ₂ norms over all d answers. An answer has a typical size of
-{size:.0f}.
+The table is table 3 of L. Lodrant, *O geometriji diferencirane zasebnosti* (University of Ljubljana 2019), chapter 9.
+The queries are d = 40 and d = 20 random ±1 combinations of the ages of 200 people. Errors are expected ℓ₂ norms over
+all d answers. An answer has a typical size of {size:.0f}. `examples/table3.py` writes this page.
 
 ## The published numbers
 
@@ -118,9 +118,8 @@ smaller at d = 20**. This page shows the mistakes, and how to repeat the compari
 |---|---|---|---|---|---|
 {wrong}
 
-The column "repeated" is Laplace noise of scale 1/ε. It matches the published numbers, and it is **not ε-DP**: it is
-40ε-DP for d = 40 and 20ε-DP for d = 20. With "ε = 1", one year of one age may change the probability of an output by a
-factor of e⁴⁰.
+The column "repeated" has Laplace noise of scale 1/ε, which matches the published numbers. This noise is **not ε-DP**:
+it is 40ε-DP for d = 40 and 20ε-DP for d = 20.
 
 ## The corrected numbers
 
@@ -133,19 +132,20 @@ the body, so its guarantee is (ε, 10⁻⁹), and ± is one standard error of th
 
 ## The mistakes
 
-- **The scale of Laplace noise.** One year more in one age changes each of d answers by 1, and all of them by d in ℓ₁,
-  so ε-DP needs the scale d/ε (definition 5.6 there). The published numbers use 1/ε. The text and the code state 2/ε,
-  which would be 20ε-DP and 10ε-DP.
-- **The walk.** A refused step is drawn again until one is accepted. The walk then avoids the boundary: the mean of
+- **The scale of Laplace noise.** One year more in one age changes each of d answers by 1, and the ℓ₁ norm of all of
+  them by d. So ε-DP needs the scale d/ε (definition 5.6 there). The published numbers use 1/ε.
+- **The walk.** A refused step is drawn again until one is accepted, and the walk then avoids the boundary. The mean of
   ‖z‖_K^d, which is 0.5 for uniform points, is {retry:.2f} (d = 5, n = 50, long walks).
-  Staying in place gives {stay:.2f}.
+  If the walk stays in place instead, it is {stay:.2f}.
 - **The K-norm column** is less than half of the error of the mechanism, {knorm_40:.0f} and {knorm_20:.0f} at ε = 1.
-- **The factor 2.** The proof there gives 2ε, because it lets the normaliser depend on the data. It does not depend on
-  them, so the same noise satisfies ε.
-- **The unit.** Neighbours differ by 1 in ℓ₁, which is one year of one person's age. Hiding a whole age between
+- **The factor 2.** The proof there gives 2ε, because it lets the normaliser depend on the data. The normaliser does not
+  depend on the data, so the same noise satisfies ε.
+- **The unit.** Neighbours differ by one year of one person's age. Hiding a whole age between
   {youngest} and {oldest} takes {years} times the noise, for both mechanisms.
 
 ## Repeat the comparison
+
+The following code prints the expected errors of both mechanisms for d = 20 and ε = 1:
 
 ```python
 import numpy as np

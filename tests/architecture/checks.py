@@ -14,7 +14,7 @@ from statistics import median
 ORDER = (
     "errors", "_internal", "entropy", "domain", "bodies", "accountant", "guarantees", "samplers", "tables",
     "mechanisms", "statistics", "queries", "optimization", "ledger", "bounds", "releases", "synthesis", "estimators",
-    "audit", "report", "cli", "__init__",
+    "audit", "report", "cli", "__main__", "__init__",
 )  # fmt: skip
 MUST_NOT_KNOW = {
     "accountant": {"bodies", "domain", "entropy"},

@@ -7,6 +7,8 @@ import json
 import re
 import shlex
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -516,6 +518,11 @@ def test_help(desk: Desk, words: list[str], flag: str) -> None:
 def test_version(desk: Desk) -> None:
     done = desk.gaugedp("--version")
     assert (done.code, done.out, done.err) == (0, f"gaugedp, version {gd.__version__}\n", "")
+
+
+def test_the_module_is_the_command() -> None:
+    done = subprocess.run([sys.executable, "-m", "gaugedp", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"gaugedp, version {gd.__version__}\n"
 
 
 def test_the_noise_of_two_commands_differs(desk: Desk) -> None:

@@ -1,6 +1,8 @@
 """Approval by a second person: it fits one charge of one ledger, and nothing else is charged there."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 from pathlib import Path
 
 import pandas as pd
@@ -10,6 +12,7 @@ import gaugedp as gd
 from gaugedp.cli.main import run
 from gaugedp.errors import LedgerRefused
 from gaugedp.ledger.approval import Approval
+from gaugedp.ledger.chain import canonical
 from tests.publication.kit import contents, written
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed: the extra gaugedp[report]")
@@ -87,7 +90,7 @@ def refused(office: Path, says: str, capsys: pytest.CaptureFixture[str], ledger:
 
 def test_nobody_approves_an_own_proposal(office: Path, capsys) -> None:
     propose(office, "Anna B")
-    for name in ("Anna B", " anna  b", "ＡＮＮＡ B"):
+    for name in ("Anna B", " anna  b", "ＡＮＮＡ B", "Anna\u200d B", "An\u034fna B", "Anna\u3164B", "Anna\ufe0f B"):
         assert approve(office, name) == 2
         assert "proposed this publication" in capsys.readouterr().err
     assert approved(office) == 2
@@ -101,6 +104,54 @@ def test_nobody_approves_an_own_proposal(office: Path, capsys) -> None:
     (office / "other.csv").write_text((office / "people.csv").read_text("utf-8"), "utf-8")
     assert approved(office, "--table", str(office / "other.csv")) == 2
     refused(office, "The table option is not the one that was proposed.", capsys)
+
+
+def test_what_a_refused_command_asked_does_not_bind_the_ledger(office: Path) -> None:
+    propose(office)
+    approve(office)
+    (office / "other.toml").write_text('name = "others"\n' + (office / "domain.toml").read_text("utf-8"), "utf-8")
+    words = ["--domain", str(office / "other.toml"), "--query", "SEX", "--epsilon", "1", "--ledger", str(office / "l")]
+    assert run(["release", str(office / "people.csv"), *words]) == 3
+    assert gd.Ledger.open(office / "l", table="others").table is None
+    assert approved(office, "--budget", "2", ledger="typo") == 2
+    assert not (office / "typo").exists()
+    assert approved(office) == 0
+
+
+def test_a_second_person_sees_the_charge_and_no_control_characters(office: Path, capsys) -> None:
+    path = office / "publication.toml"
+    path.write_text(path.read_text("utf-8").replace('title = "People"', 'title = "People\\u001b[8m\\nkey p2"'), "utf-8")
+    assert publish(office, "--by", "Anna", "--purpose", "census", "--propose", str(office / "plan.json")) == 0
+    capsys.readouterr()
+    assert approve(office) == 0
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown
+    assert "People\ufffd[8m key p2" in shown
+    assert all(fact in shown for fact in ("PureDP(1)", "Anna", "census", "add_remove", "By sex"))
+    assert approved(office, "--purpose", "a sale") == 2
+    refused(office, "The purpose is not the one that was proposed.", capsys)
+    assert approved(office, "--language", "de") == 2
+    refused(office, "The language or map is not the one that was proposed.", capsys)
+    assert approved(office) == 0
+    assert {entry.purpose for entry in gd.Ledger.open(office / "l").entries() if entry.kind == "reserve"} == {"census"}
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"proposal": {"a": NaN}, "digest": "x", "approved_by": null}', "[1]"])
+def test_what_is_no_proposal_is_refused(office: Path, text: str, capsys) -> None:
+    (office / "plan.json").write_text(text, "utf-8")
+    assert approve(office) == 2
+    assert "is not a proposal" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("missing", ["author", "tables", "title", "guarantee"])
+def test_an_incomplete_proposal_is_refused(office: Path, missing: str, capsys) -> None:
+    propose(office)
+    stored = json.loads((office / "plan.json").read_text("utf-8"))
+    stored["proposal"][missing] = 5
+    stored["digest"] = sha256(canonical(stored["proposal"]).encode()).hexdigest()
+    (office / "plan.json").write_text(json.dumps(stored), "utf-8")
+    assert approve(office) == 2
+    refused(office, "was changed", capsys)
 
 
 def test_an_approval_is_for_one_ledger(office: Path, capsys) -> None:

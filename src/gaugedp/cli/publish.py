@@ -86,12 +86,16 @@ def publish(
     check_place(document, planned.query.digest(), out)
     payment.check(chargeable(planned.mechanism.guarantee, planned.requested), planned.requested)
     approved = None if approvals["approval"] is None else Proposal.load(approvals["approval"])
+    if approved is not None:
+        Ledger.open(ledger_path)  # refuses one that does not exist
+        payment = replace(payment, purpose=payment.purpose or approved.facts.get("purpose"))
     account = payment.open(source.name, planned.unit)
     if correction is not None:
         correction.check(account)
 
     def proposed(by: str) -> Proposal:
-        return Proposal.of(publication, document, planned, account, {"by": by, "table": table})
+        options = {"by": by, "purpose": payment.purpose, "table": table}
+        return Proposal.of(publication, document, planned, account, options)
 
     _publish(document, planned, source, _approved(account, approved, payment, proposed), (out, correction))
 
@@ -112,7 +116,7 @@ def _propose(
 ) -> None:
     table, out = files
     check_files({"publication": path, "ledger": payment.ledger}, propose=(out, ".json"))
-    options = {"by": payment.by, "table": table}
+    options = {"by": payment.by, "purpose": payment.purpose, "table": table}
     proposal = Proposal.of(path, publication, planned, Ledger.open(payment.ledger), options)
     save(out, proposal.save)
     click.echo(f"Wrote {out}: a second person approves it with gaugedp publish {shlex.quote(out)} --approve NAME")
@@ -121,12 +125,9 @@ def _propose(
 
 def _approve(path: str, name: str) -> None:
     proposal = Proposal.load(path).approve(name)
-    facts = proposal.facts
-    rows = [
-        {"table": table["title"], "95 % intervals": ", ".join(map(" ".join, table["95 % intervals"].items()))}
-        for table in facts["tables"]
-    ]
-    show_table(rows, f"{facts['title']}, key {facts['key']}: {facts['guarantee']}, proposed by {facts['author']}")
+    charge, tables = proposal.shown()
+    show_table(charge, "Proposal")
+    show_table(tables, "Tables")
     save(path, proposal.save)
     click.echo(f"Approved by {proposal.approved_by}. {UNTOUCHED}")
 

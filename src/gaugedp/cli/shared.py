@@ -15,6 +15,7 @@ from gaugedp._internal.files import check_ending
 from gaugedp._internal.names import parts
 from gaugedp._internal.numbers import digits_up, readable
 from gaugedp._internal.validate import one_of
+from gaugedp._internal.visible import visible
 from gaugedp.cli.commands import without_password
 from gaugedp.domain.domain import Domain
 from gaugedp.domain.unit import PrivacyUnit
@@ -293,7 +294,7 @@ def show_table(
     from rich.console import Console
     from rich.table import Table
 
-    click.echo(title)
+    click.echo(visible(title))
     table = Table(box=None, pad_edge=False, header_style="bold")
     numeric = {name for name, value in rows[0].items() if isinstance(value, int | float)} if rows else set()
     numeric.update(numbers)
@@ -320,7 +321,7 @@ def cell(value: object) -> str:
         return "*" if value else ""
     if isinstance(value, float):
         return readable(value)
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:,}" if isinstance(value, int) else visible(str(value))
 
 
 def check_writable(path: str | None, kind: str) -> None:

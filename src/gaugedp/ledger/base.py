@@ -71,7 +71,8 @@ class Ledger:
         timeout : float
             The seconds to wait for a locked ledger. Default 30.
         approval : bool
-            Whether a new ledger refuses each charge that no second person approved. Default False.
+            Whether a new ledger refuses each charge that no second person approved. Default False. Its first charge
+            binds it, unless it was bound when it was created.
 
         Warns
         -----
@@ -281,10 +282,11 @@ class Ledger:
         return LedgerEvent("reserve", key, canonical(chargeable.to_dict()), charge, text)
 
     def _agree(self, budget: Guarantee | None, table: str | None, unit: PrivacyUnit | None) -> None:
+        """Check budget, table and unit; bind what is not bound. A ledger that requires approvals waits for a charge."""
         header = self._read(LedgerTransaction.header)
         header.check_budget(self._store.name, budget)
         header.check(self._store.name, table, unit)
-        if header.bind(table, unit) != header:
+        if (self.is_new or not header.approval) and header.bind(table, unit) != header:
             self._write(lambda ledger: ledger.bind(LedgerHeader(header.budget, table, unit)))
 
     def _begins_with(self, opening: LedgerEvent) -> bool:

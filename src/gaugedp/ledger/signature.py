@@ -14,6 +14,8 @@ _APPROVAL = ("approved_by", "approves")
 MOST_LETTERS = 200
 _BREAKS = "\u2028\u2029"
 _JOINERS = "\u200c\u200d"  # of the category Cf, and part of some scripts
+_SELECTORS = "".join(map(chr, [*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]))
+_BLANK = _SELECTORS + "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"  # letters that show nothing
 
 
 @dataclass(frozen=True)
@@ -66,12 +68,13 @@ def unsigned(request: Any) -> Any:
 
 
 def same_name(first: str, second: str) -> bool:
-    """Return True if two names differ at most in case, spaces and the form of their letters."""
+    """Return True if two names differ at most in case, spaces, invisible letters and the form of their letters."""
     return _folded(first) == _folded(second)
 
 
 def _folded(name: str) -> str:
-    return "".join(unicodedata.normalize("NFKC", name).casefold().split())
+    letters = "".join(unicodedata.normalize("NFKC", name).casefold().split())
+    return "".join(letter for letter in letters if not (letter in _BLANK or unicodedata.category(letter) == "Cf"))
 
 
 def _line(name: str, text: object) -> str | None:

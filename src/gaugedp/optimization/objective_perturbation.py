@@ -268,25 +268,28 @@ def strength_of(problem: Problem, guarantee: ApproxDP | PureDP, noise: float) ->
 def profile(problem: Problem, strength: float, noise: float, epsilon: float, enough: float = 0.0) -> float:
     """Return δ(ε) of minimum and side releases, rounded up.
 
-    It is the least of several bounds, or the first that is at most `enough`; 1 if nothing is proved.
+    It is the least of several bounds; 1 if nothing is proved. With `enough` it is the first bound that is at most
+    `enough`, or a number above `enough`.
     """
     least = 1.0
     for few in problem.extremes(strength, noise):
-        least = min(least, _profile(few, noise, epsilon, problem.auxiliary_mu))
+        least = min(least, _profile(few, noise, epsilon, problem.auxiliary_mu, limit=enough or least))
         if least <= enough:
             break
     return least
 
 
-def _profile(few: list[Extreme], noise: float, epsilon: float, auxiliary_mu: float) -> float:
+def _profile(few: list[Extreme], noise: float, epsilon: float, auxiliary_mu: float, limit: float) -> float:
+    """Return the bound of one list, or a number above `limit` as soon as it is known to be above it."""
     if any(extreme.jacobian > epsilon for extreme in few):
         return 1.0
-    parts = [
-        extreme.count
-        * gaussian_delta(up(math.hypot((1 + NORMS) * extreme.reach / noise, auxiliary_mu)), epsilon - extreme.jacobian)
-        for extreme in few
-    ]
-    return min(1.0, up(sum(parts)))
+    total = 0.0
+    for extreme in few:
+        mu = up(math.hypot((1 + NORMS) * extreme.reach / noise, auxiliary_mu))
+        total += extreme.count * gaussian_delta(mu, epsilon - extreme.jacobian)
+        if total > limit:
+            break
+    return min(1.0, up(total))
 
 
 def pure_epsilon(problem: Problem, strength: float, noise: float) -> float:

@@ -1,12 +1,10 @@
 """HTML built from parts; text is escaped unless it is Html."""
 
 import html
-import unicodedata
 from collections.abc import Iterable
 
 from gaugedp._internal.language import say, template
-
-_KEPT = "\u200c\u200d\u00a0\u202f"  # joiners are part of some scripts; no-break spaces
+from gaugedp._internal.visible import visible
 
 
 class Html(str):
@@ -29,24 +27,6 @@ def join(parts: Iterable[str], between: str = "") -> Html:
 def escape(text: str) -> Html:
     """Escape text for an element or a quoted attribute."""
     return Html(html.escape(visible(text), quote=True))
-
-
-def visible(text: str) -> str:
-    """Return one printable line.
-
-    White space becomes a space; characters that are invisible or reorder text become U+FFFD.
-    """
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(_visible(letter) for letter in text)
-
-
-def _visible(letter: str) -> str:
-    if letter in _KEPT:
-        return letter
-    if letter.isspace():
-        return " "
-    return "\N{REPLACEMENT CHARACTER}" if unicodedata.category(letter).startswith("C") else letter
 
 
 def listing(items: Iterable[str]) -> Html:

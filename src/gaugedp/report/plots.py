@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from gaugedp._internal.visible import visible
 from gaugedp.errors import MissingExtra
-from gaugedp.report.markup import Html, visible
+from gaugedp.report.markup import Html
 from gaugedp.report.palette import COLOURS, FAINT, INK, PALE, SOFT
 from gaugedp.report.svg import inline
 

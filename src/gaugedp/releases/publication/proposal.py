@@ -23,6 +23,7 @@ from gaugedp.releases.releasing import request_of
 
 FORMAT = "gaugedp-proposal-1"
 _FILES = ("publication file", "domain file")
+_WIDTHS = "95 % intervals"
 
 
 @dataclass(frozen=True)
@@ -41,9 +42,10 @@ class Proposal:
     ) -> "Proposal":
         """Return the proposal of a publication file; nothing is read or charged.
 
-        `options` are `by`, its author, and `table`, if it replaces the table that the file names.
+        `options` are `by`, its author; `purpose`; and `table`, if it replaces the table that the file names.
         """
-        name = Signature.checked(options["by"], None).by
+        signature = Signature.checked(options["by"], options["purpose"])
+        name = signature.by
         if name is None:
             raise InvalidRequest("The proposal has no author.", "Add --by NAME.")
         guarantees = chargeable(plan.mechanism.guarantee, plan.requested)
@@ -56,16 +58,19 @@ class Proposal:
                 "format": FORMAT,
                 "title": publication.title,
                 "author": name,
+                "purpose": signature.purpose,
                 "key": publication.key,
                 "guarantee": rounded_up(plan.requested),
                 "balance": ledger.balance,
+                "unit": repr(plan.unit),
                 "table option": options["table"],
                 "tables": [
-                    {"title": table.title, "95 % intervals": {text: terms[text] for text, _ in question.labels.terms}}
+                    {"title": table.title, _WIDTHS: {text: terms[text] for text, _ in question.labels.terms}}
                     for table, question in zip(publication.tables, publication.queries, strict=True)
                 ],
                 "footnote": publication.domain.captions.footnote,
                 **_digests(Path(path)),
+                "language or map": _digest([publication.language, publication.domain.captions.to_dict()]),
                 "charge or ledger": charge,
             }
         )
@@ -75,10 +80,11 @@ class Proposal:
         """Read a proposal; a changed one is refused."""
         try:
             stored = json.loads(Path(path).read_text("utf-8"))
-            facts, digest, approved_by = stored["proposal"], stored["digest"], stored["approved_by"]
-        except (OSError, ValueError, KeyError, TypeError):
+            facts, approved_by = stored["proposal"], stored["approved_by"]
+            is_unchanged = stored["digest"] == _digest(facts) and facts["format"] == FORMAT
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             raise InvalidRequest(f"{str(path)!r} is not a proposal.", "Make it with --propose FILE.") from None
-        if digest != _digest(facts) or facts.get("format") != FORMAT:
+        if not is_unchanged or not _is_complete(facts, approved_by):
             raise InvalidRequest(f"The proposal {str(path)!r} was changed.", "Make it again with --propose FILE.")
         return cls(facts, approved_by)
 
@@ -95,6 +101,16 @@ class Proposal:
         if self.approved_by is not None:
             raise InvalidRequest(f"The proposal is approved by {self.approved_by} already.", "Publish it.")
         return Proposal(self.facts, approved_by)
+
+    def shown(self) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
+        """Return what a second person approves: the charge with its balance, and the tables with their widths."""
+        names = ("author", "purpose", "title", "key", "guarantee", "balance", "unit", "table option", "footnote")
+        facts = {**self.facts, "balance": ", ".join(f"{name} {left}" for name, left in self.facts["balance"].items())}
+        charge = [{"charge": name, "proposed": str(facts[name])} for name in names if facts.get(name)]
+        widths = [(str(table.get("title")), table[_WIDTHS].items()) for table in self.facts["tables"]]
+        return charge, [
+            {"table": title, _WIDTHS: ", ".join(f"{text} {width}" for text, width in each)} for title, each in widths
+        ]
 
     def approval(self, current: "Proposal") -> Approval:
         """Return the approval, if nothing changed up to the `current` proposal of the same files."""
@@ -123,5 +139,21 @@ def _digests(publication: Path) -> dict[str, str]:
     return {name: sha256(path.read_bytes()).hexdigest() for name, path in paths}
 
 
-def _digest(facts: Mapping[str, Any]) -> str:
+def _is_complete(facts: Mapping[str, Any], approved_by: object) -> bool:
+    """Return True for facts that can be shown and compared."""
+    match facts:
+        case {
+            "title": str(),
+            "author": str(),
+            "guarantee": str(),
+            "charge or ledger": str(),
+            "tables": [*tables],
+            "balance": {},
+        }:
+            shown = all(isinstance(table, Mapping) and isinstance(table.get(_WIDTHS), Mapping) for table in tables)
+            return shown and isinstance(approved_by, str | None)
+    return False
+
+
+def _digest(facts: Any) -> str:
     return sha256(canonical(facts).encode()).hexdigest()
