@@ -54,6 +54,7 @@ def domain_of(recipe: Any) -> Domain:
 
 
 def _deciding(domain: Domain) -> Domain:
+    """Return the domain without facts that decide no answer."""
     return replace(domain, captions=Captions(), impossible=(), file=None)
 
 

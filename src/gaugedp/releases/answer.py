@@ -182,7 +182,7 @@ class Release(Tabular):
 
     @cached_property
     def sampling_errors(self) -> list[np.ndarray]:
-        """Standard errors of sampling for each term, 0 where none is estimated."""
+        """Standard errors of sampling of each term's answers, 0 if they are not estimated."""
         deviations = np.asarray(unfold(self.facts["deviations"]), dtype=float)
         return sampling_errors(self.terms, self.estimates, self._released, deviations)
 

@@ -126,7 +126,7 @@ class Statistic(ABC):
         """Return the answers (n_answers,) of released numbers, in their units."""
 
     def sampling_variance(self, own: Noisy, about: About, rows: Noisy) -> np.ndarray | None:  # noqa: ARG002
-        """Return the sampling variances of weighted answers, or None.
+        """Return the sampling variances (n_answers,) of weighted answers; None if they are not estimated.
 
         `own` are the released numbers; `about` returns Σ w²·(y − c)² in each cell, for centres c; `rows` is the size of
         the sample.

@@ -86,9 +86,11 @@ class Share(Statistic, kind="share"):
         )
 
     def _totals(self, counts: np.ndarray) -> np.ndarray:
+        """Return the total of each cell's group."""
         return np.tile(counts.reshape(self.parts, -1).sum(axis=0), self.parts)
 
     def _rest(self, counts: np.ndarray) -> np.ndarray:
+        """Return the sum of the group's other cells."""
         return np.maximum(self._totals(counts) - counts, 0)
 
     @classmethod

@@ -41,7 +41,7 @@ class SquaredWeights(Squares, kind="squared weights"):
 
 @dataclass(frozen=True)
 class SecondMoments(Squares, kind="second moments"):
-    """Sums of squared weights times a centred column and its square."""
+    """Sums of squared weights, times a column and its square, centred on the middle of its bounds."""
 
     middle: float
     half_range: float
