@@ -61,7 +61,6 @@ def numbers(cells: np.ndarray) -> np.ndarray:
 
 
 def as_they_are(entries: Iterable[Any]) -> np.ndarray:
-    """Return entries as objects."""
     listed = list(entries)
     objects = np.empty(len(listed), dtype=object)
     for place, entry in enumerate(listed):  # one by one: a list among them stays one entry
@@ -70,7 +69,6 @@ def as_they_are(entries: Iterable[Any]) -> np.ndarray:
 
 
 def cells_of(column: Any) -> np.ndarray:
-    """Return a column as an array, masked entries as NaN."""
     if isinstance(column, np.ma.MaskedArray):
         return np.asarray(np.ma.filled(column.astype(object), math.nan))
     if hasattr(getattr(column, "type", None), "value_type"):  # Arrow: NumPy misreads what its dictionaries miss
@@ -92,7 +90,6 @@ def entries_of(column: Any) -> np.ndarray:
 
 
 def columns_of(X: Any) -> list[tuple[Any, Any]] | None:
-    """Return the named columns of a data frame, or None."""
     kind = type(X)
     if hasattr(kind, "itercolumns"):  # Arrow
         return list(zip(X.column_names, X.itercolumns(), strict=True))
@@ -153,7 +150,6 @@ def _text(what: str) -> InvalidRequest:
 
 
 def dated(what: str) -> InvalidRequest:
-    """Return the error for dates and durations."""
     return InvalidRequest(
         f"{what} holds dates or durations.", "Give numbers, such as days since a date that is fixed beforehand."
     )
@@ -283,7 +279,6 @@ def _is_list(entry: Any) -> bool:
 
 
 def row_of(entry: Any) -> Sequence[Any] | None:
-    """Return the cells of a row, or None."""
     if isinstance(entry, float | int | str | bytes):
         return None
     if hasattr(type(entry), "__array__"):

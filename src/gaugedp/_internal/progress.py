@@ -11,7 +11,6 @@ def silent(share: float) -> None:
 
 
 def part_of(progress: Progress, start: float, stop: float) -> Progress:
-    """Return the progress of a part, from `start` to `stop`."""
     return lambda share: progress(start + share * (stop - start))
 
 
@@ -27,7 +26,6 @@ class ProgressLine:
         self._percent = -1
 
     def __call__(self, share: float) -> None:
-        """Write the share if its percentage has changed."""
         percent = int(100 * min(max(share, 0.0), 1.0))
         if percent == self._percent:
             return

@@ -95,7 +95,6 @@ class _Tails:
         self.stops = np.append(distinct[1:], self.n)[np.searchsorted(distinct, self.starts)]
 
     def best(self, point: ProfilePoint, deviations: float) -> list[Rule]:
-        """Return the best rules by bound, surprise and evidence."""
         counts = self._pairs()
         measured = self._measured(point, deviations, *counts[:4])
         places = dict.fromkeys(int(np.argmax(measure)) for measure in measured)

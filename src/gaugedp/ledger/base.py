@@ -335,7 +335,6 @@ class _Chain:
         self.seen = seen
 
     def advance(self, seen: Seen) -> None:
-        """Remember a later entry, unless another thread saw a later one."""
         if seen.number >= self.seen.number:
             self.seen = seen
 

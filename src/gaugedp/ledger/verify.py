@@ -53,7 +53,6 @@ class _Replay:
         self.settled: set[str] = set()
 
     def take(self, row: Row) -> None:
-        """Check the next entry against those before it."""
         self._check_place(row)
         self.entries, self.number, self.tip = self.entries + 1, row.number, row.tip
         self.tips.add(row.tip)
@@ -65,7 +64,6 @@ class _Replay:
         self.spent = row.spent
 
     def close(self, head: Head) -> None:
-        """Check the head against the entries."""
         if head.entries > self.number:
             self.problems.append(f"Entries {self.number + 1} to {head.entries} are missing.")
         if head != Head(self.number, self.spent, self.tip):

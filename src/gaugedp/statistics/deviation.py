@@ -106,7 +106,6 @@ class DeviationWidths:
     """Widths of |e_A − 4m·e_B + c·e_N| at all (m, c), and sizes of e_B − m·e_N at ENDS."""
 
     def __init__(self, noise: AdditiveNoise, triples: np.ndarray, units: np.ndarray) -> None:
-        """Take the places (cells, 3) of the triples, and the units of a step."""
         grid = [column.ravel() for column in np.meshgrid(-4 * MEANS, PLACES, indexing="ij")]
         self._noise, self._triples, self._units = noise, triples, units
         self._of_means = np.stack([np.ones(len(ENDS)), np.zeros(len(ENDS)), -ENDS])

@@ -155,7 +155,6 @@ class _InUtf8(io.RawIOBase):
         self._content, self._encoding = content, encoding
 
     def readable(self) -> bool:
-        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:

@@ -162,7 +162,6 @@ class _Tally:
                 self.start += 1
 
     def counted(self) -> LineCount:
-        """Return the counts at the end of the file."""
         if self.record is not None:
             self._end(self.record, "")
         if self.passed is not None:

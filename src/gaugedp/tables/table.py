@@ -272,7 +272,6 @@ class OnBatch:
         return [f"a{i}" for i in range(self.n_attributes)] + [f"s{j}" for j in range(self.n_columns)]
 
     def __call__(self, batch: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return the sum over a batch."""
         return self.of(*_parts(batch, self.n_attributes, self.n_columns))
 
 
