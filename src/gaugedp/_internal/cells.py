@@ -238,7 +238,6 @@ def _shape(entry: Any, depth: int) -> tuple[int, ...]:
 
 
 def _in_shape(entry: Any, shape: tuple[int, ...]) -> Any:
-    """Return the numbers of an entry in lists of this shape, NaN if it has another."""
     if not shape:
         return number(entry)
     row = row_of(entry)

@@ -142,7 +142,6 @@ def too_many(total: Total) -> bool:
 
 
 def _kinds(total: Total) -> list[tuple[Cells, int]] | None:
-    """Return cells and multiplicity of each kind; listed sums count as one release."""
     if too_many(total):
         return None
     kinds: list[tuple[Cells, int]] = []

@@ -124,7 +124,18 @@ def tracing_power(
 ) -> float:
     """Return the probability that a tracing attack finds a member.
 
-    The arguments are those of `gd.bounds.tracing_power`.
+    Use it before a release, to learn whether an attack on the mean of normal rows can succeed.
+
+    Parameters
+    ----------
+    n_rows, d, s : int
+        The numbers of rows, of columns, and of the coordinates that the attack uses.
+    delta : float
+        The attack takes a row that is not in the data for a member with probability at most δ². Default 1e-6.
+    statistic : {"printed", "signed"}
+        The attack, as in `tracing_attack`.
+    noise : float
+        Standard deviation of noise added to the mean, in deviations of one entry of a row. Default 0.
 
     Examples
     --------
@@ -153,7 +164,6 @@ def _signs(mean: np.ndarray, s: int, by_size: bool) -> np.ndarray:
 def _against_fresh(
     rows: np.ndarray, others: np.ndarray, signs: np.ndarray, delta: float
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return sums of members and non-members less a fresh row, and their threshold."""
     sums = others @ signs
     fresh = sums[np.arange(len(rows)) % len(others)]
     spread = float(others.std()) * math.sqrt(np.count_nonzero(signs))

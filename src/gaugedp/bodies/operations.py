@@ -41,8 +41,15 @@ def scaled(body: Body, factor: float) -> Body:
 def image(body: Body, matrix: np.ndarray) -> Body:
     """Return the image of a body under a matrix: {M·z : z ∈ body}.
 
-    M has shape (k, d). The images of polytopes, ellipsoids, ℓ₁ and ℓ₂ balls, and sums of these, are polytopes,
-    ellipsoids and sums. Other bodies become a `LinearImage`, which is given by its support function.
+    The images of polytopes, ellipsoids, ℓ₁ and ℓ₂ balls, and sums of these, are polytopes, ellipsoids and sums. Other
+    bodies become a `LinearImage`, which is given by its support function.
+
+    Parameters
+    ----------
+    body : Body
+        The body in ℝ^d.
+    matrix : array-like, shape (k, d)
+        The matrix M.
 
     Examples
     --------

@@ -27,6 +27,15 @@ def lower_bound(body: Body, epsilon: float, norm: float = 2) -> VolumeBound:
     the larger of `staircase_lower_bound`, if the volume is known, and a multiple of `projected_lower_bound`, as ‖z‖_p ≥
     d^{min(0, 1/p − 1/2)}·‖z‖₂.
 
+    Parameters
+    ----------
+    body : Body
+        The sensitivity body of the query.
+    epsilon : float
+        The ε of the guarantee.
+    norm : float
+        The p ≥ 1 of the norm that measures the error. Default 2.
+
     Examples
     --------
     >>> import gaugedp as gd

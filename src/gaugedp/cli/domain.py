@@ -125,7 +125,6 @@ def domain(table: str, out: str | None, header_confirmed: bool, learn: str | Non
 
 
 def _check_names(table: str, names: list[str]) -> None:
-    """Refuse names that may be a person's values; show none."""
     if found := doubts(names):
         raise InvalidRequest(
             f"The column names of {table!r} may be the values of a row: they include {', '.join(found)}.",

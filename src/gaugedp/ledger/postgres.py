@@ -179,7 +179,6 @@ def _hang_up(idle: list[tuple[int, Any]]) -> None:
 
 
 def _let_go(connection: Any) -> None:
-    """Close the parent's connection in this process only, silently."""
     with suppress(OSError, driver().Error):
         nowhere = os.open(os.devnull, os.O_RDWR)
         os.dup2(nowhere, connection.fileno(), inheritable=False)

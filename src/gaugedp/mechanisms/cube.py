@@ -133,7 +133,6 @@ def _log_moment(t: np.ndarray, sides: np.ndarray) -> np.ndarray:
 
 
 def _erf(x: np.ndarray) -> np.ndarray:
-    """Return erf, for few numbers without loading scipy.special."""
     if x.size <= 10_000:  # numbers, of which math.erf takes a millisecond
         return np.array([math.erf(each) for each in x.ravel()]).reshape(x.shape)
     return np.asarray(scipy.special.erf(x))

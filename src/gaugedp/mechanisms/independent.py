@@ -139,7 +139,6 @@ def _expected_length(parts: Parts) -> float:
 
 
 def _alike_together(parts: Parts) -> Parts:
-    """Merge the entries with the same distribution and scale."""
     counts: Counter[tuple[Law, float]] = Counter()
     for count, law, scale in parts:
         counts[law, scale] += count

@@ -116,7 +116,6 @@ def _too_small(n_changed: int, target: ApproxDP) -> InvalidRequest:
 
 
 def _is_too_small(n_changed: int, epsilon: float, delta: float) -> bool:
-    """Return whether the table is too long or a share no float."""
     share = delta / n_changed
     return share < _LEAST_DELTA or n_chances(epsilon / n_changed, share) > MOST_CHANCES
 
@@ -151,7 +150,6 @@ def _calibrated(n_changed: int, epsilon: float, delta: float) -> GaussianNoise:
 
 
 def _chance_of_one(noise: GaussianNoise) -> float:
-    """Return a bound on the probability of showing one person's key."""
     return float(scipy.special.ndtr((1.5 - noise.cut) / float(noise.std))) / _DOWN
 
 

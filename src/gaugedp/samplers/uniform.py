@@ -22,6 +22,15 @@ def uniform(body: Body, size: int, rng: Entropy | None = None) -> np.ndarray:
     Points of a `MinkowskiSum` are exact, by rejection from a box, where at least 3 of 500 points of the box lie in it,
     and otherwise come from `ball_walk`.
 
+    Parameters
+    ----------
+    body : Body
+        The body in ℝ^d.
+    size : int
+        The number of points to draw.
+    rng : Entropy, optional
+        The source of random bits. By default the operating system's.
+
     Examples
     --------
     >>> from gaugedp.bodies import LpBall

@@ -224,7 +224,6 @@ def _signed(size: Bracket, is_negative: int) -> Bracket:
 
 
 def _turned(lengths: np.ndarray, words: np.ndarray, n_bits: int, out: np.ndarray) -> None:
-    """Write lengths times signed cosines and sines into `out`."""
     half = lengths.shape[1]
     parts = first_bits(words, n_bits) & np.uint64(2 ** (n_bits - 2) - 1)
     sines = _sine(parts * (_QUARTER * 2.0 ** (2 - n_bits)))  # of half the angle

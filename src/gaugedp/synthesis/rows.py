@@ -56,8 +56,19 @@ def draw_rows(
     The rows follow the distribution of maximum entropy near the released counts, by least squares over their variances.
     So the dependence of attributes that are in no common table is as weak as possible. Raw counts are used.
 
-    The arguments are those of `synthesize`. Releases without counts of cells, or of different tables, units or cells,
-    are refused, and so are tables that together need more than 10 million cells.
+    Parameters
+    ----------
+    release : Release or sequence of Release
+        Counts of cells, from one table, unit and set of cells. More than 10 million cells together are refused.
+    n_rows : int, optional
+        The number of rows to draw. By default it is estimated from the released totals.
+    rng : Entropy, optional
+        The source of random bits. By default the operating system's.
+
+    Returns
+    -------
+    SyntheticRows
+        The rows, with a comparison of their counts and the released ones.
     """
     releases = (release,) if isinstance(release, Release) else tuple(release)
     if n_rows is not None:

@@ -182,7 +182,6 @@ def _listed(texts: tuple[str, ...]) -> str:
 
 
 def _enum(texts: Sequence[str], column: Column, alias: str) -> ColumnExpression:
-    """Return a text's place among `texts` by an enum, or NULL."""
     # a single node, because nodes are copied often
     kind = exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=f"ENUM({_listed(tuple(texts))})")
     text = _source(column) if column.kind is Kind.TEXT else text_of(column)  # a column of text, or an enum of texts
@@ -297,7 +296,6 @@ def _search_equal(value: Sql, choices: Sequence[tuple[Sql, int]]) -> Sql:
 
 
 def _choice(condition: Sql, yes: Sql, no: Sql | None) -> Sql:
-    """Return CASE WHEN of the expressions, without copying."""
     return exp.Case(ifs=[exp.If(this=condition, true=yes)], default=no)
 
 

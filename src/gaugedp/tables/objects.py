@@ -79,7 +79,6 @@ def _as_decimal(value: Rational) -> Decimal | None:
 
 
 def _numpy_text(value: np.floating[Any]) -> str | None:
-    """Return a NumPy float's text: printed if short, exact if long."""
     number = float(str(value)) if value.itemsize < np.dtype(float).itemsize else float(value)
     is_long = number != value and value.itemsize > np.dtype(float).itemsize and np.isfinite(value)
     if is_long and value.is_integer():

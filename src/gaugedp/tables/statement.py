@@ -317,7 +317,6 @@ def source(readings: Sequence[ColumnExpression]) -> Sql:
 
 
 def _as_integers(name: str, add: Sql) -> Sequence[Sql]:
-    """Return a count unchanged, and a sum in two halves."""
     number = exp.func("COALESCE", add, exp.convert(0))
     if not name.startswith("sum"):
         return [exp.cast(number, "BIGINT").as_(name)]

@@ -140,7 +140,6 @@ def _digests(publication: Path) -> dict[str, str]:
 
 
 def _is_complete(facts: Mapping[str, Any], approved_by: object) -> bool:
-    """Return True for facts that can be shown and compared."""
     match facts:
         case {
             "title": str(),

@@ -168,7 +168,6 @@ def _qualified(name: str) -> str:
 
 
 def _prepare(connection: Any) -> None:
-    """Set unambiguous settings until the end of the transaction."""
     connection.execute(OWN_WORDS)
     connection.execute(SETTINGS)
 

@@ -132,7 +132,6 @@ def _scaled(node: Sql) -> Sql:
 
 
 def _round(node: Sql) -> Sql:
-    """Round half away from 0; the fractional part is exact."""
     value = node.this
     whole = exp.func("TRUNC", value)
     fraction = exp.func("ABS", exp.paren(value.copy()) - whole.copy())

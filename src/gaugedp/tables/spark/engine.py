@@ -124,7 +124,6 @@ def _column(name: str, type_name: str) -> Column:
 
 
 def _read(column: Column, name: str) -> str:
-    """Return a column for the statement: 64-bit, plain text order."""
     match column.kind:
         case Kind.INTEGER:
             return f"CAST({name} AS BIGINT)"
@@ -165,7 +164,6 @@ def _or_refuse(work: Callable[[], T], refusal: GaugedpError) -> T:
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """Silence PySpark's printed errors, which quote values."""
     from pyspark.logger import PySparkLogger  # a plain logger of that name would make PySpark fail later
 
     loggers = [PySparkLogger.getLogger(name) for name in LOGGERS]
