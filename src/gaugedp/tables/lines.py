@@ -100,6 +100,7 @@ def _read(
 
 
 def _statement(n_fields: int, read: Sequence[tuple[ColumnExpression, int | None]]) -> Sql:
+    """Return the statement: fields as text, then cells and steps."""
     aliases = [sql.as_(alias) for reading, _ in read for alias, sql in reading.reads.items()]
     fields = [exp.cast(exp.column(f"f{i}"), "VARCHAR").as_(f"t{i}") for i in range(n_fields)]
     inner = exp.select(*fields, *aliases, copy=False).from_(SOURCE, copy=False)
