@@ -150,14 +150,19 @@ class Release(Tabular):
     def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return the confidence intervals of the raw answers, as (lower, upper).
 
-        Each interval contains its exact answer with probability at least `level` over the noise. If `simultaneous`, all
-        intervals together do. If `intervals` is "total", those of weighted terms approximately include the sampling
-        error. Processed `values` may lie outside. Rows that the rules leave out are not part of the exact answer.
+        Each interval contains its exact answer with probability at least `level` over the noise. If `intervals` is
+        "total", those of weighted terms approximately include the sampling error. Rows that the rules leave out are not
+        part of the exact answer. Intervals of quantiles were released at a fixed level; a higher one is refused.
 
-        `level` is raised to the next of LEVELS, at most 0.999; the intervals of quantiles were released at a fixed
-        level, and a higher one is refused. A mean has a Fieller interval {m : |sum − m·count| ≤ q(m)}, where q(m) is
-        the level-quantile of |noise_sum − m·noise_count|, and a share has the same of its count and its group's total.
-        Simultaneous widths use 0.6 of the failure probability.
+        A mean has a Fieller interval: {m : |sum − m·count| ≤ q(m)}, q(m) the level-quantile of |noise_sum −
+        m·noise_count|. A share has the same of its count and its group's total. Joint widths use 0.6 of 1 − level.
+
+        Parameters
+        ----------
+        level : float
+            The probability, raised to the next of LEVELS, at most 0.999. Default 0.95.
+        simultaneous : bool
+            Whether all intervals together contain their answers with that probability. Default False.
         """
         between(0, LEVELS[-2] + 1e-12, level=level)
         for estimate in self.estimates:
