@@ -75,7 +75,7 @@ def release(
     processing : str or sequence of str
         Steps of `Release.processed`, which cost nothing. Default none. The ledger stores the raw answers.
     intervals : {"noise", "total"}
-        "total" is for a query of `with_sampling_error`: intervals then include the sampling error.
+        "total" includes the sampling error of weighted terms. A part of the guarantee is spent on it.
     key : str, optional
         Name of the request. The same key with the same request returns the stored answers at no cost.
     rng : Entropy, optional
