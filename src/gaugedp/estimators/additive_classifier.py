@@ -37,9 +37,9 @@ class AdditiveClassifier(Scored, ClassifierMixin, AdditiveModel):
     epsilon, delta : float
         Total privacy budget for one row. delta = 0 gives pure ε-DP.
     bounds, missing_indicator, classes, strict_labels, radius
-        As for `LogisticRegression`.
+        These describe rows and labels by public facts, in the forms of `LogisticRegression`.
     categories, bins, edges, monotone
-        As for `AdditiveRegressor`.
+        These describe the functions of the columns, in the forms of `AdditiveRegressor`.
     solver : str
         "auto" is that of `LogisticRegression`. "newton" provides standard errors for two classes, on bins of equal
         width or public edges, and needs more rows.

@@ -34,7 +34,8 @@ class AdditiveRegressor(Scored, RegressorMixin, AdditiveModel):
     epsilon, delta : float
         Total privacy budget for one row. delta = 0 gives pure ε-DP.
     bounds, missing_indicator
-        As for `LogisticRegression`. Columns of `categories` need no bounds.
+        The public interval of each column, and the columns with an indicator of missing numbers, in the forms of
+        `LogisticRegression`. Columns of `categories` need no bounds.
     target_bounds : (low, high)
         Public bounds to which the target and the predictions are clipped.
     categories : {column: list of values}, optional

@@ -89,7 +89,7 @@ class HuberRegressor(DescentRegressor):
         Public bound on the norm of the coefficients for rows of norm 1 and a target in [−1, 1]. Default √k for k
         coefficients.
     bounds, missing_indicator, target_bounds, fit_intercept, weight_bound
-        As for `Lasso`.
+        These state public bounds and options of the fit, in the forms of `Lasso`.
 
     Examples
     --------
@@ -142,7 +142,8 @@ class PoissonRegressor(DescentRegressor):
         Public bound on the norm of the coefficients of log(mean/average) for rows of norm 1. Default 3·√k for k
         coefficients. The average of the counts is released first, for 3 % of the guarantee.
     bounds, missing_indicator, fit_intercept, weight_bound
-        As for `Lasso`. Without an intercept the mean of a row of zeros is 1.
+        These state public bounds and options of the fit, in the forms of `Lasso`. Without an intercept the mean of a
+        row of zeros is 1.
 
     Examples
     --------

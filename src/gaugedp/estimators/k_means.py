@@ -40,10 +40,10 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, We
     n_clusters : int
         The number K of clusters.
     bounds : (low, high)
-        Public bounds, as for `LogisticRegression`. Distances are measured in units of half their width, column by
-        column. A missing number counts as the middle of its bounds.
+        The public interval of each column, in a form of `LogisticRegression`. Distances are measured in units of half
+        its width, column by column. A missing number counts as its middle.
     weight_bound : float, optional
-        As for `LogisticRegression`.
+        Public bound on `sample_weight`. A larger weight counts as the bound.
     rounds : int
         The largest number of rounds. The actual number follows from the noise relative to the spread of the rows, both
         of which are released. `max_iter` is an upper limit, too.

@@ -83,7 +83,8 @@ class Lasso(LinearRegressor):
     epsilon, delta : float
         Total privacy budget for one row. delta = 0 gives pure ε-DP.
     bounds, missing_indicator
-        As for `LogisticRegression`. Features are clipped to the bounds and scaled to [−1, 1].
+        The public interval of each column, to which it is clipped before it is scaled to [−1, 1], and the columns with
+        an indicator of missing numbers. The forms are those of `LogisticRegression`.
     target_bounds : (low, high) or "private"
         Public bounds, to which the target is clipped; it is then scaled to [−1, 1].
     radius : float
@@ -93,7 +94,7 @@ class Lasso(LinearRegressor):
         scikit-learn's alpha in these units. It limits the radius to 1/(2·alpha): its solution has no larger norm there,
         at the target 0.
     weight_bound : float, optional
-        As for `LogisticRegression`.
+        Public bound on `sample_weight`. A larger weight counts as the bound.
     solver : {"frank-wolfe", "gibbs"}
         For δ > 0, "gibbs" draws the coefficients from the regularised exponential mechanism in the ℓ₁ ball. It is
         slower (docs/theory/gibbs.md) and takes no weights.

@@ -54,7 +54,8 @@ class Mean(PrivateEstimator):
     Parameters
     ----------
     bounds, missing_indicator
-        As for `LogisticRegression`. The mean of an indicator is the share of rows without that number.
+        The public interval of each column, and the columns with an indicator of missing numbers, in the forms of
+        `LogisticRegression`. The mean of an indicator is the share of rows without that number.
     row_norm : float, optional
         Rows are clipped to the ball of this radius of the ℓ_p norm, p = `norm` in [1, ∞].
     noise : {"auto", "gaussian", "laplace", "cube", "body"}

@@ -101,7 +101,7 @@ class Ridge(MomentRegressor):
         Weight of the penalty, as in scikit-learn, for columns and a target scaled to [−1, 1] by their bounds. The
         intercept is not penalised.
     bounds, missing_indicator, target_bounds, fit_intercept, weight_bound
-        As for `Lasso`.
+        These state public bounds and options of the fit, in the forms of `Lasso`.
 
     Examples
     --------
@@ -145,7 +145,7 @@ class ElasticNet(MomentRegressor):
     alpha, l1_ratio : float
         As in scikit-learn, for columns and a target scaled to [−1, 1] by their bounds. The intercept is not penalised.
     bounds, missing_indicator, target_bounds, fit_intercept, weight_bound
-        As for `Lasso`.
+        These state public bounds and options of the fit, in the forms of `Lasso`.
 
     Examples
     --------

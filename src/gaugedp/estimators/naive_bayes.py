@@ -35,11 +35,11 @@ class GaussianNB(PartialFits, Scored, ClassifierMixin, WeightedEstimator):
     Parameters
     ----------
     bounds : (low, high)
-        Public bounds, as for `LogisticRegression`. A missing number counts as the middle of its bounds.
+        The public interval of each column, in a form of `LogisticRegression`. A missing number counts as its middle.
     classes : list
         All possible labels, from public knowledge. A row with another label is ignored.
     strict_labels, weight_bound
-        As for `LogisticRegression`.
+        Whether to refuse other labels, and a public bound on `sample_weight`, as `LogisticRegression` explains.
     priors : array (K,), optional
         Public probabilities of the sorted classes. Default: the noisy shares.
     var_smoothing

@@ -37,7 +37,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
     svd_solver
         Ignored: `solver` chooses among private methods.
     row_norm, bounds
-        Rows are clipped to the ℓ₂ ball of the radius `row_norm`, or to `bounds` as for `LogisticRegression`.
+        Rows are clipped to the ℓ₂ ball of the radius `row_norm`, or to the public interval of each column.
     centre : {"mean", "public"}
         "mean" releases the rows' mean and their spread around it, for at most a tenth of the guarantee (0.4 of a pure
         one). It clips rows to a ball around the mean, which is narrow if the noise is large. If the mean would be too
@@ -119,8 +119,10 @@ class TopEigenvector(SpectralEstimator):
 
     Parameters
     ----------
-    row_norm, bounds, solver
-        As for `PCA`.
+    row_norm, bounds
+        Rows are clipped to the ℓ₂ ball of the radius `row_norm`, or to the public interval of each column.
+    solver : str
+        The private method, one of those of `PCA`.
 
     Examples
     --------
@@ -160,9 +162,9 @@ class LowRankCovariance(SpectralEstimator):
     Parameters
     ----------
     rank : int
-        Number of eigenvectors, like n_components of `PCA`.
+        The number of eigenvectors.
     row_norm, bounds, centre, solver
-        As for `PCA`.
+        These say how rows are clipped and centred, and by which method, in the forms of `PCA`.
 
     Examples
     --------

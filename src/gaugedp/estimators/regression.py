@@ -192,7 +192,8 @@ class LinearRegression(Intervals, LinearRegressor):
     row_norm : float, optional
         Rows are clipped to the ℓ₂ ball of this radius. Specify this or `bounds`.
     bounds, missing_indicator : optional
-        As for `LogisticRegression`. The box of the bounds is scaled to [−1, 1]^d, in the ball of radius √d.
+        The public interval of each column, and the columns with an indicator of missing numbers, in the forms of
+        `LogisticRegression`. The box of the bounds is scaled to [−1, 1]^d, in the ball of radius √d.
     target_bounds : (low, high) or "private"
         The target is clipped to these public bounds. Residuals are clipped to half their range, and "preconditioned"
         widens this to their range where it would bias the coefficients.
@@ -203,7 +204,8 @@ class LinearRegression(Intervals, LinearRegressor):
         "gradient" and 8√k for "preconditioned", where k is the number of coefficients. A ball that is too small shrinks
         them for any ε. It plays the role of Ridge's alpha.
     weight_bound : float, optional
-        As for `LogisticRegression`, but not for "gibbs". With weights there is no `coef_interval`.
+        Public bound on `sample_weight`; larger weights count as the bound. "gibbs" takes no weights, and there is no
+        `coef_interval` with them.
     solver : {"auto", "preconditioned", "gradient", "gibbs"}
         "preconditioned" takes steps with noisy second moments, "gradient" steps without them, and "auto" chooses one by
         public numbers. For δ > 0, "gibbs" draws the coefficients from the regularised exponential mechanism.

@@ -79,7 +79,8 @@ class SparseRegression(LinearRegressor):
     Parameters
     ----------
     bounds, missing_indicator
-        As for `LogisticRegression`. Indicators are features that count towards `sparsity`.
+        The public interval of each column, and the columns with an indicator of missing numbers, in the forms of
+        `LogisticRegression`. Indicators count towards `sparsity`.
     target_bounds : (low, high)
         Public bounds to which the target is clipped.
     solver : {"auto", "screen", "iht"}
