@@ -89,7 +89,6 @@ class AdditiveClassifier(Scored, ClassifierMixin, AdditiveModel):
         return self
 
     def _inner(self, bins: tuple[Bins, ...], requested: Guarantee, search: BinSearch | None, rng: Entropy) -> Any:
-        """Return the model of the features, with the guarantee that the search leaves."""
         seed = None if self.random_state is None else int.from_bytes(rng.bytes(6), "big")
         epsilon, mu = float(self.epsilon), 0.0
         if search is not None and isinstance(requested, PureDP):
@@ -109,7 +108,6 @@ class AdditiveClassifier(Scored, ClassifierMixin, AdditiveModel):
     def _try(
         self, layout: Layout, requested: Guarantee, search: BinSearch | None, classes: np.ndarray, n_rows: int
     ) -> None:
-        """Refuse an impossible fit, by a fit to two public rows with the solver of n_rows."""
         rng = self._generator()
         bins = tuple(layout.trial_bins(self.bins))
         inner, width = self._inner(bins, requested, search, rng), sum(part.basis.shape[1] for part in bins)

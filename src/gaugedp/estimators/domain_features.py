@@ -153,7 +153,6 @@ class DomainFeatures(TransformerMixin, BaseEstimator):
 
 
 def _none_of(classes: list[str]) -> str:
-    """Return a text that is read as none of the classes."""
     text = ""
     while (codes_of(np.array([text], dtype=object), np.array(classes, dtype=object)) >= 0).any():
         text += "?"

@@ -100,7 +100,6 @@ class FitPlan:
         return noise_to_signal(self.requested, self.n_features + 1, n_rows, self._replaced)
 
     def _kept(self, n_rows: float, doubt: float = 1.0) -> float:
-        """Return the share of the advantage without privacy that is left."""
         left = share_left(self.model, self.requested, doubt * self._ratio(n_rows))
         return n_rows / (n_rows + 2 * doubt * (self.n_features + 1)) * left
 
@@ -219,7 +218,6 @@ def plan_fit(
 
 
 def _model(model: Any) -> tuple[str, dict[str, Any]]:
-    """Return the name of an estimator's class, and its parameters that matter."""
     if isinstance(model, str):
         one_of(tuple(MODELS), model=model)
         estimator = MODELS[model].estimator()
@@ -234,7 +232,6 @@ def _model(model: Any) -> tuple[str, dict[str, Any]]:
 
 
 def _trivial(kind: str, n_classes: int, most_common: float | None) -> float:
-    """Return the score of the most common class, or of the mean."""
     if kind not in _CLASSIFIERS:
         return 0.0
     if most_common is not None:

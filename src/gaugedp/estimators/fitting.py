@@ -106,7 +106,6 @@ def _listed(features: object) -> list[Any]:
 
 
 def _check_texts(*names: object) -> None:
-    """Refuse names of the domain that are not text."""
     for name in names:
         if not isinstance(name, str):
             raise InvalidRequest(

@@ -170,7 +170,6 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
         return Ratings(users[usable], items[usable], values, (len(self._users), len(self._items)))
 
     def _known(self, name: str, places: np.ndarray) -> np.ndarray:
-        """Return the indices; refuse unknown ids unless ignored."""
         one_of(UNKNOWN, handle_unknown=self.handle_unknown)
         missed = np.flatnonzero(places < 0)
         if len(missed) and self.handle_unknown == "error":
@@ -186,7 +185,6 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
         return self._model
 
     def _columns(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return users and items; check column names."""
         if hasattr(self, "feature_names_in_") and names_of(X) is not None:
             check_names(type(self).__name__, self.feature_names_in_, X)
         return read_columns(X)

@@ -109,7 +109,6 @@ class Mean(PrivateEstimator):
     def _prepared(
         self, n_columns: int, requested: Guarantee, is_counted: bool, size: int, rng: Entropy
     ) -> tuple[Guarantee, Callable[..., None]]:
-        """Draw the noise; return the guarantee for `size` rows, and the function of the exact sum."""
         ball, count_scale = self._ball(n_columns, is_counted)
         mechanism, reason = self._chosen(ball, requested)
         noise = mechanism.prepare(rng)
@@ -179,7 +178,6 @@ class Mean(PrivateEstimator):
         return Reading(len(columns), box)
 
     def _ball(self, n_columns: int, is_counted: bool) -> tuple[LpBall, float]:
-        """Unit body of a clipped and scaled row, and the scale of its 1 in the count; 0 if n is public."""
         p = math.inf if self.row_norm is None or n_columns == 1 else float(self.norm)
         if not is_counted:
             return LpBall(n_columns, p, 2.0), 0.0
@@ -249,7 +247,6 @@ class TableMean:
 
 
 def _mechanisms(body: Body, guarantee: Guarantee) -> Iterator[AdditiveNoise]:
-    """Yield the additive mechanisms for the guarantee, K-norm noise included."""
     offered = [mechanism for mechanism in candidates(body, guarantee) if isinstance(mechanism, AdditiveNoise)]
     yield from offered
     pure = PureDP(guarantee.epsilon_value) if isinstance(guarantee, ApproxDP) else guarantee

@@ -98,7 +98,6 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
 
     @property
     def _scales(self) -> np.ndarray:
-        """Standard deviations of the coordinates if `whiten`, else ones."""
         return np.sqrt(np.maximum(self.explained_variance_, 0.0)) if self.whiten else np.ones(self.n_components_)
 
     @property

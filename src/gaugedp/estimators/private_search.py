@@ -158,7 +158,6 @@ class Search:
 
 
 def _fitted(model: Any, requested: ApproxDP | PureDP, table: Rows, seed: int | None = None) -> Any:
-    """Return the fitted model, without warnings, which would reveal a hidden run."""
     delta = requested.delta_value if isinstance(requested, ApproxDP) else 0.0
     fresh = clone(model).set_params(epsilon=requested.epsilon_value, delta=delta, random_state=seed)
     with warnings.catch_warnings(action="ignore"):
@@ -358,7 +357,6 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
 
 
 def _accounted(model: Any, total: ApproxDP | PureDP) -> Any:
-    """Return the chosen model with the choice's guarantee."""
     facts = {**model.release_.facts, "asked": total.to_dict(), "chosen_by": "PrivateSearchCV"}
     model.guarantee_ = total
     model.release_ = replace(model.release_, guarantee=total, exactness="idealized", facts=facts)

@@ -292,7 +292,6 @@ class LinearRegression(Intervals, LinearRegressor):
         self._publish({**self._values, **self._errors}, guarantee, self.method_.exactness, facts, reservation)
 
     def _plan(self, n_rows: int, frame: UnitScaling) -> tuple[NoisyRowCount, LeastSquares, Guarantee]:
-        """Return the row count, the method planned for it, and the guarantee of both."""
         count = NoisyRowCount(self._requested(), self.neighbours)
         planned = self._method(PUBLIC_ROWS if count.mechanism else n_rows, frame, count.remaining)
         return count, planned, count.with_remaining(planned.guarantee if count.mechanism is None else count.remaining)

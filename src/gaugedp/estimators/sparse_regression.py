@@ -220,7 +220,6 @@ class Steps:
     def _step(
         self, features: np.ndarray, goal: np.ndarray, state: tuple[np.ndarray, float], rng: Entropy
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return coefficients and support after a noisy gradient step and thresholding."""
         assert self.round is not None
         weights, curvature = state
         scale = 2.0**-BITS
@@ -244,7 +243,6 @@ def _gaussian(rho: float) -> GaussianDP:
 
 
 def _moments(k: int, weight: float, neighbours: str, guarantee: PureDP | ZCDP) -> AdditiveNoise:
-    """Return noise for second moments and products."""
     once = k * k + k * weight**2  # ‖zzᵀ‖² + β²·‖z·t‖² for z in the cube, |t| ≤ 1
     twice = 2 * k * k + 4 * k * weight**2  # of a difference: the squares have a product that is not negative
     size = math.sqrt(twice if neighbours == "replace" else once) * (1 + SCORES)

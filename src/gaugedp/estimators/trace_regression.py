@@ -137,7 +137,6 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
             return np.asarray((halves * rows).sum(axis=1))
 
     def _fitted(self, guarantee: Guarantee) -> Guarantee:
-        """Return the guarantee of the fit without the count."""
         if self.solver != "gibbs":
             return for_gaussian_releases(guarantee)
         if not isinstance(guarantee, ApproxDP):
@@ -145,7 +144,6 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         return guarantee
 
     def _size(self, shape: tuple[int, int] | None) -> float:
-        """Return the bound on a design's Frobenius norm."""
         if (self.design_norm is None) == (self.row_norm is None):
             raise InvalidRequest(
                 "Either design_norm or row_norm must be given.",
@@ -161,7 +159,6 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         return float(self.row_norm) * float(self.row_norm)
 
     def _widest(self, shape: tuple[int, int] | None) -> float:
-        """Return the bound on designs' operator norm over the Frobenius norm."""
         one_of(NORMS, norm=self.norm)
         return 1 / math.sqrt(min(shape)) if shape is not None and self.norm == "operator" else 1.0
 
@@ -183,7 +180,6 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         return "moments", "second moments released once need less noise than gradients at every step"
 
     def _check_solver(self, kind: Designs) -> None:
-        """Refuse unknown solvers, and solvers that do not fit."""
         one_of(SOLVERS, solver=self.solver)
         one_of(ORACLES, noise=self.noise)
         if self.solver == "gibbs" and not (isinstance(kind, Full) and self.loss in _OF_GIBBS):
@@ -228,7 +224,6 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
 
 
 def _read(X: Any, least: int = 1) -> tuple[np.ndarray, tuple[int, int] | None]:
-    """Return designs as rows, and the shape of matrices or None."""
     designs = read_array(X)
     shape = (designs.shape[1], designs.shape[2]) if designs.ndim == 3 else None
     rows = designs if shape is None else designs.reshape(len(designs), shape[0] * shape[1])
