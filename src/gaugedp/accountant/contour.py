@@ -77,7 +77,6 @@ class Contour:
         )
 
     def _sum(self, epsilon: float) -> tuple[float, float, float]:
-        """Return log of the size at the axis, and the sum and its rounding in these units."""
         logs = self.log_values - self.order * epsilon
         turned = self.phases - epsilon * self.heights
         if self.span is not None:

@@ -204,7 +204,7 @@ class SparseMean(PrivateEstimator):
 
 
 class TooFewRows(UserWarning):
-    """Warning that noise exceeds all values within the bounds."""
+    """Warning that noise exceeds all values within the bounds, by public numbers."""
 
 
 def sub_gaussian_bounds(n_rows: int, sigma: float, mean_bound: float) -> tuple[float, float]:

@@ -260,7 +260,6 @@ class RankExponential(Mechanism):
 
     @cached_property
     def _n_parts(self) -> int:
-        """Parts per sensitivity in which distances are integers, or a large number."""
         sensitivities = [math.ceil(rank_sensitivity(self.body, q) * q.denominator) for q in self.quantiles]
         rows = 2 * math.ceil(self.body.factor)
         exact = math.lcm(rows, *sensitivities)

@@ -129,7 +129,6 @@ class RankTree(Mechanism):
 
     @property
     def _misses(self) -> tuple[float, float]:
-        """Error probabilities per end: simultaneous, and pointwise."""
         return self.ranks.miss / (2 * self.n_answers), (1 - self.alone) / 2
 
     def _finishers(self, size: int, rng: Entropy, progress: Progress) -> Iterable[ApplyNoise]:  # noqa: ARG002

@@ -59,7 +59,6 @@ class Regularised(ABC, Generic[L]):
         return sum(total for total, _ in sums), np.sum([gradient for _, gradient in sums], axis=0).ravel()
 
     def _sums(self, matrix: np.ndarray, blocks: list[slice]) -> tuple[float, np.ndarray]:
-        """Return the sum and its gradient over some blocks, in the shape of `matrix`."""
         total, gradient = 0.0, np.zeros_like(matrix)
         for block in blocks:
             rows, target, shares = self.rows[block], self.target[block], self.weights[block]

@@ -99,6 +99,7 @@ def count_lines(file: File, on_progress: Progress = silent) -> LineCount:
 
 
 def _lines(file: File, on_progress: Progress) -> Iterator[str]:
+    """Yield lines of text without ends, bytes as letters."""
     size = max(file.path.stat().st_size, 1)
     with file.open() as (stored, content), io.TextIOWrapper(content, encoding="latin-1", newline="") as text:
         for number, line in enumerate(text):

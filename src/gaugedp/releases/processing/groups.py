@@ -41,7 +41,6 @@ def _dropping(query: Workload) -> frozenset[str]:
 
 
 def _merged(parts: list[Workload]) -> Workload:
-    """Return one workload of the terms of all parts. Repeated terms get texts of their own."""
     if len(parts) == 1:
         return parts[0]
     terms = enumerate(chain.from_iterable(part.terms for part in parts))
