@@ -110,7 +110,7 @@ class AdditiveModel(PrivateEstimator):
         functions = self.shape_functions_
         chosen = list(functions) if features is None else list(features)
         if not set(chosen) <= set(functions):
-            raise InvalidRequest("features names a function that the model does not have.", "See shape_functions_.", "")
+            raise InvalidRequest("features names an unknown feature.", "Use names of shape_functions_.", "")
         return ShapePlot({name: functions[name] for name in chosen}, level)
 
     # -- before the charge -----------------------------------------------------------------------------

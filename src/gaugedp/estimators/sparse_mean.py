@@ -148,7 +148,7 @@ class SparseMean(PrivateEstimator):
         if self.sparsity >= n_columns:
             raise InvalidRequest(
                 f"sparsity is {self.sparsity}, but there are {n_columns} columns.",
-                "Choose less; Mean estimates all of them.",
+                "Choose fewer; Mean estimates all columns.",
             )
 
     def _range(self) -> "PrivateRange | None":

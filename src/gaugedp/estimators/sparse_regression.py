@@ -147,7 +147,7 @@ class SparseRegression(LinearRegressor):
         if self.sparsity >= n_columns:
             raise InvalidRequest(
                 f"sparsity is {self.sparsity}, but there are {n_columns} columns.",
-                "Choose less; LinearRegression uses all of them, without spending budget on a choice.",
+                "Choose fewer; LinearRegression uses all columns, without spending budget on a choice.",
             )
 
     def _budget(self, guarantee: Guarantee, solver: str, n_columns: int) -> BudgetSplit:

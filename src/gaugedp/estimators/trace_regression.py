@@ -129,7 +129,7 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         rows, shape = _read(X)
         rows = as_read(rows, None)
         if self.coef_.shape != ((rows.shape[1],) * 2 if shape is None else shape):
-            raise InvalidRequest("The designs do not fit the model.", "Pass the same columns.", "")
+            raise InvalidRequest("The designs do not fit the model.", "Pass the columns of the fit.", "")
         if shape is not None:
             return products(rows, self.coef_.ravel())
         halves = np.stack([products(rows, column) for column in self.coef_.T], axis=1)
