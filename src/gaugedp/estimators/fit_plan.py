@@ -78,7 +78,7 @@ class FitPlan:
         return math.ceil(math.exp(bisected(0.0, math.log(_ROWS), misses, apart=1e-4)[1]))
 
     def least_epsilon(self, score: float) -> float:
-        """Return the least ε at which the middle of the expected range reaches `score`."""
+        """Return the least ε at which `score` is the expected middle."""
         low, high = (math.log(end) for end in _EPSILONS)
         if self.trivial < 1:
             between(self.trivial - 1e-9, 1, score=score)
@@ -158,9 +158,9 @@ def plan_fit(
     """Plan a fit of a model, without data.
 
     Its noise follows from public numbers. The expected score is a guess from tables on which models were fitted
-    (docs/how-to/plan-a-fit.md): the share of the advantage over the trivial model that is left at this ratio of noise
-    to signal, which another table may reach with three times as much or as little noise. Under large noise a fit may
-    be worse than the trivial model, and the range's low end is then below its score.
+    (docs/how-to/plan-a-fit.md). It states how much of the advantage over the trivial model is left at this ratio of
+    noise to signal. Another table may reach the same share with three times as much or as little noise. Under large
+    noise a fit may be worse than the trivial model; the low end of the range is then below that model's score.
 
     Parameters
     ----------

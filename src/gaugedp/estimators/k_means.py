@@ -29,8 +29,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, We
     all clusters in each round, and is (ε, δ)-DP for one row, ε-DP at δ = 0 (GroupSums). docs/theory/means.md
 
     Centres start at up to eight random places per cluster, around the noisy mean, which are merged after half of the
-    rounds. A centre whose cluster is nearly empty, by its noisy count, moves next to the fullest cluster, and at the
-    end all centres move towards the mean of all rows by the share of noise. There are no `labels_` and no `inertia_`:
+    rounds. A centre whose cluster is nearly empty, by its noisy count, moves next to the fullest cluster. At the end
+    all centres move towards the mean of all rows by the share of noise. There are no `labels_` and no `inertia_`:
     both would reveal rows.
 
     After fit: cluster_centers_ (K, d), guarantee_, release_.
@@ -106,7 +106,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, We
         return nearest(cut(self._read_as.in_cube(self._like_fitted(X))), self._centres)
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the distances (n, K) of clipped rows to the centres, in the units of X."""
+        """Return the distances (n, K) to the centres, in units of X."""
         rows = self._read_as(self._like_fitted(X))
         return np.stack([np.linalg.norm(rows - centre, axis=1) for centre in self.cluster_centers_], axis=1)
 
@@ -120,5 +120,5 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, We
         return -float(np.sum(squares if sample_weight is None else squares * np.asarray(sample_weight, dtype=float)))
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
-        """Fit and predict the same rows, not privately: each label reveals its row."""
+        """Fit and predict the same rows; the labels are not private."""
         return self.fit(X, y, sample_weight).predict(X)

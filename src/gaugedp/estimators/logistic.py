@@ -99,8 +99,8 @@ class LogisticRegression(Intervals, LinearClassifier):
 
     Notes
     -----
-    The larger the noise, the lower the cap on a row's slope (between 1/2 and 1 for two classes), so that rows far on
-    the wrong side have no more influence than most; it depends on public numbers only. "newton" has no cap: it needs
+    The larger the noise, the lower the cap on a row's slope (between 1/2 and 1 for two classes). Rows far on the wrong
+    side then have no more influence than most. The cap depends on public numbers only. "newton" has no cap: it needs
     more rows, and does better if one class is rare. Missing values are treated as in
     docs/how-to/prepare-features.md#missing-values. A step before this model in a pipeline that learns from the rows,
     such as scikit-learn's StandardScaler, reads them without privacy: specify `bounds`, or use gaugedp's scaler.

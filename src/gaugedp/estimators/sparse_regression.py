@@ -93,9 +93,9 @@ class SparseRegression(LinearRegressor):
     Notes
     -----
     Theorem. All sums are of products of numbers in [−1, 1], so one row changes each by at most 2 (1 if rows are added
-    or removed), and the second moments of k features and their products with the target, in coordinates that preserve
-    the Frobenius norm, by at most √(2k² + 4kβ²) in ℓ₂, β² = √(2k) their relative weight. `fit` is the composition and
-    is (ε, δ)-DP (ε-DP at δ = 0). docs/theory/sparse_regression.md
+    or removed). It changes the second moments of k features and their products with the target by at most
+    √(2k² + 4kβ²) in ℓ₂, in coordinates that preserve the Frobenius norm; β² = √(2k) is their relative weight. `fit`
+    is the composition and is (ε, δ)-DP (ε-DP at δ = 0). docs/theory/sparse_regression.md
 
     After fit: coef_ (d + m,) for d columns and m indicators, intercept_, support_, solver_, guarantee_, release_.
 
