@@ -78,7 +78,7 @@ class FitPlan:
         return math.ceil(math.exp(bisected(0.0, math.log(_ROWS), misses, apart=1e-4)[1]))
 
     def least_epsilon(self, score: float) -> float:
-        """Return the least ε at which `score` is the expected middle."""
+        """Return the least ε at which the middle prediction reaches `score`."""
         low, high = (math.log(end) for end in _EPSILONS)
         if self.trivial < 1:
             between(self.trivial - 1e-9, 1, score=score)
