@@ -86,6 +86,7 @@ def _sources(domain: Domain, attributes: Sequence[str], columns: Sequence[str]) 
 def _read(
     domain: Domain, attributes: Sequence[str], columns: Sequence[str], types: Mapping[str, Column]
 ) -> list[tuple[ColumnExpression, int | None]]:
+    """Return the expression of each code, and the code of other values; refuse unusable types."""
     read, types = list[tuple[ColumnExpression, int | None]](), in_format(types, domain.text_format)
     for name in attributes:
         attribute, source = domain.attribute(name), domain.source(name)
