@@ -8,7 +8,8 @@ import griffe
 PARAMETER = re.compile(r"^(?P<names>`?[a-z]\w*`?(?:(?:, | and )`?[a-z]\w*`?)*) : ", re.MULTILINE)
 PROOF = re.compile(r"\bdocs/(?P<page>(?:theory|how-to|sharp-edges|benchmarks)/[\w-]+)\.md(?P<anchor>(?:#[\w-]+)?)")
 SECTION = re.compile(
-    r"^(Parameters|Returns|Raises|Warns|Notes|Examples)\n-+\n(.*?)(?=^\w+\n-+\n|\Z)", re.MULTILINE | re.DOTALL
+    r"^(Parameters|Attributes|Returns|Raises|Warns|Notes|Examples)\n-+\n(.*?)(?=^\w+\n-+\n|\Z)",
+    re.MULTILINE | re.DOTALL,
 )
 
 
@@ -31,7 +32,10 @@ def as_markdown(text: str) -> str:
 def _section(found: re.Match[str]) -> str:
     """Return a section of numpydoc: its name in bold, and an entry for each name, or code."""
     name, body = found[1], found[2].strip()
-    shown = f"```python\n{body}\n```" if name == "Examples" else re.sub(r"(?m)^(\S.*)\n    ", r"- **\1**: ", body)
+    if name == "Examples":
+        shown = re.sub(r"(?ms)^>>> .*?(?=\n\n|\Z)", r"```python\n\g<0>\n```", body)
+    else:
+        shown = re.sub(r"(?m)^(\S.*)\n    ", r"- **\1**: ", body)
     return f"**{name}**\n\n{shown}\n\n"
 
 

@@ -28,11 +28,11 @@ def fork_count() -> int:
 
 
 class Entropy:
-    """Stream of uniform bits: ChaCha20 with a secret 32-byte key.
+    """Stream of random bits: ChaCha20 with a secret 32-byte key.
 
-    A system stream takes its key from the operating system and takes a new one in a forked process, so that two
-    processes never share noise. A research stream takes its key from a seed: its answers protect nobody, and everything
-    that uses it is stamped with the seed. Streams can be neither copied nor pickled.
+    By default the operating system supplies the key, and a forked process takes a new one, so two processes never share
+    noise. A research stream takes its key from a seed: its noise protects nobody, and everything made with it is marked
+    with the seed. Streams can be neither copied nor pickled.
     """
 
     def __init__(self, seed: int | None = None) -> None:
@@ -96,7 +96,14 @@ def system_rng() -> Entropy:
 
 
 def research_rng(seed: int) -> Entropy:
-    """Return a repeatable stream, for tests and research only: whoever knows the seed can subtract the noise.
+    """Return a reproducible random stream, for tests and research only.
+
+    Noise from it protects nobody, because whoever knows the seed can subtract the noise.
+
+    Parameters
+    ----------
+    seed : int
+        The seed. Equal seeds give equal streams.
 
     Examples
     --------

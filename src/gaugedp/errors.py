@@ -1,4 +1,4 @@
-"""Exceptions and warnings, stating what is wrong and what to do."""
+"""Exceptions and warnings. Each message states what is wrong and what to do."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -25,11 +25,11 @@ class GaugedpError(Exception):
 
 
 class InvalidRequest(GaugedpError, ValueError):
-    """Invalid number, shape or combination of arguments."""
+    """Error for an invalid argument, or an invalid combination of arguments."""
 
 
 class UnknownName(GaugedpError, LookupError):
-    """Unknown name in the domain, table or query language."""
+    """Error for a name that does not exist."""
 
     @classmethod
     def among(cls, kind: str, name: object, known: Iterable[object], undone: str = UNTOUCHED) -> "UnknownName":
@@ -41,25 +41,25 @@ class UnknownName(GaugedpError, LookupError):
 
 
 class UnreadableTable(GaugedpError):
-    """File, frame or relation that does not match its domain."""
+    """Error for a source of rows that does not match its domain."""
 
 
 class LedgerRefused(GaugedpError):
-    """Refusal by the ledger: budget, identity, lock, damage, disk."""
+    """Error for a charge or an access that the ledger refuses."""
 
     exit_code = 3
 
 
 class NotDurable(UserWarning):
-    """Ledger that a restart or a power cut may lose."""
+    """Warning about a ledger that a restart or a power cut may lose."""
 
 
 class HopelessFit(UserWarning):
-    """Fit whose noise hides most of the signal, by public numbers."""
+    """Warning about a fit whose noise hides most of the signal."""
 
 
 class MissingExtra(GaugedpError, ImportError):
-    """Optional dependency that is not installed."""
+    """Error for an optional dependency that is not installed."""
 
     @classmethod
     def needed_for(cls, purpose: str, extra: str) -> "MissingExtra":

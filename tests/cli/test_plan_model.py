@@ -32,11 +32,11 @@ def test_people_read_it(desk: Desk) -> None:
     ("words", "sentence"),
     [
         (("--model", "ridge", "--rows", "10"), "--model needs --features and --epsilon."),
-        ((*ASKED, "--query", "count"), "--query is given together with --model."),
+        ((*ASKED, "--query", "count"), "--query cannot be given together with --model."),
         ((*ASKED, "--classes", "2"), "Ridge has no classes."),
         ((*ASKED[:3], "1.5", *ASKED[4:]), "an integer"),
         (("--model", "rigde", *ASKED[2:]), "Choose one of"),
-        (("--rows", "10"), "--rows is given without --model."),
+        (("--rows", "10"), "--rows cannot be given without --model."),
         ((), "Missing option '--domain'."),
     ],
     ids=str,

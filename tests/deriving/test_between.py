@@ -94,7 +94,7 @@ def test_equal_tables_are_seldom_marked() -> None:
     [
         ("A", "compares no counts"),
         ("change(median(PAY))", "compares no counts"),
-        ("change(sd(PAY))", "no count, sum or mean"),
+        ("change(sd(PAY))", "not a count, sum or mean"),
         ("index(A); difference(A)", "separately"),
         ("change(B)", "does not follow"),
         ("", "empty"),

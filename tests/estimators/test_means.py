@@ -351,7 +351,7 @@ WRONG = [
     (lambda: SparseMean(0, bounds=(0, 1)), "sparsity"),
     (lambda: SparseMean(2, bounds="private"), "magnitudes is not a pair"),
     (lambda: SparseMean(2, bounds="private", magnitudes=(2, 1)), "least < largest"),
-    (lambda: SparseMean(2, bounds=(0, 1), noise="laplace"), "Peeling with Laplace noise is not for"),
+    (lambda: SparseMean(2, bounds=(0, 1), noise="laplace"), "Peeling with Laplace noise does not support"),
     (lambda: SparseMean(2, bounds=(2.0**37 - 1, 2.0**37 + 1)), "far from 0"),
     (lambda: Mean(bounds=(0, 5e-324)), "too narrow or too wide"),
     (lambda: Mean(bounds=(-1.7e308, 1.7e308)), "too narrow or too wide"),

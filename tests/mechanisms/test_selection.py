@@ -417,7 +417,7 @@ def test_a_prepared_choice_is_made_once() -> None:
         prepared(np.zeros(3))
     assert prepared(SCORES) == mechanism.draw(SCORES, 1, gd.research_rng(11))[0]
     assert prepared.is_used
-    with pytest.raises(InvalidRequest, match="choice was made"):
+    with pytest.raises(InvalidRequest, match="choice has been made"):
         prepared(SCORES)
     for spread in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="must be made once"):
@@ -453,7 +453,7 @@ REFUSED = [
     (lambda: gd.Peeling.calibrate(CUBE, ONE, k=0), "integer of at least 1"),
     (lambda: gd.Peeling.calibrate(CUBE, ONE, noise="cauchy"), "Choose one of"),
     (lambda: gd.Peeling.calibrate(CUBE, ONE, share=1.5), "between 0 and 1"),
-    (lambda: gd.Peeling.calibrate(CUBE, ONE, noise="laplace"), "Peeling with Laplace noise is not for"),
+    (lambda: gd.Peeling.calibrate(CUBE, ONE, noise="laplace"), "Peeling with Laplace noise does not support"),
     (lambda: gd.Peeling.calibrate(LpBall(100, np.inf), gd.ApproxDP(900, 1e-6), 100, "laplace"), "so large an epsilon"),
     (lambda: gd.Peeling.calibrate(CUBE, gd.GaussianDP(1)), "Peeling does not support"),
     (lambda: gd.Exponential.calibrate(CUBE, gd.GaussianDP(1)), "does not support"),

@@ -45,7 +45,7 @@ def test_other_plans_and_values_are_refused() -> None:
         with pytest.raises(InvalidRequest, match="not of quantiles of one column"):
             gd.quantile_widths(planned(text), np.arange(10), rows=10)
     for values in ([], [np.nan, 1.0]):
-        with pytest.raises(InvalidRequest, match="none, or not finite"):
+        with pytest.raises(InvalidRequest, match="empty or not finite"):
             gd.quantile_widths(planned("median(PAY)"), np.array(values), rows=10)
     with pytest.raises(InvalidRequest):
         gd.quantile_widths(planned("median(PAY)"), np.arange(10), rows=0)

@@ -29,7 +29,7 @@ def test_others_cannot_read_it(tmp_path: Path, stream: gd.Stream) -> None:
     path = tmp_path / "a.stream"
     assert path.stat().st_mode & 0o777 == 0o600
     path.chmod(0o640)
-    with pytest.raises(InvalidRequest, match="Others may read"):
+    with pytest.raises(InvalidRequest, match="Other users may read"):
         stream.next(table(3))
 
 

@@ -212,7 +212,7 @@ def test_only_the_owner_may_read_what_is_kept(tmp_path):
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     assert stat.S_IMODE(kept.parent.stat().st_mode) == 0o700
     kept.parent.chmod(0o770)
-    with pytest.raises(InvalidRequest, match="Others may write"):
+    with pytest.raises(InvalidRequest, match="Other users may write"):
         table.in_buckets(3, folder=tmp_path / "sums")
     with pytest.raises(InvalidRequest, match="cannot be created"):
         table.in_buckets(3, folder=tmp_path / "no" / "such" / "folder")
@@ -223,7 +223,7 @@ def test_a_folder_of_somebody_else_is_refused(tmp_path):
     (tmp_path / "theirs").mkdir(mode=0o755)
     os.chown(tmp_path / "theirs", 12345, 12345)
     table = scan(make("parquet", people(9), TYPES, tmp_path))
-    with pytest.raises(InvalidRequest, match="Others may write"):
+    with pytest.raises(InvalidRequest, match="Other users may write"):
         table.in_buckets(3, folder=tmp_path / "theirs")
 
 

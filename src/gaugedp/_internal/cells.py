@@ -41,7 +41,6 @@ def number(cell: Any) -> float:
 
 
 def _alone(cell: Any) -> Any:
-    """Return the entry of a one-entry list, else the cell."""
     if isinstance(cell, np.ndarray):
         return cell.flat[0] if cell.size == 1 else cell
     return cell[0] if isinstance(cell, list | tuple) and len(cell) == 1 else cell
@@ -62,7 +61,6 @@ def numbers(cells: np.ndarray) -> np.ndarray:
 
 
 def as_they_are(entries: Iterable[Any]) -> np.ndarray:
-    """Return entries as objects."""
     listed = list(entries)
     objects = np.empty(len(listed), dtype=object)
     for place, entry in enumerate(listed):  # one by one: a list among them stays one entry
@@ -71,7 +69,6 @@ def as_they_are(entries: Iterable[Any]) -> np.ndarray:
 
 
 def cells_of(column: Any) -> np.ndarray:
-    """Return a column as an array, masked entries as NaN."""
     if isinstance(column, np.ma.MaskedArray):
         return np.asarray(np.ma.filled(column.astype(object), math.nan))
     if hasattr(getattr(column, "type", None), "value_type"):  # Arrow: NumPy misreads what its dictionaries miss
@@ -93,7 +90,6 @@ def entries_of(column: Any) -> np.ndarray:
 
 
 def columns_of(X: Any) -> list[tuple[Any, Any]] | None:
-    """Return the named columns of a data frame, or None."""
     kind = type(X)
     if hasattr(kind, "itercolumns"):  # Arrow
         return list(zip(X.column_names, X.itercolumns(), strict=True))
@@ -154,7 +150,6 @@ def _text(what: str) -> InvalidRequest:
 
 
 def dated(what: str) -> InvalidRequest:
-    """Return the error for dates and durations."""
     return InvalidRequest(
         f"{what} holds dates or durations.", "Give numbers, such as days since a date that is fixed beforehand."
     )
@@ -243,7 +238,6 @@ def _shape(entry: Any, depth: int) -> tuple[int, ...]:
 
 
 def _in_shape(entry: Any, shape: tuple[int, ...]) -> Any:
-    """Return the numbers of an entry in lists of this shape, NaN if it has another."""
     if not shape:
         return number(entry)
     row = row_of(entry)
@@ -284,7 +278,6 @@ def _is_list(entry: Any) -> bool:
 
 
 def row_of(entry: Any) -> Sequence[Any] | None:
-    """Return the cells of a row, or None."""
     if isinstance(entry, float | int | str | bytes):
         return None
     if hasattr(type(entry), "__array__"):

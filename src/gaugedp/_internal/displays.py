@@ -16,7 +16,6 @@ def drawings_are_in(module: str) -> None:
 
 
 def drawing(name: str) -> Callable[..., Any]:
-    """Return the drawing `name`, a function of a value."""
     return getattr(importlib.import_module(*_places), name)
 
 

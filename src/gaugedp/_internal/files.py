@@ -15,7 +15,6 @@ _ALSO = {".html": (".htm",), ".csv": (".txt",)}  # other endings of a format
 
 
 def check_ending(path: str | Path, kind: str, undone: str = "Nothing was written.") -> None:
-    """Refuse a name with another ending than `kind`."""
     ending = Path(path).suffix.lower()
     if ending not in ("", kind, *_ALSO.get(kind, ())):
         raise InvalidRequest(
@@ -57,7 +56,6 @@ def part_prefix(folder: Path) -> str:
 
 
 def _runs(process: int) -> bool:
-    """Return True if a process runs, or may run."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -43,13 +43,11 @@ def checked(language: Any) -> str:
 
 
 def current() -> str:
-    """Return the code of the language in which is written."""
     return _language.get()
 
 
 @contextmanager
 def written_in(language: str) -> Iterator[None]:
-    """Write sentences, numbers and dates in a language."""
     token = _language.set(checked(language))
     try:
         yield
@@ -63,7 +61,6 @@ def say(key: str, *numbers: int, **slots: Any) -> str:
 
 
 def template(key: str, *numbers: int) -> str:
-    """Return a sentence with its slots open."""
     entry = catalogue(current())[key]
     if isinstance(entry, dict):
         return entry.get(PLURALS[current()](*numbers), entry["other"])
@@ -77,7 +74,6 @@ def measured(title: str, *names: str, **slots: str) -> str:
 
 
 def listed(texts: Sequence[str]) -> str:
-    """Join texts by commas and "and"."""
     return say("lists.and").join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
 
 
@@ -108,7 +104,6 @@ def translated(fact: str) -> str:
 
 @cache
 def catalogue(language: str) -> dict[str, Entry]:
-    """Return the entries of a language, by section and key."""
     text = files("gaugedp._internal").joinpath("languages", f"{language}.toml").read_text("utf-8")
     return {f"{section}.{key}": entry for section, part in tomllib.loads(text).items() for key, entry in part.items()}
 

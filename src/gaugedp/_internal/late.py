@@ -57,7 +57,6 @@ def _place(root: Path, module: str, name: str, package: str) -> tuple[str, str]:
 
 
 def _exported(root: Path, module: str) -> list[str]:
-    """Return a package's `__all__` without importing it."""
     source = root.joinpath(*module.split(".")[1:], "__init__.py").read_text("utf-8")
     lists = (node.value for node in ast.parse(source).body if isinstance(node, ast.Assign))
     return list(ast.literal_eval(next(lists)))

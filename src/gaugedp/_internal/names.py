@@ -26,7 +26,6 @@ def plain(text: str) -> str:
 
 
 def parts(text: str, mark: str) -> list[str]:
-    """Split a text at the marks outside quotes."""
     cuts = [match.start() for match in re.finditer(f"{_QUOTED}|{re.escape(mark)}", text) if match[0] == mark]
     return [text[start:end].strip() for start, end in zip([0, *(cut + 1 for cut in cuts)], [*cuts, None], strict=True)]
 
@@ -44,5 +43,4 @@ def quoted(text: str, names: Iterable[str]) -> str:
 
 
 def in_quotes(text: str) -> str:
-    """Return a text as a TOML, JSON or Python string."""
     return json.dumps(text, ensure_ascii=False)

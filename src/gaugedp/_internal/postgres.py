@@ -20,7 +20,6 @@ _OURS = {"client_encoding": "utf8", "application_name": "gaugedp"}
 
 
 def is_address(source: object) -> bool:
-    """Return True for the address of a PostgreSQL server."""
     return isinstance(source, str) and _SCHEME.match(source) is not None
 
 
@@ -70,7 +69,6 @@ class Address:
 
 
 def driver() -> Any:
-    """Return the module psycopg, or raise MissingExtra."""
     try:
         import psycopg
         import psycopg.conninfo

@@ -11,15 +11,14 @@ def silent(share: float) -> None:
 
 
 def part_of(progress: Progress, start: float, stop: float) -> Progress:
-    """Return the progress of a part, from `start` to `stop`."""
     return lambda share: progress(start + share * (stop - start))
 
 
 class ProgressLine:
-    """Line that shows the completed share as a percentage.
+    """Progress line on standard error, as a percentage.
 
-    For `on_progress`, as in gd.release(..., on_progress=gd.ProgressLine()). It is overwritten at each percent, goes to
-    standard error, and ends when all is done; the next work begins another line. `name` precedes the percentage.
+    Pass it as `on_progress`, as in gd.release(..., on_progress=gd.ProgressLine()). The line is overwritten at each
+    percent and ends when the work is done. `name` precedes the percentage.
     """
 
     def __init__(self, name: str = "Done") -> None:
@@ -27,7 +26,6 @@ class ProgressLine:
         self._percent = -1
 
     def __call__(self, share: float) -> None:
-        """Write the share if its percentage has changed."""
         percent = int(100 * min(max(share, 0.0), 1.0))
         if percent == self._percent:
             return

@@ -32,14 +32,12 @@ def unfold(folded: Folded) -> np.ndarray:
 
 
 def folded_sizes(folded: Folded) -> np.ndarray:
-    """Return the distinct runs' values, as floats."""
     if isinstance(folded, list):
         return np.array([float(value) for _, value in folded])
     return unpacked(folded).astype(float)
 
 
 def n_folded(folded: Folded) -> int:
-    """Return the number of values; ValueError for negative counts."""
     counts = [count for count, _ in folded] if isinstance(folded, list) else [len(unpacked(folded))]
     if min(counts, default=0) < 0:
         raise ValueError

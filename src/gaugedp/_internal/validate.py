@@ -19,14 +19,12 @@ def written(value: object) -> str:
 
 
 def finite(**numbers: object) -> None:
-    """Refuse anything but finite real numbers."""
     for name, value in numbers.items():
         if not is_finite(value):
             raise InvalidRequest(f"{name} is {written(value)}.", f"Give {name} as a finite number.")
 
 
 def is_finite(value: object) -> bool:
-    """Return True for a finite real number."""
     try:
         return isinstance(value, (float, Real)) and not isinstance(value, bool) and math.isfinite(value)
     except OverflowError:  # an integer beyond the floats
@@ -34,7 +32,6 @@ def is_finite(value: object) -> bool:
 
 
 def positive(**numbers: Any) -> None:
-    """Refuse anything but finite numbers above 0."""
     for name, value in numbers.items():
         if type(value) is float and 0 < value < math.inf:  # the usual case, first: very many guarantees are built
             continue
@@ -44,7 +41,6 @@ def positive(**numbers: Any) -> None:
 
 
 def moderate(**numbers: Any) -> None:
-    """Refuse anything but positive numbers of moderate size."""
     positive(**numbers)
     for name, value in numbers.items():
         if not 2.0**-200 < value < 2.0**200:
@@ -54,7 +50,6 @@ def moderate(**numbers: Any) -> None:
 
 
 def non_negative(**numbers: Any) -> None:
-    """Refuse anything but finite numbers of at least 0."""
     for name, value in numbers.items():
         if type(value) is float and 0 <= value < math.inf:
             continue
@@ -64,7 +59,6 @@ def non_negative(**numbers: Any) -> None:
 
 
 def between(low: float, high: float, **numbers: Any) -> None:
-    """Refuse anything not strictly between `low` and `high`."""
     finite(**numbers)
     for name, value in numbers.items():
         if not low < value < high:
@@ -74,14 +68,12 @@ def between(low: float, high: float, **numbers: Any) -> None:
 
 
 def whole(minimum: int = 0, **numbers: object) -> None:
-    """Refuse anything but integers of at least `minimum`."""
     for name, value in numbers.items():
         if isinstance(value, bool) or not isinstance(value, (int, Integral)) or value < minimum:
             raise InvalidRequest(f"{name} is {written(value)}.", f"Give {name} as an integer of at least {minimum}.")
 
 
 def one_of(choices: tuple[str, ...], **values: object) -> None:
-    """Refuse anything but one of the `choices`."""
     for name, value in values.items():
         if value not in choices:
             raise InvalidRequest(f"{name} is {written(value)}.", f"Choose one of: {', '.join(map(repr, choices))}.")

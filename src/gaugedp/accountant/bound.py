@@ -4,12 +4,12 @@ from typing import Any
 
 
 class Bound(float):
-    """Upper bound with a certified lower bound `low`.
+    """Upper bound on ε or δ, with the rule that gave it.
 
-    Both bound the same number: low ≤ value ≤ bound. The value is the exact ε, or δ, of the product of the least
-    dominating pairs: the pairs whose profiles are those of the single guarantees. No mechanism with these guarantees
-    has more, and no valid bound that uses only the profiles is below `low`. If a rule, or the pair of a part, is not
-    known to be tight, `low` is 0. `method` names the rule that attained the bound.
+    The number itself is the upper bound. `method` names the rule that attained it. `low` is a lower bound on the value
+    that is provable from the single guarantees: no mechanism with these guarantees has a larger privacy loss than the
+    bound, and no proof that uses only their privacy profiles can give less than `low`. If a rule is not known to be
+    tight, `low` is 0.
     """
 
     method: str

@@ -77,7 +77,6 @@ class Contour:
         )
 
     def _sum(self, epsilon: float) -> tuple[float, float, float]:
-        """Return log of the size at the axis, and the sum and its rounding in these units."""
         logs = self.log_values - self.order * epsilon
         turned = self.phases - epsilon * self.heights
         if self.span is not None:
@@ -101,7 +100,6 @@ class Contour:
         return np.log(np.maximum(np.abs(kernel) * span, 1e-300)), np.angle(kernel)
 
     def _log_folded(self, epsilon: float) -> float:
-        """Return a log bound on the aliases of the trapezoid rule."""
         period = 2 * math.pi / self.step
         below = -period * self.order - math.log(-math.expm1(-period * self.order))
         gaps = period * (self.probes.orders - self.order)
@@ -189,7 +187,6 @@ def _excess(total: Total, order: float, log_size: float, height: float, until: f
 
 
 def _first(enough: Callable[[int], bool], n_largest: int) -> int:
-    """Return the first sufficient number of nodes, at most `n_largest`."""
     n_nodes = 32
     while n_nodes < n_largest and not enough(n_nodes):
         n_nodes = min(n_largest, n_nodes + n_nodes // 2)

@@ -52,13 +52,11 @@ def renyi_to_delta(log_moment: LogMoment, epsilon: float, knots: Sequence[float]
 
 
 def _sum(*terms: Array | float) -> Array:
-    """Return the sum rounded up, or infinity if undefined."""
     total = sum(terms) + 8 * UNIT * sum(map(np.abs, terms))
     return np.nan_to_num(total, nan=math.inf, posinf=math.inf)
 
 
 def _minimum(objective: Callable[[Array], Array], knots: Sequence[float]) -> Converted:
-    """Return the least value by refinement in log c."""
     low, high = _RANGE
     best, points = Converted(math.inf, 1.0), np.linspace(low, high, 71)
     if len(knots):

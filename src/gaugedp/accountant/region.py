@@ -134,7 +134,6 @@ class Region:
         return np.asarray(np.clip(np.minimum(of_small, of_large).min(axis=1), -_LARGEST, _LARGEST))
 
     def _around(self, p: Array, rest: Array, ratios: Array) -> tuple[Array, Array]:
-        """Return log ratios near `ratios`, surely inside and outside."""
         n, apart = len(p), UNIT
         p, rest, ratios = np.tile(p, 2), np.tile(rest, 2), np.tile(ratios, 2)
         side = np.repeat([-1.0, 1.0], n)
@@ -199,12 +198,10 @@ class _Edge:
 
     @classmethod
     def of(cls, region: Region) -> "_Edge":
-        """Return points on the whole edge of `region`."""
         odds, needed = _FIRST_ODDS, region.without_idle_orders()
         return cls(needed, odds, *needed.log_ratios(scipy.special.expit(odds), scipy.special.expit(-odds)))
 
     def finer(self, parts: Array) -> "_Edge":
-        """Return the edge with more points in and next to `parts`."""
         at = np.flatnonzero(parts)
         first, last = max(at[0] - 2, 0), min(at[-1] + 1, len(self.odds) - 1)
         n_pieces = max(2, _NEW // (last - first))
@@ -236,7 +233,6 @@ class _Edge:
         return over
 
     def deltas(self, epsilon: float) -> Array:
-        """Return δ(p), rounded down and up, at 0, the points and 1: shape (2, points + 2)."""
         ends = np.array([[0.0, 0.0], [-math.expm1(epsilon), 1.0]])
         deltas = -scipy.special.expit(self.odds) * np.expm1(epsilon - np.stack([self.low, self.high]))
         deltas += _ULPS * np.abs(deltas) * [[-1.0], [1.0]]
@@ -257,7 +253,6 @@ class _Edge:
         return np.asarray(np.minimum(np.nan_to_num(tops, nan=1.0, posinf=1.0), 1.0))
 
     def _widths(self) -> Array:
-        """Return the gaps of p between 0, points and 1."""
         p, rest = scipy.special.expit(self.odds), scipy.special.expit(-self.odds)
         return np.concatenate([p[:1], -p[1:] * rest[:-1] * np.expm1(-np.diff(self.odds)), rest[-1:]])
 

@@ -66,7 +66,6 @@ class Residues:
             self.digits = self.digits * 3 // 2
 
     def _sum(self, epsilon: Decimal, digits: int) -> tuple[Decimal, Decimal]:
-        """Return the sums of residues and of absolute residues."""
         coefficients = self._coefficients(digits)
         total = sizes = Decimal(0)
         for location, weight, j in self._located(digits):

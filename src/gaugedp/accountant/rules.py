@@ -43,7 +43,6 @@ def _answer(
     rules: Mapping[Method, Rule],
     closed: Callable[[float], float | None],
 ) -> Bound:
-    """Return the bound at `given` by the method, or the least of all."""
     if _uncountable(guarantee):
         return rules["basic"](guarantee, given)
     if method is not None:
@@ -59,7 +58,6 @@ def _uncountable(guarantee: Part) -> bool:
 
 
 def _least(guarantee: Part, rule: Callable[[Method], Bound]) -> Bound:
-    """Return the tight bound if it is narrow, else the least of all."""
     tight = rule("tight")
     exact = all(part.pair_has_curve for part, _ in guarantee.components())  # else the Rényi curve may be lower
     # 1e-3: relative width of a tight answer that leaves nothing to the others
@@ -101,7 +99,6 @@ def _is_certified(guarantee: Part) -> bool:
 
 
 def _is_enough(total: Total, delta: float, epsilon: float) -> bool:
-    """Return True if `delta` surely suffices at `epsilon`."""
     if total.impossible == 0 and total.largest <= epsilon:
         return True
     spare = _left(total, delta)
@@ -188,7 +185,6 @@ def curve_region(guarantee: Part, orders: Array) -> list[Region]:
 
 
 def _curves(guarantee: Part) -> list[tuple[Total, Total]]:
-    """Return the totals by curves, each with the other direction."""
     totals = directions(guarantee.components(), curves=True)
     return list(zip(totals, totals[::-1], strict=True))
 
@@ -245,7 +241,6 @@ def _sums(charged: list[tuple[Cost, int]]) -> tuple[Fraction, Fraction]:
 
 
 def _evenly(others: list[tuple[Part, int]], spare: float, least: Callable[[Part, float, Method], Bound]) -> float:
-    """Return the sum of bounds at even shares of `spare`."""
     share = spare / sum(count for _, count in others) * (1 - 2.0**-50)
     return math.fsum(count * least(part, share, "tight") for part, count in others)
 

@@ -142,7 +142,6 @@ def too_many(total: Total) -> bool:
 
 
 def _kinds(total: Total) -> list[tuple[Cells, int]] | None:
-    """Return cells and multiplicity of each kind; listed sums count as one release."""
     if too_many(total):
         return None
     kinds: list[tuple[Cells, int]] = []
@@ -197,12 +196,10 @@ class _Look(NamedTuple):
 
     @property
     def first(self) -> float:
-        """The first edge."""
         return float(self.edges[0])
 
     @property
     def last(self) -> float:
-        """The last edge."""
         return float(self.edges[-1])
 
     def moved(self, steps: Array, edges: Array) -> Array:
@@ -223,7 +220,6 @@ class _Window(NamedTuple):
 
     @classmethod
     def of(cls, looks: list[tuple[_Look, int]], order: float) -> "_Window":
-        """Return a window for the sum of these losses."""
         steps = order * _STEPS
         below = -(_FOLDED + np.sum([n * look.moved(-steps, look.edges[:-1]) for look, n in looks], axis=0)) / steps
         above = (_FOLDED + np.sum([n * look.moved(steps, look.edges[1:]) for look, n in looks], axis=0)) / steps
@@ -235,7 +231,6 @@ class _Window(NamedTuple):
 
 
 def _raised(places: Array, span: float) -> float:
-    """Return the increase of a share, above its rounding."""
     return _SPARE + _FINEST * (1 + float(np.abs(places[[0, -1]]).max())) / span
 
 
@@ -265,11 +260,9 @@ class _Summed:
         self.rows: list[tuple[int, Array, int]] = []
 
     def add(self, first: int, chances: Array, count: int) -> None:
-        """Add `count` losses with these probabilities from `first` spans on."""
         self.rows.append((first, chances, count))
 
     def result(self) -> LatticeSum:
-        """Return the sum by a Fourier transform."""
         size, low, span, steps = self.window
         n_releases = sum(count for *_, count in self.rows)
         moment, log_moment, ends = np.ones(size // 2 + 1, dtype=complex), 0.0, np.zeros(2)

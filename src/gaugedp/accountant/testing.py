@@ -57,7 +57,6 @@ def _delta(guarantee: Part, epsilon: float) -> float:
 
 
 def _least(function: Callable[[float], float]) -> float:
-    """Return the least value, sought coarsely and then finely."""
     places = [0.0, *np.geomspace(1e-3, _LARGEST_EPSILON, _FIRST).tolist()]
     values = [function(place) for place in places]
     best = min(values)

@@ -167,7 +167,6 @@ def _exponentials(bracket: Bracket) -> Certified:
 
 
 def _few(total: Total, order: float, epsilon: float, log_delta: float, with_low: bool = True) -> FewLosses | None:
-    """Return the sums of few losses if a line is slow or padded."""
     # 16: releases, up to which the sums are the quicker where no lower bound is asked for
     is_quick = not with_low and sum(sum(family.times) for family in total.families) <= 16
     n_nodes = min(_SHORTER if is_quick else _SHORT, _WORK // max(1, total.work))
@@ -193,7 +192,6 @@ def _contour(total: Total, order: float, epsilon: float, log_delta: float) -> Co
 
 
 def _period(total: Total, order: float, epsilon: float, log_delta: float) -> tuple[Probes, float, float, int] | None:
-    """Return span, offset and nodes of a short period, or None."""
     if total.lattice is None:
         return None
     (offset, span), probes = total.lattice, Probes(total, order)
@@ -337,7 +335,6 @@ def _moved(root: float, direction: float, is_met: Callable[[float], bool], first
 
 
 def _spread(contour: Contour, log_delta: float) -> float:
-    """Return a loss that the padding rarely exceeds."""
     deviation = math.sqrt(contour.padding)
     return deviation * (deviation / 2 - float(scipy.special.ndtri_exp(log_delta + math.log(_SPREAD))))
 

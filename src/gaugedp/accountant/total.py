@@ -178,7 +178,6 @@ def most_units(parts: Iterable[Part]) -> int:
 
 
 def _joined(lists: Iterable[list[T] | None]) -> list[T] | None:
-    """Return all entries of the lists, or None."""
     joined: list[T] = []
     for entries in lists:
         if entries is None:

@@ -29,7 +29,7 @@ _MU = {GDP: mu_by_curve, INDEPENDENT: mu_by_independence}
 
 
 class LowerBound(float):
-    """Lower bound on ε, a float, with the `hypothesis` that it needs."""
+    """Lower bound on ε: a float, with the `hypothesis` that it needs."""
 
     hypothesis: str
 
@@ -43,17 +43,28 @@ class LowerBound(float):
 def one_run(
     n_canaries: int, guessed: int, correct: int, confidence: float = 0.99, delta: float = 0.0, assume: str = DP
 ) -> LowerBound:
-    """Return a lower bound on ε from one release.
+    """Return a lower bound on ε from one release with canaries.
 
-    It holds at `delta` with probability `confidence`. Each of `n_canaries` units is in the data by an independent fair
-    coin; `guessed` of the coins, a number fixed before the release, are guessed, and `correct` of the guesses are
-    right. `hypothesis` of the result states in words what it assumes:
+    Canaries are artificial units that a fair coin puts into the data or leaves out. If an attacker guesses many of the
+    coins from the release, ε must be large.
 
-    - "dp": nothing but (ε, δ)-DP for one unit added or removed (Steinke, Nasr and Jagielski 2023, theorem 5.2).
-    - "gdp": the mechanism's exact trade-off curve is that of μ-GDP. The bound is the ε at `delta` of the least μ that
-      the counts do not contradict (Mahloujifar, Melis and Chaudhuri 2025).
-    - "independent": so it is, and the guesses are right independently of each other, as with independent noise for each
-      canary. GDP does not imply this: a mechanism may reveal more in a fifth of its runs.
+    Parameters
+    ----------
+    n_canaries, guessed, correct : int
+        The numbers of canaries, of guessed coins (fixed before the release) and of right guesses.
+    confidence : float
+        The bound holds with this probability. Default 0.99.
+    delta : float
+        The δ at which ε is bounded. Default 0.
+    assume : {"dp", "gdp", "independent"}
+        "dp" assumes only (ε, δ)-DP for one unit added or removed (Steinke, Nasr and Jagielski 2023, theorem 5.2). "gdp"
+        assumes that the mechanism's trade-off curve is that of μ-GDP (Mahloujifar, Melis and Chaudhuri 2025).
+        "independent" assumes moreover that guesses are right independently of each other, which μ-GDP does not imply.
+
+    Returns
+    -------
+    LowerBound
+        The bound; its `hypothesis` states in words what it assumes.
 
     Examples
     --------
@@ -79,7 +90,6 @@ def one_run(
 
 
 def _check(confidence: float, delta: float, assume: str) -> None:
-    """Refuse what no bound can be computed for."""
     between(0, 1, confidence=confidence)
     check_delta(delta)
     one_of(tuple(HYPOTHESES), assume=assume)
@@ -108,7 +118,7 @@ def one_run_p_value(epsilon: float, n_canaries: int, guessed: int, correct: int,
 
 @dataclass(frozen=True)
 class OneRun:
-    """Result of an audit with canaries: ε ≥ `epsilon_lower` at `delta`, with probability `confidence`."""
+    """Result of an audit with canaries: a lower bound on ε at `delta`."""
 
     n_canaries: int
     guessed: int
@@ -148,12 +158,29 @@ def audit_canaries(  # noqa: PLR0913, PLR0917 - an entry point
     rng: Entropy | None = None,
     assume: str = DP,
 ) -> OneRun:
-    """Audit a release with randomly included canaries.
+    """Audit a release in one run, with randomly included canaries.
 
-    A fair coin decides for each canary whether the data include it. `release_fn(included)` makes the release, with the
-    canaries where `included` (m,) is True; `score_fn(output)` gives a score for each, large if it seems to be in the
-    data. The guessed/2 canaries with the largest scores are guessed in, the guessed/2 with the smallest out; `guessed`
-    is even and chosen before any output is seen. `assume` is that of `one_run`.
+    Parameters
+    ----------
+    release_fn : callable
+        `release_fn(included)` makes the release from data with the canaries where `included`, shape (n_canaries,), is
+        True. Fair coins decide which ones.
+    score_fn : callable
+        `score_fn(output)` returns a score for each canary, large if the canary seems to be in the data.
+    n_canaries : int
+        The number of canaries.
+    guessed : int
+        How many canaries to guess, an even number: half of them, with the largest scores, are guessed to be in the
+        data, and half, with the smallest scores, not.
+    confidence, delta, assume
+        As for `one_run`.
+    rng : Entropy, optional
+        Random stream for the coins.
+
+    Returns
+    -------
+    OneRun
+        The lower bound on ε and its hypothesis.
     """
     whole(minimum=2, n_canaries=n_canaries, guessed=guessed)
     if guessed % 2 or guessed > n_canaries:

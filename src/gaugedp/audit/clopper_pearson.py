@@ -77,7 +77,6 @@ def estimated_shares(right: np.ndarray, n: np.ndarray, z: float) -> np.ndarray:
 
 
 def _least_miss(alarms: Callable[[float], bool]) -> float:
-    """Return the least miss that alarms; 1 if none."""
     if not alarms(0.999999):
         return 1.0
     return math.exp(bisected(-700.0, 0.0, lambda log: not alarms(math.exp(log)), apart=2.0**-50)[1])

@@ -37,21 +37,41 @@ def audit(  # noqa: PLR0913, PLR0917 - an entry point
     name: str | None = None,
     on_progress: Callable[[float], object] = silent,
 ) -> Audit:
-    """Bound the ε of a mechanism from below.
+    """Test whether a mechanism violates its privacy guarantee.
 
-    The mechanism runs on two neighbours' answers, and the bound is compared with its claim. No table is read; nothing
-    is spent. `mechanism` is one of this library, or any function of an answer whose calls are independent, with its
-    claim as `guarantee`; an output is a number, an array, a text, None, bytes, a date, a frame, a release, or lists,
-    sets, mappings or dataclasses of these. `answer_a` and `answer_b` are answers on neighbouring tables; for your own
-    function only you can know that they are.
+    The mechanism runs many times on two neighbouring answers. If its outputs differ by more than the guarantee allows,
+    the audit reports a violation. No table is read and nothing is spent.
 
-    A mechanism of this library is also tested white-box, against the distribution that the claim requires; both halves
-    of the audit then have half of 1 − `confidence`. `rng` draws the sides and the noise of such a mechanism; by default
-    it is the operating system's. `name` is the name of the mechanism in the result, and `on_progress` receives the
-    completed share of the audit, from 0 to 1.
+    Parameters
+    ----------
+    mechanism : Mechanism or callable
+        A mechanism of this library, or a function of an answer whose calls are independent. Its output may be a number,
+        an array, a text, None, bytes, a date, a frame, a release, or a container of these.
+    answer_a, answer_b : array_like or object
+        Answers on two neighbouring tables. For a function of your own, only you can know that they are.
+    guarantee : Guarantee, optional
+        The claim; by default that of the mechanism.
+    runs : int
+        Number of runs. Default 20,000.
+    confidence : float
+        A correct mechanism is reported as a violation with probability at most 1 − `confidence`. Default 0.99.
+    rng : Entropy, optional
+        Random stream for reproducible audits.
+    name : str, optional
+        Name of the mechanism in the result.
+    on_progress : callable, optional
+        Called with the completed share of the audit, from 0 to 1.
 
-    Guarantee: if the claim is true, `violated` is True with probability at most 1 − `confidence`; `epsilon_lower`
-    exceeds the true ε at `delta` with no larger probability (docs/theory/audit.md).
+    Returns
+    -------
+    Audit
+        The verdict, the tests, and a lower confidence bound on ε. The bound exceeds the true ε at its δ with
+        probability at most 1 − `confidence` (docs/theory/audit.md).
+
+    Notes
+    -----
+    A mechanism of this library is also tested white-box, against the noise distribution that the claim requires. The
+    black-box and the white-box half of the audit then each have half of 1 − `confidence`.
     """
     start = time.perf_counter()
     whole(minimum=100, runs=runs)  # runs at least

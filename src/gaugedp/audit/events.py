@@ -95,7 +95,6 @@ class _Tails:
         self.stops = np.append(distinct[1:], self.n)[np.searchsorted(distinct, self.starts)]
 
     def best(self, point: ProfilePoint, deviations: float) -> list[Rule]:
-        """Return the best rules by bound, surprise and evidence."""
         counts = self._pairs()
         measured = self._measured(point, deviations, *counts[:4])
         places = dict.fromkeys(int(np.argmax(measure)) for measure in measured)
@@ -120,7 +119,6 @@ class _Tails:
     def _measured(
         self, point: ProfilePoint, deviations: float, right: np.ndarray, guessed: np.ndarray, *kind: np.ndarray
     ) -> tuple[np.ndarray, ...]:
-        """Return the bounds, surprises and evidence of the rules."""
         share = estimated_shares(right, guessed, deviations)
         extra = self._extra(point, deviations + 1, guessed, *kind)
         bound = np.log(np.maximum(share - extra, 1e-300) / (1 - share))
@@ -163,7 +161,6 @@ def _allowed(point: ProfilePoint, extra: np.ndarray) -> np.ndarray:
 
 
 def _ends(n: int, *, most_ends: int = 46) -> np.ndarray:  # thresholds for each end
-    """Return places among n distinct values, dense at both ends."""
     if n <= most_ends:
         return np.arange(n)
     middle = np.linspace(0, n - 1, _IN_MIDDLE).astype(int)
@@ -172,7 +169,6 @@ def _ends(n: int, *, most_ends: int = 46) -> np.ndarray:  # thresholds for each 
 
 
 def _gaps(distinct: np.ndarray) -> np.ndarray:
-    """Return the places next to the widest gaps."""
     # 4: between values, on both sides of which a threshold is tried
     below = np.argsort(-np.diff(distinct), kind="stable")[:4]
     return np.concatenate([below, below + 1])

@@ -48,7 +48,6 @@ def probabilities(law: SymmetricLaw, width: int, stride: int = 1) -> np.ndarray:
 
 
 def _grid(law: SymmetricLaw) -> tuple[int, int]:
-    """Return the range of a distribution, and its stride."""
     width = int(12 * law.variance**0.5) + 12
     stride = max(1, width // _MOST_PLACES)
     return width - width % stride, stride
@@ -89,7 +88,6 @@ def _binomial(count: int, n: int, share: float) -> float:
 
 
 def _joined(observed: np.ndarray, expected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Join the bins with an expected count below 50."""
     order = np.argsort(expected, kind="stable")
     due, counts = expected[order].astype(float), observed[order].astype(float)
     head = int((due < _LEAST).sum())
@@ -107,7 +105,6 @@ def size(draws: np.ndarray, law: SymmetricLaw) -> float:
 
 
 def _rare(draws: np.ndarray, law: SymmetricLaw) -> float:
-    """Bound the p-value of a count of nonzero draws."""
     n_nonzero = int(np.count_nonzero(draws))
     share = 1 - float(law.coverage(np.array(0)))
     return min(1.0, 2 * float(scipy.special.bdtrc(n_nonzero - 1, len(draws), share))) if n_nonzero else 1.0
@@ -200,7 +197,6 @@ def independence(draws: np.ndarray) -> float:
 
 
 def _independence(columns: np.ndarray, rows: np.ndarray) -> float:
-    """Return the p-value of column pairs and successive numbers."""
     centred = rows - rows.mean(axis=0)
     series = (centred / np.maximum(centred.std(axis=0), 1e-300)).ravel()
     odd = (rows != np.median(rows, axis=0)).ravel()

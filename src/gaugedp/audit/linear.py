@@ -77,7 +77,6 @@ def identity_tests(mechanism: Identity, draws: np.ndarray, rng: Entropy, *_: obj
 
 
 def _rows(mechanism: Identity, draws: np.ndarray) -> float:
-    """Return the p-value of rows that are sums of cells."""
     counts = mechanism.body.generators.row_squares()
     adds = np.flatnonzero(counts == mechanism.body.generators.apply(np.ones(mechanism.body.generators.n_generators)))
     adds = adds[counts[adds] > 0]

@@ -86,7 +86,6 @@ def _nested(noise: NestedNoise, size: int, rng: Entropy, steps: int) -> np.ndarr
 
 
 def _radial(mechanism: NormNoise, unit: np.ndarray, rng: Entropy) -> Found:
-    """Return the tests of gauges."""
     noise, body = mechanism.noise, mechanism.shape
     n_draws = 1500 if _needs_programs(body) else len(unit)  # gauges by linear programs: a millisecond each
     n_draws = min(n_draws, len(unit))
@@ -141,13 +140,25 @@ def _covers(mechanism: NormNoise) -> bool:
 def noise_tests(
     mechanism: AdditiveNoise, draws: np.ndarray, rng: Entropy | None = None, progress: Progress = silent
 ) -> Found:
-    """Return p-values of a mechanism's noise, by test.
+    """Test the noise of a mechanism, and return p-values by test.
 
-    `draws` (n, d) are noise in lattice steps, n ≥ 50. If the noise has its distribution, each p-value is at most p with
-    probability at most p (for many draws, if `goodness_of_fit` marks it CLT). Independent coordinates: law, size,
-    signs, independence. Noise on cells: the same for the cells. Strategies: law, variances of projections. Noise of a
-    body: the gauge's Gamma distribution, uniform draws, projections. All of them: repeated draws, and successive ones.
-    `rng` draws the reference noise; `progress` receives the share of it that is drawn.
+    Parameters
+    ----------
+    mechanism : AdditiveNoise
+        The mechanism, whose noise distribution is tested.
+    draws : ndarray, shape (n, d)
+        At least 50 draws of the noise, in lattice steps.
+    rng : Entropy, optional
+        Random stream for reference noise.
+    progress : callable, optional
+        Called with the completed share of the reference noise.
+
+    Returns
+    -------
+    dict of str to float
+        The p-value of each test. If the noise has its distribution, a p-value is at most p with probability at most p.
+        Tests that `goodness_of_fit` marks CLT need many draws for this. The tests are of the distribution, size, sign
+        and independence of coordinates or cells, of projections, of the gauge, and of repeated and successive draws.
     """
     if draws.ndim != 2 or draws.shape[1] != mechanism.body.ambient_dim or len(draws) < _LEAST_DRAWS:
         raise InvalidRequest(
@@ -212,7 +223,6 @@ def choice_tests(model: Any, runs: ObservedRuns, answers: tuple[Any, Any]) -> Fo
 
 
 def _of_indices(model: Any, rows: np.ndarray, answer: Any, first: int = 0) -> Found:
-    """Test chosen indices by chi-square, and successive choices."""
     law = np.asarray(model.probabilities(answer))
     indices = rows[:, 0].astype(int) - first
     counts = np.bincount(indices, minlength=len(law))
@@ -223,7 +233,6 @@ def _of_indices(model: Any, rows: np.ndarray, answer: Any, first: int = 0) -> Fo
 
 
 def _of_picks(model: Any, rows: np.ndarray, answer: Any) -> Found:
-    """Test the first pick, and the noise of values."""
     p_values = _of_indices(model, rows, answer)
     if model.law is None:
         return p_values

@@ -78,7 +78,6 @@ def numbers_of(answer: Any) -> np.ndarray | None:
 
 
 def _texts(rows: list[list[str]]) -> dict[str, np.ndarray]:
-    """Label the texts in each row, also without digits and by place."""
     labels = {"texts": _numbered(map(tuple, rows))}
     labels["texts without digits"] = _numbered(tuple(_DIGITS.sub("0", text) for text in row) for row in rows)
     for place in range(min(_MOST_TEXTS, max(map(len, rows)))):
@@ -105,14 +104,12 @@ def check_readable(value: Any) -> None:
 
 
 def _leaves(value: Any) -> list[Any]:
-    """Return the numbers and the texts in a value."""
     if isinstance(value, _PLAIN):
         return _leaf(value)
     return [leaf for part in _parts(value) for leaf in _leaves(part)]
 
 
 def _parts(value: Any) -> Iterable[Any]:
-    """Return the contents of a container, in order."""
     match value:
         case np.ndarray():
             return _parts_of_array(value)
@@ -134,7 +131,6 @@ def _parts_of_array(array: np.ndarray) -> Iterable[Any]:
 
 
 def _parts_of_record(value: Any) -> Iterable[Any]:
-    """Return the fields of a dataclass or array-like; refuse others."""
     if is_dataclass(value) and not isinstance(value, type):
         return [getattr(value, entry.name) for entry in fields(value)]
     with contextlib.suppress(AttributeError, TypeError, ValueError, RuntimeError):
@@ -146,7 +142,6 @@ def _parts_of_record(value: Any) -> Iterable[Any]:
 
 
 def _labels(frame: Any) -> list[Any]:
-    """Return the labels of a frame, if any."""
     axes = [getattr(frame, name, None) for name in ("index", "columns")]
     return [list(labels) for labels in axes if isinstance(labels, Iterable)]
 
@@ -160,7 +155,6 @@ def _leaf(value: Any) -> list[Any]:
 
 
 def _structure(value: Any) -> str:
-    """Return the nested types and sizes of a value."""
     if isinstance(value, np.ndarray):
         name = f"{type(value).__name__} {value.dtype} {value.shape}"
         if _is_numeric(value):
@@ -179,7 +173,6 @@ def _exact(leaf: Any) -> bytes | str:
 
 
 def _padded(rows: list[list[float]]) -> np.ndarray:
-    """Return rows as one array, after their lengths."""
     longest = min(max(map(len, rows)), max(1, _MOST_NUMBERS // len(rows)))
     padded = np.full((len(rows), longest + 1), np.nan)
     for place, row in enumerate(rows):
@@ -197,7 +190,6 @@ def _patterns(columns: np.ndarray) -> np.ndarray:
 
 
 def _numbered_rows(rows: np.ndarray) -> np.ndarray:
-    """Return an integer for each row, equal for equal bytes."""
     solid = np.ascontiguousarray(rows)
     if solid.shape[1] == 0:
         return np.zeros(len(solid), dtype=np.int64)

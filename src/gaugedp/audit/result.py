@@ -32,10 +32,10 @@ _FEW = "So few runs can hardly contradict the claim, whatever the outputs: about
 
 @dataclass(frozen=True)
 class Test:
-    """Result of one test.
+    """Result of one statistical test of an audit.
 
-    `p_value` bounds the probability of such a result, or a worse one, if the claim is true. Only `counted` tests may
-    alarm; the others do not affect the verdict. Black-box tests have a lower bound on ε at `delta`, and the claimed ε.
+    If the claimed guarantee is true, a p-value of `p_value` or less has at most that probability. Only `counted` tests
+    can raise an alarm. Black-box tests also have a lower bound on ε at `delta`, and the ε that the claim has there.
     """
 
     __test__ = False  # for pytest: not a test case
@@ -57,13 +57,13 @@ class Test:
 
 @dataclass(frozen=True)
 class Audit:
-    """Result of an audit of a mechanism on two answers.
+    """Result of an audit: whether a mechanism violates its guarantee.
 
-    `epsilon_lower` is a lower bound, valid with probability `confidence`, on the ε of the mechanism at `delta`;
-    `epsilon_claimed` is the ε that the claim has there. `violated`: the bound exceeds the claim, or the noise does not
-    follow the claimed distribution (a white-box test, which also finds noise that is too large). Both together alarm
-    falsely with probability at most 1 − `confidence`. `method` is the decisive test. `reach` is the distance of the two
-    answers, relative to the largest of neighbours: for additive noise an audit sees that share of ε.
+    `violated` is True if a test contradicts the claim; for a correct mechanism that has probability at most 1 −
+    `confidence`. `epsilon_lower` is a lower confidence bound on the ε of the mechanism at `delta`, and
+    `epsilon_claimed` the ε that the claim has there. A white-box test, of the noise distribution itself, also finds
+    noise that is too large. `method` names the decisive test. `reach` is the distance of the two answers, relative to
+    the largest of neighbours: for additive noise an audit sees that share of ε.
     """
 
     mechanism: str
@@ -92,10 +92,9 @@ class Audit:
 
     @property
     def mu_lower(self) -> float | None:
-        """The lower bound on μ; None without a claimed μ.
+        """Lower confidence bound on μ, or None if no μ is claimed.
 
-        It holds with probability `confidence`: the largest μ, rounded down, with δ(`epsilon_lower`) ≤ `delta`, since
-        for a smaller one the ε at `delta` would be below `epsilon_lower`.
+        It is the largest μ, rounded down, with δ(`epsilon_lower`) ≤ `delta`.
         """
         if not isinstance(self.guarantee, GaussianDP):
             return None
@@ -128,7 +127,6 @@ class Audit:
 
     @property
     def _is_by_low_digits(self) -> bool:
-        """True if only low digits show the violation clearly."""
         decided = next(test for test in self.tests if self.method == f"{test.kind}: {test.name}")
         digits = [test.p_value for test in self.tests if test.name.startswith(LOW_DIGITS)]
         ordinary = [test for test in self.tests if test.kind == "black-box" and not test.name.startswith(LOW_DIGITS)]

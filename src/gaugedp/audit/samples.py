@@ -53,7 +53,6 @@ def runs_of(
 
 
 def _check_answers(answer_a: Any, answer_b: Any) -> None:
-    """Refuse equal answers, different shapes, and all-NaN numbers."""
     numeric = [row for row in map(numbers_of, (answer_a, answer_b)) if row is not None]
     if any(row.size and np.isnan(row).all() for row in numeric):
         raise InvalidRequest("One of the answers is NaN.", "Give the answers of two neighbouring tables.")

@@ -40,7 +40,6 @@ def _learned(values: np.ndarray, is_a: np.ndarray, learn: np.ndarray, order: np.
 
 
 def _crossed(values: np.ndarray, learn: np.ndarray) -> np.ndarray:
-    """Return standardised coordinates with squares, products and sizes."""
     centred = values - np.median(values[learn], axis=0)
     scale = np.quantile(np.abs(centred[learn]), 0.7, axis=0)
     plain = np.clip(centred / np.where(scale > 0, scale, 1), -6, 6)
@@ -52,7 +51,6 @@ def _crossed(values: np.ndarray, learn: np.ndarray) -> np.ndarray:
 
 
 def _against(values: np.ndarray, shape: tuple[int, ...] | None, answers: tuple[Any, Any]) -> Scores:
-    """Return comparisons of outputs with the answers."""
     first, second = (numbers_of(answer) for answer in answers)
     if shape is None or first is None or second is None:
         return {}
@@ -138,7 +136,6 @@ def logistic(values: np.ndarray, is_a: np.ndarray, learn: np.ndarray) -> np.ndar
 
 
 def _newton(rows: np.ndarray, labels: np.ndarray, weights: np.ndarray, bias: float) -> np.ndarray:
-    """Return a Newton step of limited length."""
     share = 1 / (1 + np.exp(-np.clip(rows @ weights + bias, -30, 30)))
     curvature = share * (1 - share) + 1e-9
     design = np.hstack([rows, np.ones((len(rows), 1))])
@@ -148,7 +145,6 @@ def _newton(rows: np.ndarray, labels: np.ndarray, weights: np.ndarray, bias: flo
 
 
 def _standard(values: np.ndarray, like: np.ndarray, *, largest: float = 50.0) -> np.ndarray:  # after standardising
-    """Standardise columns by medians and deviations of `like`, clipped."""
     middle = np.median(like, axis=0)
     with np.errstate(over="ignore", invalid="ignore"):
         centred = np.nan_to_num(values - middle)

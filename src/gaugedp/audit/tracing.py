@@ -20,10 +20,11 @@ STATISTICS = ("correlation", "printed", "signed")
 
 @dataclass(frozen=True)
 class Tracing:
-    """Power of a tracing adversary to distinguish members from others.
+    """Result of a tracing attack: how well it tells members from others.
 
-    `true_positive_rate` of the members and `false_positive_rate` of the others have a statistic above `threshold`.
-    Under `guarantee` no adversary with the requested false-positive rate exceeds the `ceiling`, which is 1 without one.
+    A share `true_positive_rate` of the members and a share `false_positive_rate` of the others have a score above
+    `threshold`. Under `guarantee`, no attack with the requested false-positive rate finds more than a share `ceiling`
+    of the members; it is 1 without a guarantee.
     """
 
     statistic: str
@@ -60,24 +61,38 @@ def tracing_attack(  # noqa: PLR0913, PLR0917 - an entry point
     delta: float = 1e-6,
     s: int | None = None,
 ) -> Tracing:
-    """Release a statistic and guess who was in the data.
+    """Attack a released statistic: guess who was in the data.
 
-    `members` (n, d) and `non_members` (m, d) are independent rows of one distribution. `release_fn(members)` gives the
-    statistic M, shape (d,), or a fitted estimator. `statistic`:
+    Parameters
+    ----------
+    release_fn : callable
+        `release_fn(members)` returns the statistic M, shape (d,), or a fitted estimator.
+    members, non_members : ndarray, shape (n, d) and (m, d)
+        Independent rows of one distribution.
+    statistic : {"correlation", "printed", "signed"}
+        The score of a row; see the notes.
+    false_positive_rate : float
+        The share of non-members that "correlation" may take for members. Default 0.01.
+    guarantee : Guarantee, optional
+        The claimed guarantee for the replacement of one row. By default that of `release_fn` or M, if any.
+    delta : float
+        "printed" takes a non-member for a member with probability at most δ². Default 1e-6.
+    s : int, optional
+        The number of coordinates that "printed" and "signed" use. Default: the number of nonzero entries of M.
 
-    "correlation": ⟨x, M⟩/‖M‖ above the threshold that at most a share `false_positive_rate` of the non-members exceeds.
-    A new non-member exceeds it with probability at most rate + 1/(m + 1).
+    Returns
+    -------
+    Tracing
+        The rates of the attack, and the ceiling that the guarantee implies (`bounds.tracing_ceiling`).
 
-    "printed": Σ_{j∈S} (x_j − x̃_j) > σ√(8·s·log(1/δ)), where S is the set of the `s` largest coordinates of M, x̃ is
-    another non-member, and σ is the standard deviation of the non-members (Cai, Wang and Zhang 2021, section 5.3.1).
-    Without `s`, it is the number of nonzero entries of M. A non-member passes with probability at most δ² if the
-    columns are independent and sub-Gaussian with parameter σ. `tracing_power` gives the probability for a member.
-
-    "signed": the same with S the `s` coordinates with the largest |M|, and each x_j − x̃_j times the sign of M_j. It is
-    for releases that choose coordinates by size, such as `SparseMean`; it also finds members in a dense M.
-
-    `guarantee` bounds the true-positive rate; by default it is .guarantee or .guarantee_ of `release_fn` or M. Under
-    it, for the replacement of one row, no TPR exceeds `ceiling`: see `bounds.tracing_ceiling`.
+    Notes
+    -----
+    "correlation" compares ⟨x, M⟩/‖M‖ with a threshold that a share `false_positive_rate` of the non-members exceeds; a
+    new non-member exceeds it with probability at most rate + 1/(m + 1). "printed" is Σ_{j∈S} (x_j − x̃_j) >
+    σ√(8·s·log(1/δ)), where S is the set of the `s` largest coordinates of M, x̃ is another non-member, and σ is the
+    standard deviation of the non-members (Cai, Wang and Zhang 2021, section 5.3.1); the columns must be independent and
+    sub-Gaussian with parameter σ. "signed" takes the largest |M_j| and multiplies x_j − x̃_j by the sign of M_j, for
+    releases that choose coordinates by size, such as `SparseMean`.
     """
     one_of(STATISTICS, statistic=statistic)
     between(0, 1, false_positive_rate=false_positive_rate, delta=delta)
@@ -107,7 +122,20 @@ def _ceiling(claim: Guarantee | None, false_positive_rate: float) -> float:
 def tracing_power(
     n_rows: int, d: int, s: int, delta: float = 1e-6, statistic: str = "printed", noise: float = 0.0
 ) -> float:
-    """Return the probability that the attack finds a member.
+    """Return the probability that a tracing attack finds a member.
+
+    Use it before a release, to learn whether an attack on the mean of normal rows can succeed.
+
+    Parameters
+    ----------
+    n_rows, d, s : int
+        The numbers of rows, of columns, and of the coordinates that the attack uses.
+    delta : float
+        The attack takes a row that is not in the data for a member with probability at most δ². Default 1e-6.
+    statistic : {"printed", "signed"}
+        The attack, as in `tracing_attack`.
+    noise : float
+        Standard deviation of noise added to the mean, in deviations of one entry of a row. Default 0.
 
     Examples
     --------
@@ -136,7 +164,6 @@ def _signs(mean: np.ndarray, s: int, by_size: bool) -> np.ndarray:
 def _against_fresh(
     rows: np.ndarray, others: np.ndarray, signs: np.ndarray, delta: float
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return sums of members and non-members less a fresh row, and their threshold."""
     sums = others @ signs
     fresh = sums[np.arange(len(rows)) % len(others)]
     spread = float(others.std()) * math.sqrt(np.count_nonzero(signs))
@@ -159,7 +186,6 @@ def _checked(members: Any, non_members: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _vector(released: Any, d: int) -> np.ndarray:
-    """Return the released vector, also of a fitted estimator."""
     match released:
         case object(mean_=values) | object(coef_=values) | object(location_=values) | object(values=values):
             pass
@@ -172,7 +198,6 @@ def _vector(released: Any, d: int) -> np.ndarray:
 
 
 def _carried(*carriers: Any) -> Any:
-    """Return the guarantee of the first carrier that has one."""
     for carrier in carriers:
         match carrier:
             case object(guarantee_=Guarantee() as single, release_=object(facts={"neighbours": "add_remove"})):

@@ -9,10 +9,10 @@ from gaugedp.errors import InvalidRequest
 
 
 class Body(ABC):
-    """A symmetric convex body K in ℝ^d, possibly flat.
+    """Symmetric convex body in ℝ^d: the unit ball of a norm.
 
-    It is the unit ball of a norm on its span. A sensitivity body holds every difference f(D) − f(D′) of the answers to
-    neighbouring tables. Points and directions are rows: shape (k, d), or (d,) for one.
+    A sensitivity body contains every change f(D) − f(D′) of the answers between neighbouring tables. Points and
+    directions are rows: shape (k, d), or (d,) for one.
     """
 
     @property
@@ -32,19 +32,20 @@ class Body(ABC):
 
     @property
     def has_closed_form(self) -> bool:
-        """True if gauge, volume, moments and draws need no list of generators."""
+        """True if the methods need no list of generators."""
         return False
 
     @abstractmethod
     def radius(self, p: float, weights: np.ndarray | None = None) -> float:
-        """Return at least max over z in K of ‖z/weights‖_p.
+        """Return an upper bound on ‖z/weights‖_p over all z in K.
 
-        1 ≤ p ≤ ∞; it is the maximum itself where documented. `weights` has shape (d,) and is positive (ones if None).
+        It is the maximum itself where documented. p is between 1 and ∞; `weights` has shape (d,), is positive, and is 1
+        by default.
         """
 
     @abstractmethod
     def gauge(self, points: np.ndarray) -> np.ndarray:
-        """Return inf{r ≥ 0 : point in r·K}, shape (k,), infinite off the span."""
+        """Return the norm of each point, inf{r ≥ 0 : point in r·K}, shape (k,)."""
 
     @abstractmethod
     def support(self, directions: np.ndarray) -> np.ndarray:

@@ -17,9 +17,10 @@ _LOG_2 = math.log(2)
 
 @dataclass(frozen=True)
 class BoxHull(Polytope):
-    """factor·conv(B ∪ −B) for a box B = Π[l_i, u_i].
+    """Convex hull of a box B = Π[l_i, u_i] and its negative.
 
-    With `differences`, it is factor·conv((B − B) ∪ ±B `with_zero`).
+    It is the sensitivity body of several sums: factor·conv(B ∪ −B), or, with `differences`, factor·conv((B − B) ∪ ±B
+    `with_zero`).
 
     Theorem (docs/theory/sums.md, theorem 1). With c = (l + u)/2, h = (u − l)/2 and H = Π[−h_i, h_i] it is factor times
 
@@ -119,7 +120,6 @@ class BoxHull(Polytope):
         return np.where(inside, self._sizes(shifts, scaled, slopes)[0], np.inf)
 
     def _sizes(self, shifts: np.ndarray, scaled: np.ndarray, slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the least s for given t, and its slope."""
         alpha, beta = self.shrinking
         apart = scaled - shifts[:, None] * slopes
         along = np.abs(shifts)

@@ -35,7 +35,9 @@ class Corners:
                 "Give finite numbers, low <= high, one pair per coordinate.",
             )
         if not ends.any():
-            raise InvalidRequest("No unit can change this answer: every bound is zero.", "Give one that is not.")
+            raise InvalidRequest(
+                "No unit can change this answer: every bound is zero.", "Give a bound that is not zero."
+            )
         object.__setattr__(self, "low", tuple(low.tolist()))
         object.__setattr__(self, "high", tuple(high.tolist()))
 

@@ -68,7 +68,7 @@ def _independent_points(body: Body) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class LinearImage(FramedBody):
-    """The image {M·z : z ∈ K} of a matrix M (k, d)."""
+    """Linear image of a body: {M·z : z ∈ K} for a matrix M, shape (k, d)."""
 
     body: Body
     matrix: np.ndarray
@@ -88,7 +88,7 @@ class LinearImage(FramedBody):
         return radius_by_support(self, p, weights)
 
     def gauge(self, points: np.ndarray) -> np.ndarray:
-        """Return ‖z‖_K for the unique z in span K with M·z = point. Refused if M is not one-to-one on the span."""
+        """Return the norm of each point's preimage; refuse M that is not one-to-one."""
         rows = check_points(points, self.ambient_dim)
         if self.rank < self.body.rank:
             raise InvalidRequest(
@@ -111,7 +111,6 @@ class LinearImage(FramedBody):
 
     @cached_property
     def _preimages(self) -> np.ndarray:
-        """Vectors of span K whose images are a basis."""
         span = self.body.span
         return span[:, independent(self.matrix @ span)]
 
@@ -126,9 +125,9 @@ class LinearImage(FramedBody):
 
 @dataclass(frozen=True, eq=False)
 class MinkowskiSum(FramedBody):
-    """The Minkowski sum {y + z : y ∈ K, z ∈ L}.
+    """Minkowski sum of two bodies: {y + z : y ∈ K, z ∈ L}.
 
-    Its gauge takes milliseconds a point up to rank 10.
+    Its gauge takes milliseconds per point up to rank 10.
     """
 
     one: Body
@@ -140,12 +139,12 @@ class MinkowskiSum(FramedBody):
         return self.one.ambient_dim
 
     def radius(self, p: float, weights: np.ndarray | None = None) -> float:
-        """Return the sum of the radii, or `radius_by_support` if smaller."""
+        """Return the smaller of two upper bounds on the radius."""
         apart = self.one.radius(p, weights) + self.other.radius(p, weights)
         return min(apart, radius_by_support(self, p, weights))
 
     def gauge(self, points: np.ndarray) -> np.ndarray:
-        """Return the gauges to 1e−9 by `gauge_by_argmax`; infinity off the span."""
+        """Return the gauges, to 1e−9; they are infinite off the span."""
         rows = check_points(points, self.ambient_dim)
         inside = self.frame.coordinates(rows)[1]
         gauges = np.full(len(rows), np.inf)

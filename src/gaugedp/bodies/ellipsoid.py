@@ -14,7 +14,7 @@ _SMALLEST = 1e-140  # squares must not leave the floats
 
 @dataclass(frozen=True, eq=False)
 class Ellipsoid(FramedBody):
-    """The ellipsoid {A·u : ‖u‖₂ ≤ 1} of a matrix A (d, k). It is flat if A has a rank below d."""
+    """Ellipsoid {A·u : ‖u‖₂ ≤ 1} of a matrix A (d, k), flat if the rank is below d."""
 
     matrix: np.ndarray
 
@@ -27,7 +27,9 @@ class Ellipsoid(FramedBody):
             )
         largest = float(np.abs(matrix).max())
         if not _SMALLEST < largest < 1 / _SMALLEST:
-            raise InvalidRequest(f"The largest entry of the ellipsoid's matrix is {largest:g}.", "Scale it towards 1.")
+            raise InvalidRequest(
+                f"The largest entry of the ellipsoid's matrix is {largest:g}.", "Scale it to a largest entry near 1."
+            )
         matrix.setflags(write=False)
         object.__setattr__(self, "matrix", matrix)
 

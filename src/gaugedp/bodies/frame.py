@@ -68,7 +68,6 @@ class Frame:
 
     @cached_property
     def _square(self) -> tuple[np.ndarray, np.ndarray, float]:
-        """Independent rows, the columns on them, and the condition number."""
         picked = np.arange(self.rank) if self.rank == self.ambient_dim else independent(self._scaled.T)[: self.rank]
         square = self._scaled[picked]
         condition = float(np.linalg.cond(square)) if len(picked) == self.rank else math.inf
@@ -101,7 +100,6 @@ class Frame:
 
 
 def _solved(square: np.ndarray, targets: np.ndarray, refine: bool) -> np.ndarray:
-    """Return the solution, optionally refined in extended precision."""
     answers = np.linalg.solve(square, targets)
     if not refine:
         return answers

@@ -91,7 +91,7 @@ class Generators(Protocol):
 
 
 class MatrixGenerators:
-    """An explicit matrix (d, n) of generators, with exact norms (differences up to 10^9 products)."""
+    """Generators that are the columns of a matrix (d, n)."""
 
     whole_numbers = False
     counting = False

@@ -12,7 +12,9 @@ from gaugedp.errors import InvalidRequest
 
 @dataclass(frozen=True)
 class LpBall(Body):
-    """The ball ‖z‖_p ≤ radius in ℝ^d, 1 ≤ p ≤ ∞. Every method is exact up to rounding.
+    """Ball of the ℓ_p norm: {z in ℝ^d : ‖z‖_p ≤ radius}, with 1 ≤ p ≤ ∞.
+
+    Every method is exact up to rounding.
 
     Examples
     --------

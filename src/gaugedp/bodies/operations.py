@@ -20,7 +20,7 @@ from gaugedp.errors import InvalidRequest
 
 
 def scaled(body: Body, factor: float) -> Body:
-    """Return {factor·z : z ∈ body}, a body of the same kind. Gauges are divided by the factor, supports multiplied."""
+    """Return a multiple of a body: {factor·z : z ∈ body}, of the same kind."""
     positive(factor=factor)
     match body:
         case LpBall() | SchattenBall():
@@ -39,11 +39,17 @@ def scaled(body: Body, factor: float) -> Body:
 
 
 def image(body: Body, matrix: np.ndarray) -> Body:
-    """Return {M·z : z ∈ body} for a matrix M (k, d).
+    """Return the image of a body under a matrix: {M·z : z ∈ body}.
 
-    A polytope's generators are mapped (the bounds of a `BoxHull`, if the matrix is diagonal), and an ellipsoid's
-    matrix; the ball of ℓ₁ becomes a polytope and that of ℓ₂ an ellipsoid; a sum is mapped part by part. Other bodies
-    become a `LinearImage`, given by its support.
+    The images of polytopes, ellipsoids, ℓ₁ and ℓ₂ balls, and sums of these, are polytopes, ellipsoids and sums. Other
+    bodies become a `LinearImage`, which is given by its support function.
+
+    Parameters
+    ----------
+    body : Body
+        The body in ℝ^d.
+    matrix : array-like, shape (k, d)
+        The matrix M.
 
     Examples
     --------
@@ -78,7 +84,6 @@ def _image(body: Body, matrix: np.ndarray) -> Body:
 
 
 def _image_of_hull(body: BoxHull, matrix: np.ndarray) -> Body:
-    """Return a hull, a polytope of few corners, or an image."""
     if matrix.shape[0] != matrix.shape[1] or (matrix != np.diag(np.diag(matrix))).any():
         listed = body.generators.n_generators * body.ambient_dim <= MOST_DENSE
         return _image(body.listed, matrix) if listed else LinearImage(body, matrix)
@@ -87,7 +92,6 @@ def _image_of_hull(body: BoxHull, matrix: np.ndarray) -> Body:
 
 
 def _image_of_ball(body: LpBall, matrix: np.ndarray) -> Body:
-    """Return the image of a ball, without zero columns."""
     if body.p == 1:
         return Polytope.symmetric_hull(matrix, body.size)
     if body.p == 2:
@@ -97,7 +101,7 @@ def _image_of_ball(body: LpBall, matrix: np.ndarray) -> Body:
 
 
 def project(body: Body, basis: np.ndarray) -> Body:
-    """Return the projection {Qᵀz : z ∈ body} on the orthonormal columns of Q = `basis` (d, k)."""
+    """Return the projection of a body on the orthonormal columns of `basis` (d, k)."""
     columns = np.asarray(basis, dtype=float)
     if columns.ndim != 2 or not np.isfinite(columns).all() or 0 in columns.shape:
         raise InvalidRequest(f"The basis has shape {columns.shape}.", "Give finite numbers, one vector per column.")
@@ -108,10 +112,10 @@ def project(body: Body, basis: np.ndarray) -> Body:
 
 
 def minkowski_sum(first: Body, second: Body) -> Body:
-    """Return {y + z : y ∈ first, z ∈ second}; supports add.
+    """Return the Minkowski sum of two bodies: {y + z : y ∈ first, z ∈ second}.
 
-    Two balls of one norm make a ball of that norm, and two polytopes a polytope, which is refused if its points v_i ±
-    w_j are more than 10^7 numbers. Other sums become a `MinkowskiSum`.
+    Two balls of one norm make a ball of that norm, and two polytopes make a polytope; one with points of more than 10^7
+    numbers is refused. Other sums become a `MinkowskiSum`.
 
     Examples
     --------

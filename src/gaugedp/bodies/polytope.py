@@ -17,10 +17,11 @@ MOST_DENSE = 10**7
 
 @dataclass(frozen=True)
 class Polytope(Body):
-    """factor·conv{±v_i}, or factor·conv({v_i − v_j} ∪ {±v_i}) for `differences`.
+    """Convex hull of points ±v_i, or of their differences.
 
-    The first is the sensitivity body of a linear query whose units are added or removed, the second of one whose units
-    are replaced; ±v_i belong to it only `with_zero`, if a unit may contribute nothing (docs/theory/bodies.md).
+    It is the sensitivity body of a linear query: factor·conv{±v_i} if units are added or removed, and
+    factor·conv({v_i − v_j} ∪ {±v_i}) if they are replaced (`differences`). There ±v_i belong to it only `with_zero`, if
+    a unit may contribute nothing (docs/theory/bodies.md). Make it with `symmetric_hull` or `difference_hull`.
     """
 
     generators: Generators
@@ -37,16 +38,18 @@ class Polytope(Body):
 
     @classmethod
     def symmetric_hull(cls, matrix: np.ndarray, factor: float = 1) -> "Polytope":
-        """Return factor·conv{±v_i}, v_i the columns of `matrix` (d, n). They must not all be zero."""
+        """Return factor·conv{±v_i} for the columns v_i of `matrix` (d, n), not all zero."""
         positive(factor=factor)
         generators = MatrixGenerators(matrix)
         if not generators.matrix.any():
-            raise InvalidRequest("No unit can change this answer: every generator is zero.", "Give one that is not.")
+            raise InvalidRequest(
+                "No unit can change this answer: every generator is zero.", "Give a generator that is not zero."
+            )
         return cls(generators, factor)
 
     @classmethod
     def difference_hull(cls, matrix: np.ndarray, factor: float = 1, with_zero: bool = False) -> "Polytope":
-        """Return factor·conv{v_i − v_j} (∪ {±v_i}), v_i the columns of `matrix` (d, n)."""
+        """Return factor·conv{v_i − v_j} (∪ {±v_i}) for the columns v_i of `matrix` (d, n)."""
         positive(factor=factor)
         return cls(MatrixGenerators(matrix), factor, differences=True, with_zero=with_zero)
 
@@ -95,8 +98,8 @@ class Polytope(Body):
     def gauge(self, points: np.ndarray) -> np.ndarray:
         """Return min Σ|x| with F·x = point, or the least flow.
 
-        It is computed by a linear program per point, in coordinates of a basis of generators, to a relative error of
-        about 1e−7, and is exact up to rounding if the distinct generators are independent. The flow is for differences.
+        A linear program per point computes it to a relative error of about 1e−7, in coordinates of a basis of
+        generators. It is exact up to rounding if the distinct generators are independent. The flow is for differences.
         """
         rows = check_points(points, self.ambient_dim)
         if self._is_origin:
@@ -159,7 +162,6 @@ class Polytope(Body):
 
     @cached_property
     def _coordinates(self) -> np.ndarray:
-        """The generators in coordinates of the prepared basis."""
         if not self.differences:
             return self.prepared.coordinates
         return self.prepared.frame.coordinates(self._from_one_end.T)[0].T
@@ -175,7 +177,6 @@ class Polytope(Body):
         return not self._from_one_end.any()
 
     def _dense(self) -> np.ndarray:
-        """Return the generators, and a zero column if `with_zero`."""
         columns = self.columns()
         return np.hstack([columns, np.zeros((self.ambient_dim, 1))]) if self.with_zero else columns
 

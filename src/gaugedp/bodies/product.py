@@ -10,7 +10,7 @@ from gaugedp.errors import InvalidRequest
 
 @dataclass(frozen=True, eq=False)
 class Product(Body):
-    """The product K_1 × … × K_n of bodies in ℝ^(d_1 + … + d_n)."""
+    """Product K_1 × … × K_n of bodies, for independent parts of an answer."""
 
     parts: tuple[Body, ...]
 

@@ -12,10 +12,10 @@ from gaugedp.errors import InvalidRequest
 
 @dataclass(frozen=True)
 class SchattenBall(Body):
-    """The ball {Z in ℝ^{m×n} : ‖σ(Z)‖_p ≤ radius}, 1 ≤ p ≤ ∞.
+    """Ball of a Schatten norm: matrices Z with ‖σ(Z)‖_p ≤ radius, 1 ≤ p ≤ ∞.
 
-    Points are vectors of length m·n, row after row. p = 1 is the nuclear ball, p = 2 the Euclidean (Frobenius) ball, p
-    = ∞ the ball of the largest singular value.
+    σ(Z) are the singular values of the m × n matrix Z. Points are vectors of length m·n, row after row. p = 1 is the
+    nuclear ball, p = 2 the Euclidean (Frobenius) ball, and p = ∞ the ball of the largest singular value.
     """
 
     shape: tuple[int, int]

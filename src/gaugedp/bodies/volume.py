@@ -27,11 +27,12 @@ _SLOWEST, _FASTEST = 1.1, 2  # times the points, from one hull to the next
 
 @dataclass(frozen=True)
 class Volume:
-    """The log volume of a body in its span.
+    """Logarithm of the volume of a body in its span.
 
-    `kind` is "exact" (rounding may move vol^(1/rank) by a millionth at most), "lower" (rounding is subtracted),
-    "certified": a lower bound that holds with `confidence` over a public key, or "estimate": by drawing, with the
-    `standard_error` of the logarithm. `log_error` bounds the rounding error of an exact logarithm.
+    `kind` states how it is known. "exact": rounding may move vol^(1/rank) by a millionth at most. "lower": a lower
+    bound, with rounding subtracted. "certified": a lower bound that holds with `confidence` over a public key.
+    "estimate": from random draws, with the `standard_error` of the logarithm. `log_error` bounds the rounding error of
+    an exact logarithm.
     """
 
     log_volume: float
@@ -53,12 +54,11 @@ class Volume:
 def volume(body: Body) -> Volume:
     """Return the volume of a body in its span.
 
-    Exact: balls of ℓ_p; Schatten balls with p = 2, p = ∞ or a single row or column; ellipsoids; hulls of a box and its
-    negative; polytopes with r independent generators, r the rank, or of rank at most 8 (by their facets, if these are
-    few enough to list in seconds); one-to-one images of these. Other polytopes get a lower bound: the largest
-    cross-polytope found by exchanges, 2^r|det|/r!, or at rank at most 8 the hull of the outermost generators.
+    The volume is exact for balls of ℓ_p, ellipsoids, hulls of a box and its negative, and Schatten balls with p = 2,
+    p = ∞ or a single row or column. It is exact too for polytopes with r independent generators, r the rank, or of rank
+    at most 8 with few facets, and for one-to-one images of these. Other polytopes get a lower bound.
     """
-    raise InvalidRequest(f"The volume of {body!r} is not known.", "Ask for a ball, an ellipsoid or a polytope.")
+    raise InvalidRequest(f"The volume of {body!r} is not known.", "Give a ball, an ellipsoid or a polytope.")
 
 
 @volume.register
@@ -95,19 +95,17 @@ def _(body: Ellipsoid) -> Volume:
 def _(body: LinearImage) -> Volume:
     """Return the volume in span K, times √det((M·S)ᵀ(M·S)) for an orthonormal basis S."""
     if body.rank < body.body.rank:
-        raise InvalidRequest("The volume of a projection is not known.", "Ask for a one-to-one image.")
+        raise InvalidRequest("The volume of a projection is not known.", "Give a one-to-one image of the body.")
     return _stretched(volume(body.body), Frame(body.matrix @ body.body.span))
 
 
 @volume.register
 def _(body: BoxHull) -> Volume:
-    """Return the volume of the box and its facets' sweeps."""
     return Volume(body.log_volume, "exact")
 
 
 @volume.register
 def _(body: Product) -> Volume:
-    """Return the product of the parts' volumes, exact if all are."""
     parts = [volume(part) for part in body.parts]
     log, error = math.fsum(part.log_volume for part in parts), math.fsum(part.log_error for part in parts)
     is_exact = all(part.kind == "exact" for part in parts)
@@ -116,7 +114,6 @@ def _(body: Product) -> Volume:
 
 @volume.register
 def _(body: Polytope) -> Volume:
-    """Return the volume of the hull, or of a cross-polytope in it."""
     generators = body.distinct
     rank, count = generators.coordinates.shape
     cross = Volume(rank * (_LOG_2 + math.log(body.factor)) - math.lgamma(rank + 1), "exact")
@@ -131,7 +128,6 @@ def _(body: Polytope) -> Volume:
 
 
 def _hull(generators: PreparedGenerators, log_scale: float) -> Volume:
-    """Return the volume of all, or of the outermost, generators."""
     log, is_whole = _log_hull(generators.coordinates.tobytes(), generators.coordinates.shape)
     log += log_scale
     return Volume(log, "exact", log_error=_HULL_ROUNDING) if is_whole else Volume(log - _HULL_ROUNDING, "lower")
@@ -139,7 +135,6 @@ def _hull(generators: PreparedGenerators, log_scale: float) -> Volume:
 
 @lru_cache(maxsize=64)
 def _log_hull(numbers: bytes, shape: tuple[int, int]) -> tuple[float, bool]:
-    """Return the hull's log volume, and whether it is complete."""
     import scipy.spatial
 
     (rank, count), coordinates = shape, np.frombuffer(numbers).reshape(shape)
@@ -156,7 +151,6 @@ def _log_hull(numbers: bytes, shape: tuple[int, int]) -> tuple[float, bool]:
 
 
 def _stretched(unit: Volume, frame: Frame) -> Volume:
-    """Return the volume of a body that is `unit` in a frame, as a bound if imprecise."""
     log, error = frame.log_volume
     if math.isinf(error):
         raise InvalidRequest(

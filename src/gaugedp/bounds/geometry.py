@@ -41,13 +41,13 @@ _HOW = {
 
 @dataclass(frozen=True, eq=False)
 class BodyGeometry:
-    """A sensitivity body, and every mechanism's noise for it at ε.
+    """Geometry of a sensitivity body, with the errors of all mechanisms.
 
-    It depends on public facts only. r is the rank; `volume` is vol_r and how it is known; `volume_quantity` =
-    r√r·vol_r^{1/r}/ε ("VolLB") and `projected_quantity` ("GVolLB"), its largest value over shadows on top eigenvectors,
-    are orders of magnitude, not bounds. `moments` are those of a uniform point (None if they would take minutes),
-    `isotropic_constant` that of the body (NaN without moments). `mechanisms` are those for PureDP(ε), K-norm noise from
-    a walk with its δ. `bound` is `lower_bound`, and `ratio` the least of the errors E‖noise‖₂ over it.
+    `gd.geometry` returns it, from public facts only. `errors` are the expected ℓ₂ norms of the noise at ε, `bound` is
+    the best lower bound on them, and `ratio` the least error divided by the bound. `volume` is the volume of the body
+    in its span, and `moments` describes a uniform point of it (None if that would take minutes). `isotropic_constant`
+    is that of the body. `volume_quantity` and `projected_quantity`, its largest value over shadows on top eigenvectors,
+    are orders of magnitude, not bounds.
     """
 
     body: Body
@@ -157,9 +157,16 @@ class BodyGeometry:
 
 
 def geometry(body: Body, epsilon: float = 1.0) -> BodyGeometry:
-    """Describe a body and every mechanism's error for it.
+    """Describe a sensitivity body and the errors of mechanisms for it.
 
-    No data is used. It takes seconds, or a minute for a walk at high rank; beyond that walks are left out.
+    No data is used. The computation takes seconds, or a minute at high rank.
+
+    Parameters
+    ----------
+    body : Body
+        The body, such as `gd.query(...).sensitivity(unit)`.
+    epsilon : float
+        ε of pure differential privacy. Default 1.
 
     Examples
     --------
@@ -179,7 +186,6 @@ def geometry(body: Body, epsilon: float = 1.0) -> BodyGeometry:
 
 
 def _mechanisms(body: Body, epsilon: float) -> Iterator[AdditiveNoise]:
-    """Yield the best mechanism of each name for the body."""
     offered = [*candidates(body, PureDP(epsilon))]
     names = {mechanism.name for mechanism in offered}
     for kind in (KNorm, NIM, EllipsoidNoise):
@@ -242,21 +248,23 @@ def _short(values: np.ndarray) -> str:
 
 
 def isotropic_constant(covariance: np.ndarray, volume: Volume) -> float:
-    """Return L_K = det(Cov)^{1/(2r)}/vol_r(K)^{1/r}, a linear invariant.
+    """Return the isotropic constant of a body, L_K.
 
-    `covariance` (r, r) is that of a uniform point of K, in coordinates of an orthonormal basis of the span: SᵀCS for a
-    C of shape (d, d), S = body.span. L_K is 1/√12 = 0.2887 for a cube and at least that of the ball, Γ(1 +
-    r/2)^{1/r}/√(π(r + 2)), for every body (Milman and Pajor 1989).
+    It measures how spread out the body is for its volume, and no linear map changes it: L_K =
+    det(Cov)^{1/(2r)}/vol_r(K)^{1/r}. It is 0.2887 = 1/√12 for a cube. `covariance` (r, r) is that of a uniform point of
+    K in coordinates of an orthonormal basis of the span: SᵀCS for a C of shape (d, d), S = body.span. No body has a
+    smaller L_K than the ball (Milman and Pajor 1989).
     """
     logs = np.log(_eigenvalues(covariance))
     return math.exp(float(logs.mean()) / 2 - volume.log_volume / len(logs))
 
 
 def is_approximately_isotropic(covariance: np.ndarray, c: float) -> bool:
-    """Return whether λ_max(Cov) ≤ c²·L_K²·vol_r(K)^{2/r}, Cov as for `isotropic_constant`.
+    """Return True if a body is c-approximately isotropic.
 
-    The right side is c²·det(Cov)^{1/r}: the volume cancels. The root mean square of K-norm noise is then at most
-    c·L_K·√((r + 1)(r + 2)·r)·vol_r(K)^{1/r}/ε (docs/theory/lower-bound.md, theorem 5).
+    This means λ_max(Cov) ≤ c²·L_K²·vol_r(K)^{2/r}, where Cov is as for `isotropic_constant`; the right side is
+    c²·det(Cov)^{1/r}. The root mean square of K-norm noise is then at most c·L_K·√((r + 1)(r + 2)·r)·vol_r(K)^{1/r}/ε
+    (docs/theory/lower-bound.md, theorem 5).
     """
     positive(c=c)
     values = _eigenvalues(covariance)
@@ -264,7 +272,7 @@ def is_approximately_isotropic(covariance: np.ndarray, c: float) -> bool:
 
 
 def volume_quantity(body: Body, epsilon: float) -> float:
-    """Return r·√r·vol_r(K)^{1/r}/ε, the order of the volume bound.
+    """Return the order of magnitude of the volume bound, r·√r·vol_r(K)^{1/r}/ε.
 
     r is the rank (Hardt and Talwar 2010). It is not a bound: it lacks a constant, and errors can be a third of it.
     """

@@ -14,12 +14,11 @@ from gaugedp.samplers.uniform import moments
 
 @dataclass(frozen=True, eq=False)
 class IsotropicPosition:
-    """The map of a body to isotropic position, and how far it is from it.
+    """Linear map that brings a body into isotropic position.
 
-    `map` T has shape (r, d): T·K lies in ℝ^r, has the volume of K, and its uniform points have the covariance
-    `deviation`²·I. `constant` is L_K = `deviation`/vol_r(K)^{1/r}, an upper bound if the volume is a lower one. `c` is
-    the least number for which K itself is c-approximately isotropic. `kind` is that of the second moments, "exact" or
-    "estimated".
+    `map` T has shape (r, d): T·K has the volume of K, and its uniform points have the covariance `deviation`²·I.
+    `constant` is the isotropic constant L_K, an upper bound if the volume is a lower one. `c` is the least number for
+    which K itself is c-approximately isotropic. `kind` is that of the second moments, "exact" or "estimated".
     """
 
     map: np.ndarray
@@ -41,8 +40,9 @@ class IsotropicPosition:
 def isotropic_position(body: Body) -> IsotropicPosition:
     """Return the linear map that makes a body isotropic.
 
-    T = det(C)^{1/(2r)}·C^{−1/2}·Sᵀ for the covariance C (r, r) of a uniform point in coordinates of S = body.span. It
-    is unique up to a rotation (Milman and Pajor 1989, section 1.6; Lodrant 2019, propositions 7.2 and 8.7).
+    A body is isotropic if a uniform point varies equally in all directions. The map is T = det(C)^{1/(2r)}·C^{−1/2}·Sᵀ,
+    where C (r, r) is the covariance of a uniform point in coordinates of S = body.span. It is unique up to a rotation
+    (Milman and Pajor 1989, section 1.6; Lodrant 2019, propositions 7.2 and 8.7).
 
     Parameters
     ----------

@@ -9,16 +9,16 @@ from gaugedp.errors import InvalidRequest
 
 
 class UnmetHypothesis(UserWarning):
-    """Rate that is evaluated where its theorem does not apply."""
+    """Warning about a rate whose theorem does not apply."""
 
 
 class Rate(float):
-    """A minimax rate, known up to constants.
+    """Minimax rate of an estimation problem, known up to constants.
 
-    The least worst-case error is between c and C times this number, for unknown constants. It is `statistical` +
-    `privacy`: the error of any estimator, and what privacy adds. It is not a certificate: compare the two parts, or two
-    values of n, never an error with the number. `upper` is the rate that is attained. `unmet` lists the hypotheses of
-    the theorem that do not hold: the number then means nothing.
+    The least worst-case error is between c and C times this number, for unknown constants c and C. The number is the
+    sum of `statistical`, the error of any estimator, and `privacy`, what privacy adds. Use it to compare the two parts,
+    or two numbers of rows; never compare an error with it. `upper` is the rate that is attained. If `unmet` lists
+    hypotheses of the theorem that do not hold, the number means nothing.
     """
 
     kind = "rate, constants unknown"
@@ -42,10 +42,10 @@ class Rate(float):
         return float(self)
 
     def free_from(self, share: float = 0.1) -> int:
-        """Return the number of rows at which privacy becomes negligible.
+        """Return the number of rows from which privacy is negligible.
 
-        From there on, the privacy part is at most `share` of the statistical one. The first falls as 1/n, the second as
-        1/√n; as constants are unknown, so is a factor of this number.
+        From there on, the privacy part is at most `share` of the statistical part. The number is known up to a factor,
+        as the constants are unknown.
         """
         positive(share=share)
         return math.ceil(self.n * (self.privacy / (share * self.statistical)) ** 2)
@@ -64,11 +64,11 @@ class Rate(float):
 def sparse_mean(  # noqa: PLR0913 - public numbers
     n: int, d: int, s: int, epsilon: float, delta: float, sigma: float = 1.0, *, bounded: bool = False
 ) -> Rate:
-    """Return the minimax rate of E‖error‖₂ for a sparse mean.
+    """Return the minimax rate of the error of a sparse mean.
 
-    It is σ·(√(s·log d/n) + s·log(d/s)·√log(1/δ)/(nε)) (Cai, Wang and Zhang 2021, theorem 13). `upper` (theorem 14) has
-    log d for log(d/s) and, unless rows are bounded, a factor √log n in its second part. Privacy dominates if √n·ε is
-    below √(s·log(1/δ)/log d)·log(d/s): the quotient of both parts, where the paper has nε instead of √n·ε.
+    The error is E‖estimate − mean‖₂. Its rate is σ·(√(s·log d/n) + s·log(d/s)·√log(1/δ)/(nε)) (Cai, Wang and Zhang
+    2021, theorem 13). `upper` (theorem 14) has log d for log(d/s) and, unless rows are bounded, a factor √log n in its
+    second part.
 
     Parameters
     ----------
@@ -112,11 +112,11 @@ def sparse_mean(  # noqa: PLR0913 - public numbers
 
 
 def dense_mean(n: int, d: int, epsilon: float, delta: float, sigma: float = 1.0, *, bounded: bool = False) -> Rate:
-    """Return the minimax rate of E‖error‖₂ for a mean.
+    """Return the minimax rate of the error of a mean.
 
-    It is σ·(√(d/n) + d·√log(1/δ)/(nε)) (Cai, Wang and Zhang 2021, theorem 12); `upper` (theorem 15) has a factor √log n
-    in its second part unless rows are bounded. Parameters and warnings are those of `sparse_mean`; the first number is
-    √(d·log(1/δ))/(nε).
+    The error is E‖estimate − mean‖₂. Its rate is σ·(√(d/n) + d·√log(1/δ)/(nε)) (Cai, Wang and Zhang 2021, theorem 12);
+    `upper` (theorem 15) has a factor √log n in its second part unless rows are bounded. Parameters and warnings are
+    those of `sparse_mean`; the first hypothesis is that √(d·log(1/δ))/(nε) is at most 1.
     """
     _check(n, d, epsilon, delta, sigma)
     statistical = sigma * math.sqrt(d / n)
@@ -130,7 +130,6 @@ def _log_factor(n: int, bounded: bool) -> float:
 
 
 def _unmet(n: int, epsilon: float, delta: float, quotient: float) -> tuple[str, ...]:
-    """Return the hypotheses that do not hold, and warn of them."""
     log_least = -1.5 * epsilon * n - math.log(n)
     broken = {
         f"the privacy part is {quotient:.3g} times the error of the estimate 0, and must be of its order": quotient > 1,

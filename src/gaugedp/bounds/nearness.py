@@ -60,7 +60,6 @@ def _rounding_of(body: Polytope) -> float:
 
 
 def _by_its_form(body: Body, scales: np.ndarray, epsilon: float) -> float:
-    """Return the bound from the volume, without generators."""
     with contextlib.suppress(InvalidRequest):
         return staircase_lower_bound(image(body, np.diag(1 / scales)), epsilon)
     return 0.0
@@ -73,14 +72,14 @@ def floor_in_words(ratio: float) -> str:
 
 
 def counts_lower_bound(body: Polytope, epsilon: float, shadows: bool = True) -> VolumeBound:
-    """Return a lower bound of the error on counts.
+    """Return a lower bound on the error of pure mechanisms for counts.
 
-    Every ε-DP mechanism M on counts x ∈ ℕ^n, of which units are added or removed, has sup_x E‖M(x) − Fx‖₂ ≥ L.
+    Every ε-DP mechanism M on counts x ∈ ℕ^n, of which units are added or removed, has sup_x E‖M(x) − Fx‖₂ ≥ L. Without
+    `shadows` only the body itself is evaluated, which is faster at high rank.
 
     Theorem. L(K, ε) = L′(K, e^ε − 1) − ‖F‖_F/√6, L′ the bound for real-valued data and F the distinct generators v_j of
-    K = conv{±v_j}: randomised rounding of a real x makes an (e^ε − 1)-DP mechanism of M and moves the answer by
-    ‖F‖_F/√6 at most, on average over x (docs/theory/lower-bound.md, theorem 4). It is near L′(K, ε) for small ε and 0
-    for large. Without `shadows` only the body itself is evaluated, which is faster at high rank.
+    K = conv{±v_j}. Randomised rounding of a real x makes an (e^ε − 1)-DP mechanism of M, and moves the answer by
+    ‖F‖_F/√6 at most, on average over x (docs/theory/lower-bound.md, theorem 4). The bound is near L′(K, ε) for small ε.
     """
     positive(epsilon=epsilon)
     if not isinstance(body, Polytope) or body.differences or body.factor < 1:

@@ -21,11 +21,20 @@ _LISTED = 8  # up to this rank a polytope's volume is by its facets
 
 
 def lower_bound(body: Body, epsilon: float, norm: float = 2) -> VolumeBound:
-    """Return the largest certified lower bound of the error.
+    """Return the best known lower bound on the error.
 
-    It is the largest L known here with sup_x E‖M(x) − Fx‖_p ≥ L for every ε-DP mechanism M, p = `norm`, in the setting
-    of `volume_lower_bound`: the larger of `staircase_lower_bound`, if the volume is known, and, since ‖z‖_p ≥ d^{min(0,
-    1/p − 1/2)}·‖z‖₂, that multiple of `projected_lower_bound`.
+    Every ε-DP mechanism M has sup_x E‖M(x) − Fx‖_p ≥ L, with p = `norm`, in the setting of `volume_lower_bound`. It is
+    the larger of `staircase_lower_bound`, if the volume is known, and a multiple of `projected_lower_bound`, as ‖z‖_p ≥
+    d^{min(0, 1/p − 1/2)}·‖z‖₂.
+
+    Parameters
+    ----------
+    body : Body
+        The sensitivity body of the query.
+    epsilon : float
+        The ε of the guarantee.
+    norm : float
+        The p ≥ 1 of the norm that measures the error. Default 2.
 
     Examples
     --------
@@ -43,9 +52,9 @@ def lower_bound(body: Body, epsilon: float, norm: float = 2) -> VolumeBound:
 
 
 def projected_lower_bound(body: Body, epsilon: float, covariance: np.ndarray | None = None) -> VolumeBound:
-    """Return a lower bound of E‖M(x) − Fx‖₂ from shadows.
+    """Return a lower bound on the error from projections of the body.
 
-    They are those of the body on the top eigenvectors of `covariance` (d, d).
+    The projections (shadows) are those on the top eigenvectors of `covariance` (d, d).
 
     Theorem. For an orthogonal projection P of rank k, P·M is an ε-DP mechanism for the query PFx. So every bound L_k
     for the body PK is one for K. For nested shadows, together,
@@ -81,7 +90,6 @@ def nested_bounds(body: Body, epsilon: float, covariance: np.ndarray | None = No
 
 
 def _together(bounds: list[VolumeBound]) -> VolumeBound:
-    """Return the joint bound from nested shadows of different ranks."""
     best = max(bounds)
     corners = [(0, 0.0)]
     for bound in sorted(bounds, key=lambda bound: bound.rank):
@@ -107,7 +115,6 @@ def _if_known(body: Body, epsilon: float, norm: float = 2) -> VolumeBound | None
 
 
 def _proved(shadow: Body, epsilon: float) -> VolumeBound | None:
-    """Return the bound from the proved volume, without draws."""
     try:
         return bound_from_volume(volume(shadow), shadow.rank, epsilon)
     except InvalidRequest:
@@ -115,7 +122,6 @@ def _proved(shadow: Body, epsilon: float) -> VolumeBound | None:
 
 
 def _shadow_bound(body: Body, basis: np.ndarray, epsilon: float) -> VolumeBound | None:
-    """Return a shadow's bound, if its volume is known."""
     if basis.shape[1] == 1:
         length = math.log(2 * float(body.support(basis.T)[0])) + math.log1p(-_SEGMENT)
         bound: VolumeBound | None = bound_from_volume(Volume(length, "exact"), 1, epsilon)

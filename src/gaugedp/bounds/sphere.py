@@ -65,7 +65,6 @@ def _log_volume(numbers: bytes, shape: tuple[int, int], balanced: bool, count: i
 
 
 def _root(columns: np.ndarray, balanced: bool) -> np.ndarray:
-    """Return a root of the columns' second moment, centred if balanced."""
     centre = columns.mean(axis=1, keepdims=True) if balanced else 0.0
     return np.linalg.cholesky((columns - centre) @ (columns - centre).T / columns.shape[1])
 

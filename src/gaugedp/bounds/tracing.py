@@ -21,15 +21,31 @@ def tracing_power(  # noqa: PLR0913, PLR0917 - a public function
     noise: float = 0.0,
     guarantee: Guarantee | None = None,
 ) -> float:
-    """Return the true-positive rate of a tracing attack.
+    """Return the power of a tracing attack on a released mean.
 
-    The attack has the "printed" or "signed" `statistic`, against the mean of `n` normal rows. Rows are N(0, I_d); M is
-    their mean plus N(0, `noise`²·I_d), `noise` in deviations of one entry of a row. Let r = 1/√(n + n²·noise²), the
-    correlation of a member's x_j and M_j, and T the sum of the s largest of d independent normal variables ("signed":
-    of their sizes). Then the power is E Φ((r·T − √(8·s·log(1/δ)))/√(s·(2 − r²))), the completeness of lemma 13 of Cai,
-    Wang and Zhang (2021); soundness is Φ(−2√log(1/δ)) ≤ δ². T is taken as normal, with the mean and the variance of a
-    trimmed sum (Stigler 1973): an error below 0.03, and below 0.002 from s = 10 on if d is 1,000 or more. With a
-    `guarantee` for one row, it is at most `tracing_ceiling` at that soundness. docs/theory/audit.md
+    The power is the probability with which the attack recognises a row that is in the data.
+
+    Parameters
+    ----------
+    n, d : int
+        The numbers of rows and of columns; rows are normal, N(0, I_d).
+    s : int
+        The number of coordinates that the attack uses.
+    delta : float
+        The attack takes a row that is not in the data for a member with probability at most δ². Default 1e-6.
+    statistic : {"printed", "signed"}
+        The attack, as in `gd.audit.tracing_attack`.
+    noise : float
+        Standard deviation of noise added to the mean, in deviations of one entry of a row. Default 0.
+    guarantee : Guarantee, optional
+        A guarantee for one row: the power is then at most `tracing_ceiling`.
+
+    Notes
+    -----
+    Let r = 1/√(n + n²·noise²), the correlation of a member's x_j and M_j, and T the sum of the s largest of d
+    independent normal variables ("signed": of their sizes). The power is E Φ((r·T − √(8·s·log(1/δ)))/√(s·(2 − r²))), by
+    lemma 13 of Cai, Wang and Zhang (2021). T is taken as normal with the mean and variance of a trimmed sum (Stigler
+    1973): an error below 0.03, and below 0.002 from s = 10 on if d is 1,000 or more. docs/theory/audit.md
     """
     one_of(STATISTICS, statistic=statistic)
     whole(minimum=1, n=n, d=d)
@@ -44,9 +60,9 @@ def tracing_power(  # noqa: PLR0913, PLR0917 - a public function
 
 
 def tracing_ceiling(guarantee: Guarantee, false_positive_rate: float) -> float:
-    """Return the largest true-positive rate under a guarantee.
+    """Return the largest power of any membership test under a guarantee.
 
-    For one row, it is the largest P(E) with Q(E) = `false_positive_rate` (`guarantees.probability_range`).
+    It is the largest true-positive rate, for one row, of a test with this `false_positive_rate`.
 
     Examples
     --------
@@ -63,7 +79,7 @@ def check_size(s: int | None, d: int) -> None:
     if s is not None:
         whole(minimum=1, s=s)
         if s > d:
-            raise InvalidRequest(f"s is {s}, and there are {d} coordinates.", "Give s as at most their number.")
+            raise InvalidRequest(f"s is {s}, and there are {d} coordinates.", "Give s of at most that number.")
 
 
 def _largest(s: int, d: int, sides: int) -> tuple[float, float]:

@@ -21,10 +21,10 @@ _WAVES = 64  # terms of a series that are added one by one
 
 
 class VolumeBound(float):
-    """A lower bound on an expected error, as a float.
+    """Lower bound on an expected error, with its volume.
 
-    It has the `volume` it rests on and that volume's `rank`. `kind` is that of the volume: "exact" or "lower" (proved),
-    "certified" (true with `confidence`, over a public key), or "estimate" (no certificate, with `standard_error`).
+    `volume` is that of the body or a shadow, in `rank` dimensions. `kind` states how the volume is known: "exact" and
+    "lower" are proved, "certified" holds with `confidence`, and "estimate" has only a `standard_error`.
     """
 
     volume: Volume
@@ -52,9 +52,10 @@ class VolumeBound(float):
 
 
 def volume_lower_bound(body: Body, epsilon: float, norm: float = 2, power: int = 1) -> VolumeBound:
-    """Return a lower bound of the error from the volume.
+    """Return a lower bound on the error of any pure mechanism.
 
-    Every ε-DP mechanism M has sup_x E‖M(x) − Fx‖_p^s ≥ L, p = `norm` ≥ 1, s = `power` 1 or 2.
+    The bound follows from the volume of the sensitivity body: every ε-DP mechanism M has sup_x E‖M(x) − Fx‖_p^s ≥ L,
+    with p = `norm` ≥ 1 and s = `power`, 1 or 2.
 
     Theorem. Let x run over ℝ^n, or over the x ≥ 0, and let P(M(x) ∈ S) ≤ e^ε·P(M(x′) ∈ S) whenever x − x′ ∈ U, U convex
     and symmetric with F·U = K, the body, of rank r. Then the bound holds with
@@ -70,7 +71,7 @@ def volume_lower_bound(body: Body, epsilon: float, norm: float = 2, power: int =
 
 
 def staircase_lower_bound(body: Body, epsilon: float, norm: float = 2, power: int = 1) -> VolumeBound:
-    """Return a larger L that satisfies `volume_lower_bound`'s theorem.
+    """Return a lower bound as `volume_lower_bound` does, but a larger one.
 
     It is sharp for K a ball of ℓ_p:
 
@@ -86,7 +87,10 @@ def staircase_lower_bound(body: Body, epsilon: float, norm: float = 2, power: in
 def bound_from_volume(
     body_volume: Volume, rank: int, epsilon: float, moment: tuple[float, int] = (2, 1), sharp: bool = True
 ) -> VolumeBound:
-    """Return the bound for a volume in `rank` dimensions. `moment` is (norm, power), and `sharp` selects theorem 2."""
+    """Return the lower bound for a volume in `rank` dimensions.
+
+    `moment` is (norm, power); `sharp` selects `staircase_lower_bound`.
+    """
     norm, power = moment
     positive(epsilon=epsilon)
     one_of(("1", "2"), power=f"{power}")
@@ -118,7 +122,7 @@ def _measured(body: Body, norm: float) -> tuple[int, Volume]:
     check_norm(norm)
     rank = body.rank
     if not rank:
-        raise InvalidRequest("The body is a point: no answer can change.", "Ask a query that depends on the rows.")
+        raise InvalidRequest("The body is a point: no answer can change.", "Use a query that depends on the rows.")
     if norm != 2 and rank < body.ambient_dim:
         body = image(body, np.eye(body.ambient_dim)[np.sort(independent(body.span.T)[:rank])])
     try:

@@ -10,11 +10,10 @@ from gaugedp.errors import InvalidRequest
 
 
 def volume_upper_bound(body: Polytope) -> float:
-    """Bound the logarithm of the volume of conv{±v_1 … ±v_n}.
+    """Return an upper bound on the log volume of a polytope.
 
-    It is the least of three: 2^r·Πh_i for the box around the body, h_i its supports, and in two systems of coordinates
-    vol(B₂)²·(2π)^{−r/2}·t^r/ΠP(|g|·‖v_j‖ ≤ t), g standard normal, for the best t. So vol^{1/r} is at most of the order
-    of min(1, √(log(n/r)/r)) for entries in [−1, 1], with explicit constants.
+    The bound is the least of three. One is 2^r·Πh_i for the box around the body, with supports h_i. Two are
+    vol(B₂)²·(2π)^{−r/2}·t^r/ΠP(|g|·‖v_j‖ ≤ t), in two systems of coordinates, with g standard normal and the best t.
 
     Parameters
     ----------
@@ -46,7 +45,7 @@ def volume_upper_bound(body: Polytope) -> float:
     (1.333, 2.208)
     """
     if not isinstance(body, Polytope) or body.rank == 0:
-        raise InvalidRequest(f"The body is {body!r}.", "Give a polytope that is not a point; bodies.volume has others.")
+        raise InvalidRequest(f"The body is {body!r}.", "Give a polytope that is not a point, or use bodies.volume.")
     columns = body.span.T @ (body.factor * body.symmetric_columns())
     rank = len(columns)
     values, vectors = np.linalg.eigh(columns @ columns.T)

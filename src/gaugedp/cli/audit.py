@@ -31,11 +31,11 @@ from gaugedp.releases.planning import plan as make_plan
 @click.command()
 @question_options
 @guarantee_options
-@click.option("--mechanism", "name", metavar="NAME", help="Candidate of the plan to audit. [default: the chosen one]")
-@click.option("--runs", metavar="NUMBER", help="Number of runs. [default: 20,000, or 2,000 if slow]")
+@click.option("--mechanism", "name", metavar="NAME", help="Mechanism to audit. [default: the chosen one]")
+@click.option("--runs", metavar="NUMBER", help="Number of runs. [default: 20,000, or 2,000 if it is slow]")
 @click.option("--confidence", default="0.99", show_default=True, metavar="NUMBER", help="Confidence level.")
-@click.option("--report", metavar="FILE", help="Write the report: one page that needs no network.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--report", metavar="FILE", help="Write a report: one HTML page that needs no network.")
+@click.option("--json", "as_json", is_flag=True, help="Print the audit as JSON.")
 def audit(
     domain_path: str,
     text: str,
@@ -46,9 +46,12 @@ def audit(
     as_json: bool,
     **options: str | None,
 ) -> int:
-    """Audit a mechanism on two neighbouring answers.
+    """Test whether a mechanism violates its privacy guarantee.
 
-    No data is read and nothing is spent. Exit codes: 0 no violation found, 1 a violation, 2 wrong input.
+    The audit runs the mechanism many times on two neighbouring answers and compares the outputs. No data is read and
+    nothing is spent. Exit codes: 0 no violation was found; 1 a violation was found; 2 wrong input.
+
+    Example: gaugedp audit --domain domain.toml --query "SEX*AGEP" --epsilon 1
     """
     domain, unit = load(domain_path)
     guarantee = numbers(**options)
@@ -106,7 +109,6 @@ def _about(planned: Plan) -> dict[str, str]:
 
 
 def _named(planned: Plan, name: str | None) -> Mechanism:
-    """Return the candidate of that name, or the chosen mechanism."""
     if name is None:
         return planned.mechanism
     by_name = {candidate.mechanism.name: candidate.mechanism for candidate in planned.candidates}

@@ -11,13 +11,14 @@ from gaugedp.tables.table import Table
 
 @click.command()
 @click.argument("table")
-@click.option("--domain", "domain_path", required=True, metavar="FILE", help="Domain file (.toml).")
+@click.option("--domain", "domain_path", required=True, metavar="FILE", help="Domain file (.toml) of the table.")
 def check(table: str, domain_path: str) -> None:
-    """Show the custodian the out-of-domain values of TABLE.
+    """Show values in TABLE that do not fit the domain file.
 
-    Example: gaugedp check people.csv --domain domain.toml. For a text file, it also reports lines that are not rows,
-    such as those after an unclosed quote. It reads all rows, spends nothing and writes no file. Its output is not
-    private.
+    The command is for the custodian of the data: its output is not private. It reads all rows, spends nothing and
+    writes no file. For a text file, it also reports lines that are not rows, such as those after an unclosed quote.
+
+    Example: gaugedp check people.csv --domain domain.toml
     """
     domain, unit = load(domain_path)
     source = Table.scan(table, domain=domain, unit=unit)

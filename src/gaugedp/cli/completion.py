@@ -11,10 +11,10 @@ _VARIABLE = "_GAUGEDP_COMPLETE"  # the name that click expects
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print a script that makes the shell complete gaugedp's commands and options.
+    """Print a script that completes commands and options in your shell.
 
-    For bash, add `eval "$(gaugedp completion bash)"` to ~/.bashrc; for zsh the same with zsh to ~/.zshrc; for fish,
-    `gaugedp completion fish > ~/.config/fish/completions/gaugedp.fish`.
+    For bash, add the line `eval "$(gaugedp completion bash)"` to ~/.bashrc. For zsh, add the same line with zsh to
+    ~/.zshrc. For fish, run `gaugedp completion fish > ~/.config/fish/completions/gaugedp.fish`.
     """
     kind = get_completion_class(shell)
     assert kind is not None  # click has all three

@@ -17,14 +17,14 @@ from gaugedp.releases.publication.publication import Publication
 
 @click.command()
 @click.argument("path", metavar="RELEASE")
-@click.option("--query", "text", required=True, metavar="TEXT", help='Statistics to compute: "share(SEX) by REGION".')
-@click.option("--against", metavar="RELEASE", help='Earlier release to compare with, by --query "change(SEX)".')
-@click.option("--against-publication", "earlier", metavar="FILE", help="Publication of the earlier release.")
-@click.option("--domain", "domain_path", metavar="FILE", help="Domain file; needed for sums, means and numeric cells.")
-@click.option("--publication", metavar="FILE", help="Publication of the release, instead of a domain file.")
+@click.option("--query", "text", required=True, metavar="TEXT", help='Statistics, such as "share(SEX) by REGION".')
+@click.option("--against", metavar="RELEASE", help='Earlier release to compare with, as in --query "change(SEX)".')
+@click.option("--against-publication", "earlier", metavar="FILE", help="Publication file of the earlier release.")
+@click.option("--domain", "domain_path", metavar="FILE", help="Domain file, for sums, means and numeric cells.")
+@click.option("--publication", metavar="FILE", help="Publication file of the release, instead of a domain file.")
 @click.option("--level", default="0.95", metavar="NUMBER", help="Confidence level for gini, lorenz and compared means.")
-@click.option("--out", metavar="FILE", help="Write the answers and intervals (.csv), one column per attribute.")
-@click.option("--report", metavar="FILE", help="Write the report: one page that needs no network.")
+@click.option("--out", metavar="FILE", help="Write the statistics and intervals as CSV, one column per attribute.")
+@click.option("--report", metavar="FILE", help="Write a report: one HTML page that needs no network.")
 @click.option("--save", metavar="FILE", help="Write the statistics as a release in JSON.")
 def derive(
     path: str,
@@ -38,10 +38,12 @@ def derive(
     report: str | None,
     save: str | None,
 ) -> None:
-    """Compute statistics from RELEASE, the JSON of a release.
+    """Compute other statistics from a release, at no cost.
 
-    Example: gaugedp derive release.json --query "share(SEX) by REGION". Only that file is read, and nothing is spent.
-    Intervals follow from the noise of the release.
+    RELEASE is the JSON file that --save wrote. No table is read and nothing is spent. The intervals follow from the
+    noise of the release.
+
+    Example: gaugedp derive release.json --query "share(SEX) by REGION"
     """
     public = {"domain file": domain_path, "publication": publication, "earlier": earlier, "earlier release": against}
     read = {"release": path} | {role: place for role, place in public.items() if place is not None}

@@ -44,12 +44,12 @@ Line = dict[str, str]
 
 @click.command()
 @click.argument("place", metavar="[FOLDER]", required=False)
-@click.option("--folder", metavar="FOLDER", help="FOLDER as an option.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--folder", metavar="FOLDER", help="Folder to test, instead of the argument FOLDER.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def doctor(place: str | None, folder: str | None, as_json: bool) -> int:
     """Check the installation and engines, and test a ledger in FOLDER.
 
-    FOLDER is the current one by default. The exit code is 0 if everything except the extras is ok, else 1.
+    FOLDER is the current folder by default. The exit code is 0 if everything but optional extras works, else 1.
     """
     if place is not None and folder is not None:
         raise InvalidRequest("The folder is given twice.", "Give it either as FOLDER or as --folder.")
@@ -112,7 +112,6 @@ def _entropy_answers() -> str:
 
 
 def _ledger(folder: Path) -> Line:
-    """Test a ledger in a temporary folder inside `folder`."""
 
     def tried() -> str:
         with _made_in(folder) as place, warnings.catch_warnings():
@@ -129,7 +128,6 @@ def _ledger(folder: Path) -> Line:
 
 
 def _made_in(folder: Path) -> "tempfile.TemporaryDirectory[str]":
-    """Make a temporary folder inside `folder`, or explain the failure."""
     if not folder.exists():
         raise OSError(f"There is no folder {str(folder)!r}. Make it first.")
     if not folder.is_dir():
@@ -148,7 +146,6 @@ def _extras() -> Iterator[Line]:
 
 
 def _tried(part: str, work: Callable[[], str]) -> Line:
-    """Return the line of a trial; every failure is reported."""
     try:
         return _line(part, "ok", work())
     except (OSError, GaugedpError, RuntimeError) as error:

@@ -82,21 +82,21 @@ _SECTION = re.compile(r"^[ \t]*\[columns\][^\n]*\n", re.MULTILINE)
 @click.argument("table")
 @click.option("--out", metavar="FILE", help="Write to this file instead of standard output.")
 @click.option("--header-confirmed", is_flag=True, help="Confirm that the first line holds public column names.")
-@click.option("--learn", metavar="COLUMN", help="Estimate bounds of this numeric column; charges the ledger.")
+@click.option("--learn", metavar="COLUMN", help="Estimate bounds of this numeric column, and charge the ledger.")
 @click.option("--domain", "domain_path", metavar="FILE", help="With --learn: domain file that receives the bounds.")
 @click.option("--step", metavar="NUMBER", help="With --learn: public step size of values and bounds. [default: 1]")
-@click.option("--epsilon", metavar="NUMBER", help="With --learn: epsilon of the bounds.")
-@click.option("--delta", metavar="NUMBER", help="With --learn: delta, together with epsilon.")
-@click.option("--ledger", "ledger_path", metavar="FILE", help="With --learn: ledger that records what was spent.")
+@click.option("--epsilon", metavar="NUMBER", help="With --learn: privacy parameter epsilon of the bounds.")
+@click.option("--delta", metavar="NUMBER", help="With --learn: privacy parameter delta. [default: 0]")
+@click.option("--ledger", "ledger_path", metavar="FILE", help="With --learn: ledger that is charged.")
 @budget_option
 @signature_options
-@click.option("--key", metavar="TEXT", help="With --learn: repeated, a key returns the stored bounds, free.")
+@click.option("--key", metavar="TEXT", help="With --learn: name of the request. Repeating it costs nothing.")
 def domain(table: str, out: str | None, header_confirmed: bool, learn: str | None, **options: str | None) -> None:
-    """Make a domain file to fill in for TABLE.
+    """Write a domain file for TABLE, to be filled in.
 
-    TABLE is a .csv, .tsv or .parquet file, of which only the column names are read. Separator and encoding are proposed
-    from them. Names that may be the values of a row, such as numbers, are refused without --header-confirmed. With
-    --learn, bounds of a numeric column are estimated with noise, charged, and written into the file.
+    TABLE is a .csv, .tsv or .parquet file. Only the first line with the column names is read. Names that may be the
+    values of a row, such as numbers, are refused without --header-confirmed. With --learn, the command reads the rows,
+    estimates the bounds of a numeric column with noise, charges the ledger, and writes the bounds into the file.
     """
     check_files({"table": table}, out=(out, ".toml"))
     domain_file = options["domain_path"]
@@ -117,7 +117,7 @@ def domain(table: str, out: str | None, header_confirmed: bool, learn: str | Non
         click.echo(text, nl=False)
         return
     if is_kept(out):
-        raise InvalidRequest(f"The file {out} exists already.", "Give another name: its content would be lost.")
+        raise InvalidRequest(f"The file {out} exists already.", "Give another name. Files are not overwritten.")
     save(out, lambda path: path.write_text(text, encoding="utf-8"))
     tried = f"gaugedp plan --domain {shlex.quote(out)} --query count --epsilon 1"
     said = f"Wrote {out}. Fill it in and try it; then replace count by your attributes:\n  {tried}"
@@ -125,7 +125,6 @@ def domain(table: str, out: str | None, header_confirmed: bool, learn: str | Non
 
 
 def _check_names(table: str, names: list[str]) -> None:
-    """Refuse names that may be a person's values; show none."""
     if found := doubts(names):
         raise InvalidRequest(
             f"The column names of {table!r} may be the values of a row: they include {', '.join(found)}.",
@@ -158,7 +157,6 @@ def _described(form: TextFormat) -> str:
 
 
 def _remark(name: str) -> str:
-    """Return a comment if a query must quote the name."""
     return "" if written(name) == name else "  # in a query, put this name in double quotes"
 
 
@@ -214,7 +212,6 @@ def learn_bounds(
 
 
 def _name_and_unit(text: str, domain_file: str | None, column: str, otherwise: str) -> tuple[str, PrivacyUnit]:
-    """Return name and unit; refuse a column described already."""
     if domain_file is None:
         return str(tomllib.loads(text).get("name", otherwise)), PrivacyUnit.of(tomllib.loads(text).get("unit", {}))
     domain = Domain.load(domain_file)
@@ -254,7 +251,6 @@ def _line(column: str, ends: tuple[float, float], step: float, note: str) -> str
 
 
 def _number(value: float) -> str:
-    """Format a number for TOML, integers without a point."""
     exact = decimal(value)
     return str(exact.numerator) if exact.denominator == 1 else repr(value)
 

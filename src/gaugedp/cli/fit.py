@@ -27,38 +27,47 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("table")
-@click.option("--domain", "domain_path", required=True, metavar="FILE", help="Domain file (.toml).")
+@click.option("--domain", "domain_path", required=True, metavar="FILE", help="Domain file (.toml) of the table.")
 @click.option(
     "--model",
     required=True,
     metavar="NAME",
-    help="logistic, svc, linear, ridge, elastic-net, lasso, huber, poisson or ratings.",
+    help="Model: logistic, svc, linear, ridge, elastic-net, lasso, huber, poisson or ratings.",
 )
-@click.option("--target", required=True, metavar="NAME", help="An attribute (logistic, svc) or a bounded column.")
+@click.option(
+    "--target",
+    required=True,
+    metavar="NAME",
+    help="What to predict: an attribute (logistic, svc) or a bounded column (other models).",
+)
 @click.option(
     "--features",
     required=True,
     metavar="NAMES",
-    help='Attributes and bounded columns, such as "SEX, AGEP, PINCP"; for ratings "USER, ITEM".',
+    help='What to predict from: attributes and bounded columns, such as "SEX, AGEP"; for ratings "USER, ITEM".',
 )
-@click.option("--epsilon", required=True, metavar="NUMBER", help="epsilon of the fit.")
-@click.option("--delta", metavar="NUMBER", help="delta, together with epsilon; omit it for pure differential privacy.")
-@click.option("--radius", metavar="NUMBER", help="Public bound on the coefficients' norm; the how-to has its units.")
-@click.option("--norm", metavar="NORM", help="Norm of the coefficients: l2, or l1 for linear, which makes it lasso.")
+@click.option("--epsilon", required=True, metavar="NUMBER", help="Privacy parameter epsilon of the fit.")
+@click.option("--delta", metavar="NUMBER", help="Privacy parameter delta of the fit. [default: 0]")
+@click.option("--radius", metavar="NUMBER", help="Public bound on the norm of the coefficients; see the how-to.")
+@click.option("--norm", metavar="NORM", help="Norm that --radius bounds: l2, or l1 for linear regression (lasso).")
 @click.option(
     "--reference",
     metavar="LEVELS",
-    help='Reference level of each attribute, such as "SEX=2, EDU=12" (default: its first category).',
+    help='Reference level of attributes, such as "SEX=2, EDU=12". [default: the first category]',
 )
 @click.option(
     "--score",
     metavar="NUMBER",
-    help="epsilon of a score on held-out rows. Fit and score together cost the larger of the two.",
+    help="Score the model on held-out rows with this epsilon. Fit and score together cost the larger of both epsilons.",
 )
 @payment_options()
-@click.option("--key", metavar="TEXT", help="Name of this request: repeated, it returns the stored model, free.")
-@click.option("--out", metavar="FILE", help="Write the model as JSON.")
-@click.option("--details", is_flag=True, help="Also print how to predict, what intervals cover, how rows were read.")
+@click.option(
+    "--key",
+    metavar="TEXT",
+    help="Name of this request. Repeated with this name, it returns the stored model at no cost.",
+)
+@click.option("--out", metavar="FILE", help="Write the model as JSON, for gaugedp predict.")
+@click.option("--details", is_flag=True, help="Also print how to predict, and how the rows were read.")
 @click.option("--json", "as_json", is_flag=True, help="Print the model as JSON.")
 def fit(
     table: str,
@@ -78,9 +87,13 @@ def fit(
     details: bool,
     as_json: bool,
 ) -> None:
-    """Fit a model to TABLE and charge the ledger.
+    """Fit a private regression, classification or rating model to TABLE.
 
-    TABLE is a .csv, .tsv or .parquet file. A score is computed only with --score.
+    TABLE is a .csv, .tsv or .parquet file. The ledger is charged before the table is read. The model is scored only
+    with --score.
+
+    Example: gaugedp fit people.csv --domain domain.toml --model logistic --target EMPLOYED --features "SEX, AGEP"
+    --epsilon 1 --ledger people.ledger --budget 3
     """
     domain, unit = load(domain_path)
     guarantee = tuple(numbers(epsilon=epsilon, delta=delta, score=score, radius=radius).values())
@@ -128,7 +141,6 @@ def _show_details(result: dict[str, Any]) -> None:
 
 
 def _show_intervals(intervals: dict[str, Any]) -> None:
-    """Print coefficients relative to the reference levels, with intervals."""
     reference = ", ".join(f"{name}={cell}" for name, cell in intervals["reference"].items())
     rows = []
     for name, line in list(intervals["coefficients"].items())[:SHOWN]:
@@ -195,7 +207,6 @@ def _planned(
     guarantee: tuple[float | None, ...],
     options: dict[str, Any],
 ) -> "TableFit | RatingsFit":
-    """Return the plan of the fit; estimators are imported here."""
     from gaugedp.estimators.fitting import plan_table_fit
 
     model, target, features = names

@@ -18,14 +18,15 @@ from gaugedp.queries.base import Query
 
 @click.command()
 @question_options
-@click.option("--epsilon", default="1", metavar="NUMBER", help="epsilon at which errors are computed. [default: 1]")
-@click.option("--svg", metavar="FILE", help="Write a drawing of the body and its noise. Needs gaugedp[report].")
-@click.option("--axes", metavar="I,J", help="Draw the plane of these answers, from 0. [default: longest axes]")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--epsilon", default="1", metavar="NUMBER", help="Privacy parameter epsilon for the errors. [default: 1]")
+@click.option("--svg", metavar="FILE", help="Write a drawing of the body and the noise. Needs gaugedp[report].")
+@click.option("--axes", metavar="I,J", help="The two answers to draw, counted from 0. [default: longest axes]")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def geometry(domain_path: str, text: str, epsilon: str, svg: str | None, axes: str | None, as_json: bool) -> None:
-    """Describe the sensitivity body of a query, without data.
+    """Describe how one unit can change the answers to a query.
 
-    It prints volume, moments, errors and bounds.
+    These changes form a convex body, the sensitivity body. The command prints its volume and moments, the errors of
+    mechanisms, and lower bounds on the error. No data is read.
     """
     domain, unit = load(domain_path)
     plane = _plane(axes)
@@ -39,7 +40,6 @@ def geometry(domain_path: str, text: str, epsilon: str, svg: str | None, axes: s
 
 
 def _body(question: Query, unit: PrivacyUnit) -> Body:
-    """Return the body in the plan's error units; refuse quantiles."""
     if any(mechanism.in_rows for mechanism in question.mechanisms.candidates(unit, PureDP(1.0))):
         raise InvalidRequest("Quantiles have no additive noise, and so no sensitivity body.", "Request counts or sums.")
     body, weights = question.sensitivity(unit), question.errors.weights

@@ -20,26 +20,28 @@ _RUN = ("noise_multiplier", "sampling_rate", *_COUNTS, "batches", "neighbours")
 
 @click.command()
 @guarantee_options
-@click.option("--noise-multiplier", metavar="NUMBER", help="DP-SGD: noise divided by the clipping norm.")
+@click.option("--noise-multiplier", metavar="NUMBER", help="DP-SGD: noise deviation divided by the clipping norm.")
 @click.option("--sampling-rate", metavar="NUMBER", help="DP-SGD: batch size divided by the number of examples.")
 @click.option("--steps", metavar="N", help="DP-SGD: number of steps.")
-@click.option("--epochs", metavar="N", help="DP-SGD with shuffled or banded batches: number of epochs.")
-@click.option("--batches", type=click.Choice(list(HYPOTHESES)), help="DP-SGD: how batches are made. [default: poisson]")
-@click.option("--bands", metavar="N", help="DP-FTRL: bands of the factorisation of banded batches.")
+@click.option("--epochs", metavar="N", help="DP-SGD with shuffled or banded batches: passes over the examples.")
+@click.option("--batches", type=click.Choice(list(HYPOTHESES)), help="DP-SGD: kind of batches. [default: poisson]")
+@click.option("--bands", metavar="N", help="DP-FTRL with banded batches: number of bands of the factorisation.")
 @click.option("--neighbours", type=click.Choice(["add_remove", "replace"]), help="DP-SGD: how neighbours differ.")
-@click.option("--file", "path", metavar="FILE", help="Guarantee or training log as JSON, instead of these options.")
-@click.option("--times", default="1", metavar="N", help="Number of such releases from the same rows. [default: 1]")
-@click.option("--group", default="1", metavar="K", help="Size of a group of units to protect. [default: 1]")
-@click.option("--prior", metavar="NUMBER", help="Prior probability of membership. [default: 0.5]")
-@click.option("--svg", metavar="FILE", help="Write a drawing of the trade-off curve. Needs gaugedp[report].")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--file", "path", metavar="FILE", help="Guarantee or training log in JSON, instead of options.")
+@click.option("--times", default="1", metavar="N", help="Number of releases with this guarantee. [default: 1]")
+@click.option("--group", default="1", metavar="K", help="Number of units to protect together. [default: 1]")
+@click.option("--prior", metavar="NUMBER", help="Attacker's prior probability of membership. [default: 0.5]")
+@click.option("--svg", metavar="FILE", help="Write a plot of the trade-off curve. Needs gaugedp[report].")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def guarantee(
     path: str | None, times: str, group: str, prior: str | None, svg: str | None, as_json: bool, **options: str | None
 ) -> None:
-    """Print epsilon of a training run, or how well a membership test can do.
+    """Show what a privacy guarantee means. No data is read.
 
-    For a run of DP-SGD or DP-FTRL it prints epsilon at --delta, and with --prior also the rest. For another guarantee
-    it prints both errors, the advantage and the posterior of any membership test. No data is read.
+    For a run of DP-SGD or DP-FTRL, the command prints epsilon at --delta. For any other guarantee, and with --prior, it
+    prints how well the best membership test can do: its error rates, its advantage and the attacker's posterior.
+
+    Example: gaugedp guarantee --noise-multiplier 1.1 --sampling-rate 0.004 --steps 3500 --delta 1e-5
     """
     check_files({} if path is None else {"file": path}, svg=(svg, ".svg"))
     log, single = _described(path, options)
@@ -61,7 +63,6 @@ def guarantee(
 
 
 def _described(path: str | None, options: dict[str, str | None]) -> tuple[TrainingLog | None, Guarantee]:
-    """Return the training log, or None, and the guarantee."""
     given = {name: text for name, text in options.items() if text is not None}
     if path is not None:
         if set(given) - {"delta"}:
@@ -69,7 +70,7 @@ def _described(path: str | None, options: dict[str, str | None]) -> tuple[Traini
         text = read_text(path, "a file that `gd.guarantees.to_json` wrote, or a training log")
         if _is_guarantee(text):
             if given:
-                raise InvalidRequest("--delta is given, and the file is a guarantee.", "Leave --delta out.")
+                raise InvalidRequest("--delta is given, but the file holds a guarantee.", "Leave --delta out.")
             return None, from_json(text)
         return (log := _with_delta(training_log(text), given.get("delta"))), log.guarantee
     run = {name: given.pop(name) for name in _RUN if name in given}
@@ -85,7 +86,6 @@ def _described(path: str | None, options: dict[str, str | None]) -> tuple[Traini
 
 
 def _is_guarantee(text: str) -> bool:
-    """Return True unless the text is an object without a "kind"."""
     try:
         facts = json.loads(text)
     except (ValueError, RecursionError):

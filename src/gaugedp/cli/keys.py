@@ -17,14 +17,22 @@ from gaugedp.tables.table import Table
 
 @click.command()
 @click.argument("table")
-@click.option("--domain", "domain_path", required=True, metavar="FILE", help="Domain file (.toml).")
+@click.option("--domain", "domain_path", required=True, metavar="FILE", help="Domain file (.toml) of the table.")
 @click.option("--attribute", required=True, metavar="NAME", help='Attribute with { keys = "unknown", most = N }.')
-@click.option("--epsilon", required=True, metavar="NUMBER", help="epsilon of the selection.")
-@click.option("--delta", metavar="NUMBER", help="delta: bounds the chance that one person's key is shown. Required.")
+@click.option("--epsilon", required=True, metavar="NUMBER", help="Privacy parameter epsilon of the selection.")
+@click.option(
+    "--delta",
+    metavar="NUMBER",
+    help="Privacy parameter delta, which is required: it bounds the probability of publishing one person's category.",
+)
 @payment_options()
-@click.option("--key", metavar="TEXT", help="Name of this request: repeated, it returns the stored keys, free.")
-@click.option("--out", metavar="FILE", help="Write the domain file with the selected keys (.toml).")
-@click.option("--report", metavar="FILE", help="Write the report: one page that needs no network.")
+@click.option(
+    "--key",
+    metavar="TEXT",
+    help="Name of this request. Repeated with this name, it returns the stored keys at no cost.",
+)
+@click.option("--out", metavar="FILE", help="Write a domain file (.toml) with the published categories.")
+@click.option("--report", metavar="FILE", help="Write a report: one HTML page that needs no network.")
 @click.option("--json", "as_json", is_flag=True, help="Print the keys as JSON.")
 def keys(
     table: str,
@@ -38,10 +46,10 @@ def keys(
     report: str | None,
     as_json: bool,
 ) -> None:
-    """Select the keys of TABLE that enough people share.
+    """Publish the categories of a column that enough people share.
 
-    The ledger is charged. Later queries can use the selected keys, such as cities; rare keys stay hidden and count as
-    "other" in every later query.
+    Use this partition selection if the categories are not known in advance, such as cities. Later queries can use the
+    published categories; rare ones stay hidden and count as "other". The ledger is charged.
     """
     domain, unit = load(domain_path)
     guarantee = guarantee_asked(**numbers(epsilon=epsilon, delta=delta))

@@ -22,7 +22,7 @@ _DELTA = 1e-6
 
 @click.group(cls=LedgerCommands)
 def ledger() -> None:
-    """Open, show, verify or report on a ledger."""
+    """Create, show or verify a ledger, or write a report about it."""
 
 
 @ledger.command("open")
@@ -32,12 +32,12 @@ def ledger() -> None:
     "text",
     required=True,
     metavar="B",
-    help='"3,1e-5" (epsilon, delta), "2", "best=2,1e-6", "rho=0.5" or "mu=1".',
+    help='Budget: "2" (epsilon), "3,1e-5" (epsilon, delta), "rho=0.5", "mu=1" or "best=2,1e-6" (Renyi curves).',
 )
-@click.option("--domain", "domain_path", metavar="FILE", help="Bind the ledger to this table and privacy unit now.")
-@click.option("--approval", is_flag=True, help="Refuse each charge that no second person approved.")
+@click.option("--domain", "domain_path", metavar="FILE", help="Domain file whose privacy unit the ledger is bound to.")
+@click.option("--approval", is_flag=True, help="Refuse every charge that no second person approved.")
 def open_ledger(path: str, text: str, domain_path: str | None, approval: bool) -> None:
-    """Create a ledger at PATH, or check its budget."""
+    """Create a ledger at PATH, or check the budget of an existing one."""
     domain, unit = load(domain_path) if domain_path else (None, None)
     name = domain.name if domain else None
     account = Ledger.open(path, budget(text), table=name, unit=unit, approval=approval)
@@ -48,9 +48,9 @@ def open_ledger(path: str, text: str, domain_path: str | None, approval: bool) -
 @ledger.command()
 @click.argument("path")
 @click.option("--delta", "delta_text", metavar="NUMBER", help="δ of the tight total. [default: 1e-6, or the spent δ]")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def show(path: str, delta_text: str | None, as_json: bool) -> None:
-    """Print what was spent, on what, and what is left."""
+    """Show what was spent on which queries, and what is left."""
     chosen_delta = None if delta_text is None else number("delta", delta_text)
     account = Ledger.open(path)
     delta = _spent_delta(account) if chosen_delta is None else chosen_delta
@@ -82,10 +82,13 @@ def show(path: str, delta_text: str | None, as_json: bool) -> None:
 
 @ledger.command()
 @click.argument("path")
-@click.option("--tip", metavar="HASH", help="Tip that was printed earlier; it must be part of the chain.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--tip", metavar="HASH", help="Tip that was printed earlier, which must be part of the chain.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def verify(path: str, tip: str | None, as_json: bool) -> int:
-    """Recompute hash chain and sums; exit 3 on mismatch."""
+    """Check that the ledger was not altered.
+
+    The hash chain and all sums are recomputed. The exit code is 3 if they do not match.
+    """
     account = Ledger.open(path)
     report = account.verify(tip)
     if as_json:
@@ -100,11 +103,11 @@ def verify(path: str, tip: str | None, as_json: bool) -> int:
 @ledger.command()
 @click.argument("path")
 @click.option("--year", metavar="YYYY", help="Year of the report, such as 2026. [default: that of the last entry]")
-@click.option("--out", required=True, metavar="FILE", help="Write the page (.html); it needs no network.")
+@click.option("--out", required=True, metavar="FILE", help="Write the page to this .html file. It needs no network.")
 def report(path: str, year: str | None, out: str) -> int:
     """Write a page about one year of the ledger.
 
-    It shows what was spent by month, purpose and person, and what is left. Exit codes are those of verify.
+    The page shows what was spent by month, purpose and person, and what is left. The exit codes are those of verify.
     """
     check_files({"ledger": path}, out=(out, ".html"))
     chosen_year = None if year is None else whole_number("year", year)
@@ -116,14 +119,12 @@ def report(path: str, year: str | None, out: str) -> int:
 
 
 def _in_order(account: Ledger, report: Report, tip: str | None) -> str:
-    """Report a valid ledger and the position of `tip`."""
     number = next((entry.number for entry in account.entries() if entry.tip == tip), 0)
     position = "" if tip is None else f" Your tip is entry {number} of {report.entries}."
     return f"{report.entries} entries, all valid.{position} Tip: {report.tip}"
 
 
 def _odometer(account: Ledger, delta: float, is_asked: bool) -> Iterator[str]:
-    """Yield the tight total if requested or smaller."""
     epsilon = account.total.epsilon(delta)
     # 0.999: than what was spent: a total that is worth a sentence
     is_smaller = account.budget.accounting != "best_order" and epsilon < 0.999 * account.spent.epsilon(delta)

@@ -21,10 +21,13 @@ SPIN = "20"  # log₂ of the processor cycles that a thread of OpenBLAS waits; i
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="gaugedp", prog_name="gaugedp")
 def cli() -> None:
-    """Differential privacy shaped to the geometry of the query.
+    """Publish statistics about people with differential privacy.
 
-    Exit codes: 0 done; 2 wrong input and 3 refused by the ledger (nothing read, nothing spent); 1 failed after the
-    charge, or an audit found a violation.
+    Start with a domain file (gaugedp domain), compare the precision of a query (gaugedp plan), and publish the answers
+    (gaugedp release).
+
+    Exit codes: 0 success; 2 wrong input; 3 refused by the ledger (for 2 and 3, nothing was read or spent); 1 a failure
+    after the charge, or an audit found a violation.
     """
 
 
@@ -57,7 +60,6 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _show_warning(show: Callable[..., None], message: Warning | str, category: type[Warning], *place: Any) -> None:
-    """Print the library's warnings on one line."""
     if issubclass(category, NotDurable | HopelessFit):
         click.echo(f"Remark: {message}", err=True)
     else:

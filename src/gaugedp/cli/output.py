@@ -136,7 +136,6 @@ def is_kept(path: str) -> bool:
 
 
 def _standard_stream(path: Path) -> BinaryIO | None:
-    """Return standard output or error if `path` names it."""
     place = os.path.abspath(path)
     if place in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
         return sys.stdout.buffer
@@ -144,7 +143,6 @@ def _standard_stream(path: Path) -> BinaryIO | None:
 
 
 def _pass_on(path: Path, stream: BinaryIO | None, write: Callable[[Path], object]) -> None:
-    """Write to a seekable temporary file and copy its bytes."""
     with tempfile.TemporaryDirectory(prefix="gaugedp-") as folder:
         part = Path(folder) / "part"
         write(part)

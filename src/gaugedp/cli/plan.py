@@ -28,8 +28,8 @@ from gaugedp.releases.planning import plan as make_plan
 _SHOWN = ("chosen", "mechanism", "error", "interval_95", "simultaneous_95", "guarantee", "exactness")
 _OF_MODELS = ("rows", "features", "classes", "neighbours")
 _ERROR = (
-    "Target expected error (l2 norm over all answers), from which epsilon follows. In rows for counts, "
-    "quantiles and means; in the column's unit if all terms are sums."
+    "Find the least epsilon for this expected error (l2 norm over all answers), instead of giving --epsilon. It is in "
+    "rows for counts, quantiles and means, and in the column's unit if all terms are sums."
 )
 
 
@@ -44,14 +44,14 @@ def optional_question(command: Command) -> Command:
 @importance_option
 @intervals_option
 @click.option("--error", metavar="NUMBER", help=_ERROR)
-@click.option("--model", metavar="NAME", help="Plan a fit of gaugedp fit instead of a query, without a domain.")
-@click.option("--rows", metavar="N", help="With --model: the number of rows, about.")
-@click.option("--features", metavar="N", help="With --model: the number of features, with one for each category.")
+@click.option("--model", metavar="NAME", help="Plan a model of gaugedp fit instead of a query. No domain is needed.")
+@click.option("--rows", metavar="N", help="With --model: the approximate number of rows.")
+@click.option("--features", metavar="N", help="With --model: the number of features; each category counts as one.")
 @click.option("--classes", metavar="K", help="With --model: the number of classes. [default: 2]")
 @click.option("--neighbours", metavar="NAME", help="With --model: add_remove or replace. [default: add_remove]")
-@click.option("--score", metavar="NUMBER", help="With --model: accuracy or R2 for which to find the least epsilon.")
-@click.option("--details", is_flag=True, help="Also print the noise, and why mechanisms do not apply.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--score", metavar="NUMBER", help="With --model: find the least epsilon for this accuracy or R2.")
+@click.option("--details", is_flag=True, help="Also print the noise, and why other mechanisms do not apply.")
+@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
 def plan(
     domain_path: str | None,
     text: str | None,
@@ -63,7 +63,12 @@ def plan(
     score: str | None,
     **options: str | None,
 ) -> None:
-    """Compare the mechanisms for a query, or plan a fit; reads and spends nothing."""
+    """Show the expected errors of a query, or of a fit, before a release.
+
+    The plan compares all mechanisms at the requested guarantee. No data is read and nothing is spent.
+
+    Example: gaugedp plan --domain domain.toml --query "SEX*AGEP" --epsilon 1
+    """
     _check_no_table(click.get_current_context().args)
     of_model = {name: options.pop(name) for name in _OF_MODELS}
     if model is not None:
@@ -84,14 +89,12 @@ def plan(
 
 
 def _check_alone(when: str = "together with --model", **options: str | None) -> None:
-    """Refuse options that have no meaning here."""
     for name, value in options.items():
         if value is not None:
-            raise InvalidRequest(f"--{name} is given {when}.", "Omit one of them.")
+            raise InvalidRequest(f"--{name} cannot be given {when}.", f"Omit --{name}.")
 
 
 def _check_no_table(words: list[str]) -> None:
-    """Refuse arguments that belong to no option."""
     if words:
         raise InvalidRequest(
             f"plan reads no table and takes no argument {words[0]!r}.",
@@ -122,7 +125,6 @@ def show_plan(planned: Plan, details: bool = False) -> None:
 
 
 def _show_details(planned: Plan) -> None:
-    """Print the noise and the mechanisms that do not apply."""
     steps = "" if {step for step, _ in planned.query.steps.runs} == {1} else " (in steps of the released values)"
     click.echo(f"Noise: {planned.mechanism.describe()}{steps}")
     for term in planned.terms():

@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("table")
-@click.option("--model", "model_path", required=True, metavar="FILE", help="Output of `gaugedp fit --out`.")
-@click.option("--domain", "domain_path", required=True, metavar="FILE", help="Domain file, as for the fit.")
-@click.option("--scores", "with_scores", is_flag=True, help="Add a column for each class: probabilities, or sums.")
+@click.option("--model", "model_path", required=True, metavar="FILE", help="Model that gaugedp fit --out wrote.")
+@click.option("--domain", "domain_path", required=True, metavar="FILE", help="Domain file that the fit used.")
+@click.option("--scores", "with_scores", is_flag=True, help="Add a column for each class: its probability or score.")
 @click.option("--out", metavar="FILE", help="Write the lines with their predictions as CSV, instead of printing them.")
 def predict(table: str, model_path: str, domain_path: str, with_scores: bool, out: str | None) -> None:
-    """Predict for each line of TABLE; nothing is spent.
+    """Predict the target of each line of TABLE with a fitted model.
 
-    TABLE is a .csv, .tsv or .parquet file. A line without a cell in one of the model's attributes gets no prediction;
-    numbers beyond their bounds are clipped. The output is as private as TABLE.
+    TABLE is a .csv, .tsv or .parquet file. Nothing is spent. A line whose value of an attribute is not in the domain
+    gets no prediction, and numbers beyond their bounds are clipped. Keep the output as secret as TABLE.
     """
     from gaugedp.estimators.stored_model import load_model
     from gaugedp.tables.lines import FileLines
@@ -63,13 +63,14 @@ def predict(table: str, model_path: str, domain_path: str, with_scores: bool, ou
 
 
 def _guarded(write: Callable[[], None]) -> None:
-    """Write, or report in a sentence that it failed."""
     try:
         write()
     except BrokenPipeError:  # the reader stopped early
         raise
     except OSError:
-        raise GaugedpError("The predictions could not be written.", "Free disk space.", "Nothing was spent.") from None
+        raise GaugedpError(
+            "The predictions could not be written.", "Free disk space and repeat the command.", "Nothing was spent."
+        ) from None
 
 
 class _Predictions:
@@ -95,7 +96,6 @@ class _Predictions:
                 yield (*fields, prediction, *numbers)
 
     def _scores(self, cells: np.ndarray, steps: np.ndarray) -> list[list[float | None]]:
-        """Return the scores of each line, if wanted and predicted."""
         if len(self.names) == 1:
             return [[]] * len(cells)
         lines = self.model.scores(cells, steps).tolist()
@@ -109,7 +109,6 @@ def _write(file: Any, predictions: _Predictions) -> None:
 
 
 def _say(predictions: _Predictions) -> None:
-    """Report missing values and their replacements on standard error."""
     without = predictions.n_lines - predictions.n_predicted
     if without:
         names = ", ".join(name for name, count in predictions.n_without.items() if count)

@@ -26,16 +26,16 @@ from gaugedp.tables.table import Table
 @click.command()
 @click.argument("publication")
 @payment_options("the table", required=False)
-@click.option("--table", metavar="FILE", help="File of rows, instead of the one that the publication names.")
-@click.option("--out", metavar="FOLDER", help="Folder to write: a page, one file per table, a manifest.")
-@click.option("--supersedes", metavar="FOLDER", help="Published folder that this publication corrects.")
-@click.option("--reason", metavar="TEXT", help="What was wrong; printed in the erratum.")
+@click.option("--table", metavar="FILE", help="Table to read, instead of the one that the publication file names.")
+@click.option("--out", metavar="FOLDER", help="Folder to write: a page, one file per table and a manifest.")
+@click.option("--supersedes", metavar="FOLDER", help="Earlier published folder that this publication corrects.")
+@click.option("--reason", metavar="TEXT", help="What was wrong with the earlier one. The erratum prints it.")
 @language_option
-@click.option("--propose", metavar="FILE", help="Write the plan and its charge for approval; read and charge nothing.")
-@click.option("--approve", metavar="NAME", help="Approve the proposal PUBLICATION as a second person.")
-@click.option("--approval", metavar="FILE", help="Approved proposal of this publication.")
-@click.option("--dry-run", is_flag=True, help="Show the cost and precision of each table; read no row.")
-@click.option("--check", "compare", is_flag=True, help="Only compare a published folder with its manifest.")
+@click.option("--propose", metavar="FILE", help="File for the plan and its charge, to be approved. Charges nothing.")
+@click.option("--approve", metavar="NAME", help="Approve the proposal PUBLICATION, as a second person.")
+@click.option("--approval", metavar="FILE", help="Approved proposal of this publication, if the ledger requires it.")
+@click.option("--dry-run", is_flag=True, help="Show the cost and precision of each table, and stop. No row is read.")
+@click.option("--check", "compare", is_flag=True, help="Compare the folder PUBLICATION with its manifest, and stop.")
 def publish(
     publication: str,
     payment: Payment,
@@ -48,9 +48,11 @@ def publish(
     compare: bool,
     **approvals: str | None,
 ) -> None:
-    """Publish all tables of PUBLICATION for one charge.
+    """Publish all tables that a publication file describes.
 
-    PUBLICATION is a .toml file: gaugedp publish p.toml --ledger L --out FOLDER.
+    PUBLICATION is a .toml file (see docs/how-to/publish.md). All tables are answered together, for one charge.
+
+    Example: gaugedp publish people.toml --ledger people.ledger --budget 3 --out published
     """
     if compare or approvals["approve"] is not None:
         _check(publication) if compare else _approve(publication, str(approvals["approve"]))
@@ -60,7 +62,9 @@ def publish(
     correction = None if supersedes is None else Correction.of(supersedes, reason, document)
     document = document if correction is None else correction.announced(document)
     if document.key is None and not dry_run:
-        raise InvalidRequest("The publication has no key.", 'Write key = "…" in it: a repetition then costs nothing.')
+        raise InvalidRequest(
+            "The publication has no key.", 'Write key = "…" in the file: repeating it then costs nothing.'
+        )
     stage.key = checked_key(document.key)
     stage.show("plan")
     planned = document.plan()
@@ -99,7 +103,6 @@ def publish(
 def _approved(
     account: Ledger, approved: Proposal | None, payment: Payment, proposed: Callable[[str], Proposal]
 ) -> Ledger:
-    """Return the ledger with the approval of what is proposed now. Without one, a ledger that requires it refuses."""
     if approved is None:
         if account.requires_approval:  # also for a folder that costs nothing
             raise InvalidRequest("The ledger requires an approval.", "Add --approval FILE.")
@@ -111,7 +114,6 @@ def _approved(
 def _propose(
     path: str, publication: Publication, planned: Plan, payment: Payment, files: tuple[str | None, str]
 ) -> None:
-    """Write the proposal of a publication for a ledger that exists."""
     table, out = files
     check_files({"publication": path, "ledger": payment.ledger}, propose=(out, ".json"))
     options = {"by": payment.by, "purpose": payment.purpose, "table": table}
@@ -122,7 +124,6 @@ def _propose(
 
 
 def _approve(path: str, name: str) -> None:
-    """Show a proposal, and write the name of who approves it into its file."""
     proposal = Proposal.load(path).approve(name)
     charge, tables = proposal.shown()
     show_table(charge, "Proposal")
@@ -134,7 +135,6 @@ def _approve(path: str, name: str) -> None:
 def _publish(
     publication: Publication, planned: Plan, source: Table, account: Ledger, target: tuple[str, Correction | None]
 ) -> None:
-    """Charge the ledger, read the table and write the folder."""
     out, correction = target
     answer = release(
         planned.query,
@@ -158,7 +158,6 @@ def _publish(
 
 
 def _show(publication: Publication, planned: Plan) -> None:
-    """Print the budget share and interval width of each table."""
     terms = widths(publication, planned)
     parts = zip(publication.tables, publication.queries, publication.shares(planned.unit), strict=True)
     rows = [

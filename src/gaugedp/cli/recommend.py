@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("own")
-@click.option("--model", "model_path", required=True, metavar="FILE", help="Output of `gaugedp fit --model ratings`.")
-@click.option("--domain", "domain_path", required=True, metavar="FILE", help="Domain file, as for the fit.")
+@click.option("--model", "model_path", required=True, metavar="FILE", help="Model from gaugedp fit --model ratings.")
+@click.option("--domain", "domain_path", required=True, metavar="FILE", help="Domain file that the fit used.")
 @click.option("-n", "--count", default=10, metavar="NUMBER", help="Number of items. [default: 10]")
 @click.option("--out", metavar="FILE", help="Write the items and predicted ratings as CSV, instead of printing them.")
 def recommend(own: str, model_path: str, domain_path: str, count: int, out: str | None) -> None:
-    """Recommend items to one user.
+    """Recommend items to one user, from a fitted model of ratings.
 
-    OWN is a .csv, .tsv or .parquet file of the user's ratings; rated items are left out. Nothing is spent. The output
-    is for that user only, because it reveals their ratings.
+    OWN is a .csv, .tsv or .parquet file of the user's own ratings. Items that the user has rated are left out. Nothing
+    is spent. Show the output to that user only, because it reveals their ratings.
     """
     from gaugedp.estimators.stored_model import load_model
 
@@ -61,7 +61,7 @@ def _ratings(path: str, domain: Domain, model: "StoredModel") -> tuple[np.ndarra
     batches = list(lines.batches())
     users = {(fields[place] or "").strip() for batch in batches for fields in batch.fields}
     if "" in users:
-        raise InvalidRequest("A line has no user.", "Name the user in each line: the rating may be another's.", "")
+        raise InvalidRequest("A line has no user.", "Name the user in each line: the rating may be another user's.", "")
     if len(users) > 1:
         raise InvalidRequest(
             "The file has ratings of several users.", "Give one file per user: recommendations reveal ratings.", ""

@@ -65,18 +65,28 @@ _MOST_COLUMNS, _MOST_ATTRIBUTES = 6, 3
 @importance_option
 @intervals_option
 @payment_options()
-@click.option("--adaptive", is_flag=True, help="Choose the tables adaptively, for synthetic rows: see gaugedp rows.")
-@click.option("--key", metavar="TEXT", help="Name of this request. Repeating it returns the stored answer at no cost.")
-@click.option("--buckets", "parts", metavar="N", help="Process the people in N batches: less memory, same result.")
-@click.option("--folder", metavar="DIR", help="Store exact sums of finished batches here; --key resumes a killed run.")
+@click.option("--adaptive", is_flag=True, help="Choose tables adaptively, as input for gaugedp rows.")
+@click.option(
+    "--key",
+    metavar="TEXT",
+    help="Name of this request. Repeated with this name, it returns the stored answer at no cost.",
+)
+@click.option("--buckets", "parts", metavar="N", help="Process the people in N batches, to use less memory.")
+@click.option(
+    "--folder",
+    metavar="DIR",
+    help="Folder for the sums of finished batches, so that the same --key resumes a killed run.",
+)
 @processing_options
 @click.option(
-    "--out", metavar="FILE", help="Write the answers and intervals (.csv, .parquet, .xlsx), one column per attribute."
+    "--out",
+    metavar="FILE",
+    help="Write the answers and intervals to a .csv, .parquet or .xlsx file, one column per attribute.",
 )
-@click.option("--labels", default="both", metavar="WHICH", help="In --out: codes, labels of the domain, or both.")
-@click.option("--report", metavar="FILE", help="Write the report: one page that needs no network.")
+@click.option("--labels", default="both", metavar="WHICH", help="Cells in --out: codes, labels, or both (default).")
+@click.option("--report", metavar="FILE", help="Write a report: one HTML page that needs no network.")
 @language_option
-@click.option("--save", metavar="FILE", help="Write the release as JSON, which gaugedp can read.")
+@click.option("--save", metavar="FILE", help="Write the release as JSON, for gaugedp derive and others.")
 @click.option("--json", "as_json", is_flag=True, help="Print the release as JSON.")
 def release(
     table: str,
@@ -98,10 +108,13 @@ def release(
     adaptive: bool,
     **options: str | None,
 ) -> None:
-    """Answer a query from TABLE and charge the ledger.
+    """Publish private answers to a query about TABLE.
 
-    TABLE is a .csv, .tsv or .parquet file. Printed answers are rounded to the precision that their intervals allow;
-    --out, --save and --json have all digits.
+    TABLE is a .csv, .tsv or .parquet file. The ledger is charged before the table is read. Answers are printed with as
+    many digits as their intervals justify; --out, --save and --json have all digits.
+
+    Example: gaugedp release people.csv --domain domain.toml --query "SEX*AGEP" --epsilon 1 --ledger people.ledger
+    --budget 3
     """
     domain, unit = load(domain_path)
     question, guarantee = weighted_query(domain, text, importance, intervals), numbers(**options)
@@ -129,7 +142,6 @@ def release(
 
 
 def _check_files(read: dict[str, str], out: str | None, report: str | None, save: str | None) -> None:
-    """Refuse unwritable files and missing libraries."""
     ending = _ending(out)
     kind = ending if ending in _SAVED else ".csv"
     check_files(read, out=(out, kind), report=(report, ".html"), save=(save, ".json"))
@@ -147,14 +159,12 @@ _Prepared = tuple[Sequence[Guarantee], Guarantee, Callable[..., Release]]
 
 
 def _planned(question: Query, unit: PrivacyUnit, guarantee: dict[str, float | None]) -> _Prepared:
-    """Return the possible charges, the requested guarantee and the release."""
     planned = plan(question, unit, **guarantee)
     charges = chargeable(planned.mechanism.guarantee, planned.requested)
     return charges, planned.requested, partial(make_release, question, planned=planned)
 
 
 def _adaptive(question: Query, unit: PrivacyUnit, guarantee: dict[str, float | None]) -> _Prepared:
-    """Return the same for adaptively chosen tables."""
     planned = AdaptivePlan.of(question, unit, guarantee_asked(**guarantee))
     epsilon, delta, rho = (guarantee[name] for name in ("epsilon", "delta", "rho"))
     release_it = partial(release_adaptively, question, epsilon=epsilon, delta=delta, rho=rho)
@@ -187,7 +197,6 @@ def show_answers(answer: Release) -> None:
 
 
 def _show_answers(answer: Release, title: str) -> None:
-    """Print the first answers: crossed raw terms as tables."""
     rows, lines, tables = islice(_rows(answer), SHOWN), list[dict[str, str]](), []
     for term in answer.terms:
         of_term = list(islice(rows, term.size))
@@ -202,13 +211,11 @@ def _show_answers(answer: Release, title: str) -> None:
 
 
 def _intervals(answer: Release) -> str:
-    """Describe the confidence level of the intervals."""
     levels = {estimate.ends or 0.95 for estimate in answer.estimates}
     return f"{100 * min(levels):g} % intervals"
 
 
 def _simultaneous(answer: Release) -> str:
-    """Note simultaneous intervals, as old releases of quantiles have."""
     released = [estimate.ends for estimate in answer.estimates if estimate.are_simultaneous]
     if len(released) == len(answer.estimates):
         return "; simultaneous intervals" * (len(answer.labels) > 1)
@@ -216,7 +223,6 @@ def _simultaneous(answer: Release) -> str:
 
 
 def _rows(answer: Release) -> Iterator[dict[str, str]]:
-    """Yield displayed answers, with equal decimals within a term."""
     columns = {name: column for name, column in answer.number_columns().items() if name in _NUMBERS}
     terms = zip(*(split_answers(answer.estimates, column) for column in columns.values()), strict=True)
     shown = chain.from_iterable(answers(*term) for term in terms)
@@ -228,14 +234,12 @@ def _rows(answer: Release) -> Iterator[dict[str, str]]:
 
 
 def _guarantee(answer: Release) -> str:
-    """Describe the requested guarantee, and the mechanism's if different."""
     requested = from_dict(answer.facts["asked"])
     detail = "" if requested == answer.guarantee else f", in detail {answer.guarantee!r}"
     return rounded_up(f"{requested!r}{detail}")
 
 
 def _in_parts(source: Table, parts: str | None, folder: str | None, key: str | None) -> Table:
-    """Return the table, to be read in the requested batches."""
     if folder is not None and key is None:
         raise InvalidRequest("--folder needs a key.", "Give --key, and use the same one to resume.")
     if parts is None and folder is None:

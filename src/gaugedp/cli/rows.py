@@ -23,15 +23,15 @@ _SAVED: dict[str, Callable[[SyntheticRows, Path], None]] = {
 @click.command()
 @click.argument("path", metavar="LEDGER")
 @click.option("--key", "keys", metavar="TEXT", required=True, multiple=True, help="Key of a release; repeatable.")
-@click.option("--out", required=True, metavar="FILE", help="Write the rows (.csv, .parquet).")
-@click.option("--rows", "n_rows", metavar="N", help="Number of rows. [default: as estimated by the releases]")
-@click.option("--seed", metavar="N", help="Seed, for reproducible rows.")
-@click.option("--beside", metavar="FILE", help="Write each released count next to that of the rows (.csv).")
+@click.option("--out", required=True, metavar="FILE", help="Write the rows to this .csv or .parquet file.")
+@click.option("--rows", "n_rows", metavar="N", help="Number of rows. [default: the number that the releases estimate]")
+@click.option("--seed", metavar="N", help="Seed of the random numbers, for reproducible rows.")
+@click.option("--beside", metavar="FILE", help="Write released and synthetic counts next to each other, as CSV.")
 def rows(path: str, keys: Sequence[str], out: str, n_rows: str | None, seed: str | None, beside: str | None) -> None:
-    """Write synthetic rows that match counts stored in LEDGER.
+    """Write synthetic rows that match tables stored in LEDGER.
 
-    The tables of counts are those stored under the keys. Nothing is read or spent. Each released count is printed next
-    to that of the rows, with its 95 % interval.
+    The rows follow from the tables of counts that were released under the keys. No table is read and nothing is spent.
+    Each released count is printed with its 95 % interval, next to the count of the synthetic rows.
     """
     ending = Path(out).suffix.lower()
     kind = ending if ending in _SAVED else ".csv"

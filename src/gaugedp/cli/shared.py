@@ -37,16 +37,19 @@ _LINES = 25  # height of the screen: if it is given, rich uses the given width o
 _HIGH_EPSILON, _HIGH_DELTA = 20.0, 1e-3  # thresholds of a remark
 
 
-language_option = click.option("--language", metavar="CODE", help="Of pages and notes: en, de, fr, es or sl.")
+language_option = click.option("--language", metavar="CODE", help="Language of pages and notes: en, de, fr, es or sl.")
 
 
 def guarantee_options(command: Command) -> Command:
     """Add --epsilon, --delta, --rho and --mu."""
     for name, text in (
-        ("mu", "mu of Gaussian differential privacy."),
-        ("rho", "rho of zero-concentrated differential privacy."),
-        ("delta", "delta, together with epsilon; omit it for pure differential privacy."),
-        ("epsilon", "epsilon: how much one unit's data can change the probability of any answer, on a log scale."),
+        ("mu", "Privacy parameter mu of Gaussian differential privacy."),
+        ("rho", "Privacy parameter rho of zero-concentrated differential privacy."),
+        ("delta", "Privacy parameter delta. Give it together with --epsilon. [default: 0, pure differential privacy]"),
+        (
+            "epsilon",
+            "Privacy parameter epsilon: one unit's data changes any answer's probability by at most a factor e^epsilon",
+        ),
     ):
         command = click.option(f"--{name}", metavar="NUMBER", help=text)(command)
     return command
@@ -54,23 +57,31 @@ def guarantee_options(command: Command) -> Command:
 
 def question_options(command: Command, required: bool = True) -> Command:
     """Add --domain and --query."""
-    examples = 'For example "SEX; AGEP; SEX*AGEP", "sum(PINCP); mean(PINCP) by SEX", "median(PINCP) by SEX" or "count".'
+    examples = (
+        'What to publish, such as "SEX; AGEP; SEX*AGEP", "sum(PINCP); mean(PINCP) by SEX", "median(PINCP) by SEX" or '
+        '"count".'
+    )
     query = click.option("--query", "text", required=required, metavar="TEXT", help=examples)
-    domain = click.option("--domain", "domain_path", required=required, metavar="FILE", help="Domain file (.toml).")
+    domain = click.option(
+        "--domain", "domain_path", required=required, metavar="FILE", help="Domain file (.toml) of the table."
+    )
     return domain(query(command))
 
 
 def budget_option(command: Command) -> Command:
     """Add --budget."""
-    text = 'Budget of a new ledger: "3,1e-5" (epsilon, delta), "2" (delta 0), "best=2,1e-6", "rho=0.5", "mu=1".'
+    text = (
+        'Budget of a ledger that does not exist yet: "2" (epsilon), "3,1e-5" (epsilon, delta), "rho=0.5", "mu=1", or '
+        '"best=2,1e-6" (Renyi curves). The budget of an existing ledger cannot be changed.'
+    )
     return click.option("--budget", "budget_text", metavar="B", help=text)(command)
 
 
 def signature_options(command: Command) -> Command:
     """Add --by and --purpose."""
     for name, metavar, text in (
-        ("purpose", "TEXT", "Purpose of the request, in one line: public, and stored in the ledger."),
-        ("by", "NAME", "Person who makes the request, in one line: public, and stored in the ledger."),
+        ("purpose", "TEXT", "Purpose of the request, in one line. It is public and is stored in the ledger."),
+        ("by", "NAME", "Person who makes the request, in one line. The name is public and is stored in the ledger."),
     ):
         command = click.option(f"--{name}", metavar=metavar, help=text)(command)
     return command
@@ -115,7 +126,7 @@ def payment_options(tables: str = "the table", required: bool = True) -> Callabl
         def paying(ledger_path: str, budget_text: str | None, by: str | None, purpose: str | None, **rest: Any) -> Any:
             return command(payment=Payment.of(ledger_path, budget_text, by, purpose), **rest)
 
-        text = f"Ledger that records what was spent on {tables}."
+        text = f"Ledger that is charged. It records everything that was spent on {tables}."
         ledger = click.option("--ledger", "ledger_path", required=required, metavar="FILE", help=text)
         return ledger(budget_option(signature_options(paying)))
 
@@ -132,12 +143,12 @@ def processing_options(command: Command) -> Any:
         to_base = [] if base is None else [f"rounded to {whole_number('--round-to', base)}"]
         return command(steps=[*steps, *to_base], **rest)
 
-    text = "Round counts to multiples of BASE, such as 5; with --consistent, tables still add up. Free."
+    text = "Round counts to multiples of BASE, such as 5. With --consistent, tables still add up. No cost."
     processing = click.option("--round-to", "base", metavar="BASE", help=text)(processing)
     for name, text in (
-        ("rounded", "Round counts to integers; with --consistent, tables of moderate size still add up. Free."),
-        ("non_negative", "Replace negative counts by 0; with --consistent, moderate tables still add up. Free."),
-        ("consistent", "Make answers about the same rows add up, by least squares. Free; intervals are not changed."),
+        ("rounded", "Round counts to integers. With --consistent, tables of moderate size still add up. No cost."),
+        ("non_negative", "Replace negative counts by 0. With --consistent, tables of moderate size add up. No cost."),
+        ("consistent", "Make answers about the same rows add up, by least squares. Intervals do not change. No cost."),
     ):
         flag = "--round" if name == "rounded" else f"--{name.replace('_', '-')}"
         processing = click.option(flag, name, is_flag=True, help=text)(processing)
@@ -146,13 +157,13 @@ def processing_options(command: Command) -> Any:
 
 def importance_option(command: Command) -> Command:
     """Add --importance."""
-    text = 'Weight of the squared errors of a term, such as "REGION=100; DISTRICT*SEX=10"; default 1.'
+    text = 'How much the errors of a term count, such as "REGION=100; DISTRICT*SEX=10". [default: 1 for each term]'
     return click.option("--importance", metavar="TEXT", help=text)(command)
 
 
 def intervals_option(command: Command) -> Command:
     """Add --intervals."""
-    text = "What intervals contain: noise, or total, with the sampling error of weighted terms. [default: noise]"
+    text = "Errors that intervals cover: noise, or total (with the sampling error of weighted terms). [default: noise]"
     return click.option("--intervals", default=NOISE, metavar="WHICH", help=text)(command)
 
 
@@ -253,7 +264,6 @@ def _budget(text: str) -> Guarantee:
 
 
 def _check_form(text: str, *numbers: str) -> None:
-    """Refuse a text that is not a budget."""
     if not all(_is_number(number) for number in numbers):
         raise InvalidRequest(
             f"{text!r} is not a budget.",
@@ -353,7 +363,7 @@ def check_apart(read: dict[str, str], written: dict[str, str | None]) -> None:
 def check_files(read: dict[str, str], **written: tuple[str | None, str]) -> None:
     """Refuse a ledger in memory and unusable output files (path, kind)."""
     if read.get("ledger") == ":memory:":
-        raise InvalidRequest("A ledger in memory would forget what a command spent.", "Give --ledger a file.")
+        raise InvalidRequest("A ledger in memory is lost when the command ends.", "Give a file to --ledger.")
     check_apart(read, {role: path for role, (path, _) in written.items()})
     for path, kind in written.values():
         check_writable(path, kind)

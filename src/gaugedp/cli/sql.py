@@ -13,19 +13,19 @@ _LEDGER = click.Option(["--ledger", "ledger_path"], metavar="FILE", help="Ledger
 
 
 def _sql(statement: str, table: str | None, domain_path: str, ledger_path: str | None, **others: Any) -> None:
-    """Answer the SELECT of STATEMENT from TABLE and charge the ledger.
+    """Publish private answers to a SELECT statement about TABLE.
 
-    TABLE is a .csv, .tsv or .parquet file. Without TABLE, print the query text, and read and spend nothing. The options
-    are those of release.
+    TABLE is a .csv, .tsv or .parquet file. The options are those of release. Without TABLE, the command only prints the
+    query that corresponds to STATEMENT: nothing is read or spent.
 
-    gaugedp sql "SELECT SEX, COUNT(*), AVG(PINCP) FROM people GROUP BY SEX" --domain domain.toml
+    Example: gaugedp sql "SELECT SEX, COUNT(*), AVG(PINCP) FROM people GROUP BY SEX" --domain domain.toml
     """
     text = sql_text(load(domain_path)[0], statement)
     if table is None:
         click.echo(text)
         return
     if ledger_path is None:
-        raise InvalidRequest("No ledger is given to charge the answer to.", "Give --ledger FILE.")
+        raise InvalidRequest("The ledger to charge is missing.", "Give --ledger FILE.")
     assert release.callback is not None
     release.callback(table=table, domain_path=domain_path, text=text, ledger_path=ledger_path, **others)
 

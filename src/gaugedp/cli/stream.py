@@ -39,7 +39,7 @@ from gaugedp.tables.table import Table
 
 @click.group()
 def stream() -> None:
-    """Answer each period of a fixed horizon for one charge."""
+    """Publish answers for each period, such as a month, for one charge."""
 
 
 @stream.command("open")
@@ -47,8 +47,13 @@ def stream() -> None:
 @question_options
 @guarantee_options
 @payment_options("these tables")
-@click.option("--periods", required=True, metavar="N", help="Number of periods, such as 60 (months) or 365 (days).")
-@click.option("--periods-per-person", default="1", metavar="K", help="Most periods that one person is in. [default: 1]")
+@click.option("--periods", required=True, metavar="N", help="Number of periods, such as 60 months or 365 days.")
+@click.option(
+    "--periods-per-person",
+    default="1",
+    metavar="K",
+    help="The largest number of periods in which one person appears. [default: 1]",
+)
 def open_stream(
     state: str,
     domain_path: str,
@@ -58,10 +63,10 @@ def open_stream(
     periods_per_person: str,
     **options: str | None,
 ) -> None:
-    """Charge all periods now and save the noise in STATE.
+    """Charge the ledger for all periods and write the file STATE.
 
-    STATE is as secret as the tables. Opened again with the same options, it costs nothing. The guarantee needs --delta,
-    --rho or --mu.
+    STATE holds the noise of all periods: keep it as secret as the tables. Repeating the command with the same
+    options costs nothing. The guarantee needs --epsilon with --delta, or --rho, or --mu.
     """
     domain, unit = load(domain_path)
     question, guarantee = query(domain, text), numbers(**options)
@@ -89,11 +94,11 @@ def open_stream(
 @stream.command("next")
 @click.argument("state")
 @click.argument("table")
-@click.option("--period", metavar="N", help="Number of the period. Repeating it returns the stored answer.")
-@click.option("--ledger", "ledger_path", metavar="FILE", help="Ledger, if it was moved.")
-@click.option("--domain", "domain_path", metavar="FILE", help="Domain file, if it was moved.")
+@click.option("--period", metavar="N", help="Number of the period. An earlier one returns its stored answer.")
+@click.option("--ledger", "ledger_path", metavar="FILE", help="New place of the ledger, if it was moved.")
+@click.option("--domain", "domain_path", metavar="FILE", help="New place of the domain file, if it was moved.")
 @signature_options
-@click.option("--out", metavar="FILE", help="Write CSV: this period and the running total, each with its interval.")
+@click.option("--out", metavar="FILE", help="Write this period's answers and the running totals as CSV.")
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
 def next_period(
     state: str,
@@ -106,9 +111,9 @@ def next_period(
     out: str | None,
     as_json: bool,
 ) -> None:
-    """Answer the next period of STATE from TABLE, for free.
+    """Publish the answers for the next period, at no further cost.
 
-    TABLE is a .csv, .tsv or .parquet file of that period's rows.
+    TABLE is a .csv, .tsv or .parquet file with the rows of that period.
     """
     facts = StateFile.at(state).existing().facts
     domain_path, ledger_path = domain_path or _noted(facts, "domain"), ledger_path or _noted(facts, "ledger")

@@ -1,7 +1,4 @@
-"""Descriptions of columns: cells for counts and bounds for sums.
-
-They are public knowledge, never read from the data.
-"""
+"""Descriptions of columns, which are public: cells for counts and bounds for sums."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -20,10 +17,10 @@ MAX_STEPS = 2**40  # a bounded column has at most this many steps, so that sums 
 
 
 class Attribute(ABC):
-    """Column with finitely many cells 0 … n_cells − 1, known in advance.
+    """Column with finitely many cells that are known in advance.
 
-    `outside` is the rule for out-of-domain values (NULL, NaN and text that is not a number included): "drop" leaves the
-    row out of the query, "other" counts it in an additional last cell.
+    The cells are 0 … n_cells − 1. `outside` is the rule for all other values (NULL, NaN and text that is not a number
+    included): "drop" leaves the row out of the query, and "other" counts it in an additional last cell.
     """
 
     outside: str
@@ -38,7 +35,7 @@ class Attribute(ABC):
 
     @property
     def borders(self) -> tuple[float, ...]:
-        """Ends of the n_inside cells on a line, or () without widths. There is one more than cells."""
+        """Ends of the n_inside cells on a line, one more than cells; () without widths."""
         return ()
 
     @property
@@ -67,7 +64,7 @@ class Attribute(ABC):
 
 @dataclass(frozen=True)
 class Categories(Attribute):
-    """Categories as text; numbers match equal numerals."""
+    """Attribute whose cells are given categories; numbers match equal numerals."""
 
     values: tuple[str, ...]
     outside: str = "drop"
@@ -103,7 +100,7 @@ class Categories(Attribute):
 
 @dataclass(frozen=True)
 class Bins(Attribute):
-    """Numeric bins [low, low + width), …, the last closed at `high`."""
+    """Attribute of equal numeric bins [low, low + width), …, the last closed."""
 
     low: Fraction
     width: Fraction
@@ -132,7 +129,7 @@ class Bins(Attribute):
 
 @dataclass(frozen=True)
 class EdgeBins(Attribute):
-    """Numeric bins between increasing `edges`, the last one closed."""
+    """Attribute of numeric bins between increasing edges, the last closed."""
 
     edges: tuple[Fraction, ...]
     outside: str = "drop"
@@ -154,7 +151,7 @@ class EdgeBins(Attribute):
 
 @dataclass(frozen=True)
 class Integers(Attribute):
-    """Integers `first` … `last`, with one cell each."""
+    """Attribute with one cell for each integer from `first` to `last`."""
 
     first: int
     last: int
@@ -172,9 +169,9 @@ class Integers(Attribute):
 
 @dataclass(frozen=True)
 class UnknownKeys(Attribute):
-    """Categories that are not known in advance.
+    """Attribute whose categories are not known in advance.
 
-    They must be released by partition selection before any query uses the attribute. At most `most` keys are shown;
+    Select its categories by `gd.release_keys` before a query uses the attribute. At most `most` of them are published;
     every other value is "other" afterwards.
     """
 
@@ -200,12 +197,12 @@ class UnknownKeys(Attribute):
 
 @dataclass(frozen=True, repr=False)
 class BoundedColumn:
-    """Number to be summed: clipped to [low, high], in multiples of `step`.
+    """Numeric column that can be summed: bounds, step and missing values.
 
-    `missing` is the rule for NULL, NaN, text that is not a number and the codes in `unknown`: "drop" leaves the row out
-    of the query, a number replaces the value. An infinite value is clipped like any other. For a column of a lookup
-    table (`look_up`), `by_key` holds the steps above `low` for each value of the table's `column`; other values are
-    missing.
+    Values are clipped to [low, high], in multiples of `step`; an infinite value is clipped like any other. `missing` is
+    the rule for NULL, NaN, text that is not a number and the codes in `unknown`: "drop" leaves the row out of the
+    query, and a number replaces the value. For a column of a lookup table (`gd.look_up`), `by_key` holds the steps
+    above `low` for each value of the table's `column`.
     """
 
     low: Fraction
@@ -236,7 +233,14 @@ class BoundedColumn:
 
 
 def categories(values: Sequence[str], outside: str = "drop") -> Categories:
-    """Return an attribute whose cells are the texts in `values`.
+    """Describe an attribute by a list of categories.
+
+    Parameters
+    ----------
+    values : sequence of str
+        The categories, from public knowledge.
+    outside : {"drop", "other"}
+        The rule for other values: leave the row out, or count it in an additional cell "other". Default "drop".
 
     Examples
     --------
@@ -250,9 +254,9 @@ def categories(values: Sequence[str], outside: str = "drop") -> Categories:
 
 
 def unknown_keys(most: int) -> UnknownKeys:
-    """Return an attribute with categories that are not known in advance.
+    """Describe an attribute whose categories are not known in advance.
 
-    At most `most` of them will be shown; see `release_keys`.
+    `gd.release_keys` then selects categories that enough people share, and publishes at most `most` of them.
 
     Examples
     --------
@@ -271,7 +275,14 @@ def bins(
     edges: Sequence[float] | None = None,
     outside: str = "drop",
 ) -> Bins | EdgeBins:
-    """Return numeric bins of equal `width` or between `edges`.
+    """Describe an attribute by numeric bins.
+
+    Parameters
+    ----------
+    low, high, width : float, optional
+        Bins [low, low + width), … of equal width; the last is closed at `high`.
+    edges : sequence of float, optional
+        Increasing edges of bins of unequal width, instead of the above. `outside` is as for `gd.categories`.
 
     Examples
     --------
@@ -297,7 +308,9 @@ def bins(
 
 
 def integers(first: int, last: int, outside: str = "drop") -> Integers:
-    """Return an attribute with a cell for each integer.
+    """Describe an attribute by the integers from `first` to `last`.
+
+    Each integer is one cell. `outside` is as for `gd.categories`.
 
     Examples
     --------
@@ -315,12 +328,20 @@ def integers(first: int, last: int, outside: str = "drop") -> Integers:
 def bounded(
     low: float, high: float, step: float = 1, missing: str | float = "drop", unknown: Sequence[float] = ()
 ) -> BoundedColumn:
-    """Return a bounded column, whose values can be summed.
+    """Describe a numeric column that can be summed and averaged.
 
-    low, high : values are clipped to [low, high]
-    step : values are rounded to multiples of it
-    missing : "drop", or a number that replaces missing values
-    unknown : codes that mean a missing value, such as 99 or −1
+    Choose the bounds from public knowledge, never from the data. Wider bounds cause larger noise in sums.
+
+    Parameters
+    ----------
+    low, high : float
+        Public bounds. Smaller and larger values are clipped to them.
+    step : float
+        Values are rounded to multiples of it. Default 1.
+    missing : "drop" or float
+        "drop" leaves rows without a value out; a number replaces the missing value. Default "drop".
+    unknown : sequence of float
+        Codes that mean a missing value, such as 99 or −1. Default none.
 
     Examples
     --------
@@ -376,5 +397,4 @@ def _replacement(missing: str | float, low: Fraction, high: Fraction, step: Frac
 
 
 def _is_unicode(text: str) -> bool:
-    """Return True if the text can be encoded as UTF-8."""
     return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)

@@ -12,9 +12,9 @@ OWN = ("label", "labels", "unit", "geography")  # for an attribute or a column
 
 @dataclass(frozen=True)
 class Caption:
-    """Caption of a column: title, unit, cell labels and map.
+    """Caption of a column: its title, unit, cell labels and map.
 
-    `areas` are the outlines of cells, as `geography.read_areas` returns them.
+    Pages show it instead of the column's name and codes. `areas` maps cells to outlines for maps.
     """
 
     label: str = ""
@@ -24,7 +24,7 @@ class Caption:
 
     @classmethod
     def of(cls, place: str, facts: Mapping[str, Any], cells: Sequence[str] | None = None) -> "Caption":
-        """Return the caption of a mapping with the keys `OWN`. `cells` are the cells that may have labels."""
+        """Return the caption that a mapping describes; only `cells` may have labels."""
         label, unit = (_text(f"{key} in {place}", facts.get(key, "")) for key in ("label", "unit"))
         labels = facts.get("labels", {})
         if not isinstance(labels, Mapping):
@@ -42,10 +42,10 @@ class Caption:
 
 @dataclass(frozen=True)
 class Captions:
-    """Title, source, footnote, and captions of columns by name.
+    """Title, source and footnote of a table, and captions of its columns.
 
-    `rows` is the name of the rows: "persons", "stops". `date`, `contact`, `licence` and `next_release` are printed on
-    pages and in notes.
+    `rows` is the plural noun for the rows, such as "persons". `date`, `contact`, `licence` and `next_release` are
+    printed on pages and in notes. Captions change no query and no answer.
     """
 
     title: str = ""
@@ -61,7 +61,7 @@ class Captions:
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> "Captions":
-        """Return what `to_dict` or a domain file describes. The columns of a domain file are read separately."""
+        """Return the captions that a mapping describes, without columns."""
         texts = {key: _text(key, facts.get(key, "")) for key in TEXTS}
         columns = {str(name): Caption(**caption) for name, caption in facts.get("columns", {}).items()}
         terms = {str(text): str(title) for text, title in facts.get("terms", {}).items()}

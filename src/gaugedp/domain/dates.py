@@ -25,11 +25,11 @@ _MOST_CELLS = 100_000  # cells
 
 @dataclass(frozen=True)
 class Dates(Attribute):
-    """Calendar cells, one for each `part` from `first` to `last`.
+    """Attribute with one cell for each calendar period.
 
-    Both are the first days of cells. A value is a date, a time, or text in ISO form: 2017-03-05, 2017-03-05T10:11:12,
-    also with a space instead of T, with Z or an offset, and 2017-03 if a cell is a month or longer. A value with an
-    offset is an instant, and is assigned its day in `timezone` (UTC if None); a value without one is used as written.
+    The cells are each `part` (day, week, month, quarter, year) from the one that begins on `first` to the one that
+    begins on `last`. A value is a date, a time, or text in ISO form, such as 2017-03-05 or 2017-03-05T10:11:12; 2017-03
+    is accepted if cells are months or longer. A time with an offset belongs to its day in `timezone` (default UTC).
     Weeks are those of ISO 8601. Any other value is missing.
     """
 
@@ -89,11 +89,18 @@ class Dates(Attribute):
 
 
 def dates(first: str, last: str, *, by: str, timezone: str | None = None, outside: str = "drop") -> Dates:
-    """Return an attribute with a cell for each calendar period.
+    """Describe an attribute by calendar periods, with one cell each.
 
-    `by` is day, week, month, quarter or year. `first` and `last` are cells (2017-01-31, 2017-W03, 2017-01, 2017-Q1,
-    2017) or days in them. `timezone` is a name such as "Europe/Ljubljana". Invalid cells, unknown time zones and more
-    than 100,000 cells are refused.
+    Parameters
+    ----------
+    first, last : str
+        The first and the last period, such as 2017-01-31, 2017-W03, 2017-01, 2017-Q1 or 2017, or a day in it.
+    by : {"day", "week", "month", "quarter", "year"}
+        Length of a period. At most 100,000 periods are allowed.
+    timezone : str, optional
+        Time zone of the days, such as "Europe/Ljubljana", for times with an offset. Default UTC.
+    outside : {"drop", "other"}
+        The rule for other values: leave the row out, or count it in an additional cell "other". Default "drop".
 
     Examples
     --------
@@ -115,7 +122,6 @@ def dates(first: str, last: str, *, by: str, timezone: str | None = None, outsid
 
 
 def _start(name: str, written: object, part: str) -> date:
-    """Return the first day of a named cell."""
     text = str(written) if isinstance(written, str | date | int) else ""
     day = re.fullmatch(_FORMS[DAY], text)
     match = day or re.fullmatch(_FORMS[part], text)
@@ -130,7 +136,6 @@ def _start(name: str, written: object, part: str) -> date:
 
 
 def _named(part: str, numbers: list[int]) -> date:
-    """Return the first day of a period with these numbers."""
     year, number = (*numbers, 1)[:2]
     match part:
         case "week":

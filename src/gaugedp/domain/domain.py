@@ -35,13 +35,13 @@ from gaugedp.errors import InvalidRequest, UnknownName
 
 @dataclass(frozen=True)
 class Domain:
-    """Public facts about a table: its attributes and bounded columns.
+    """Public description of a table: its attributes and bounded columns.
 
-    `unit` is the privacy unit of the domain file, or None, and `file` its name. `captions` are shown instead of names
-    and codes; domains that differ only in captions are equal. If a row is a person, aggregated from the `rows` that are
-    described there, `made` states how. `impossible` lists structural zeros, which only synthetic rows use. `weights`
-    names the bounded column of the rows' weights in a survey, if any. `text_format` states how text files, and numbers
-    and dates in text, are written.
+    Make it with `Domain.of` or `Domain.load`. It comes from public knowledge, never from the data. `unit` is the
+    privacy unit of the domain file, or None, and `file` the name of that file. `captions` are shown instead of names
+    and codes. If each row is a person, `made` states how it is aggregated from `rows`. `impossible` lists structural
+    zeros, which only synthetic rows use. `weights` names the column of survey weights, if any. `text_format` states how
+    text files are written.
     """
 
     attributes: Mapping[str, Attribute]
@@ -70,9 +70,10 @@ class Domain:
 
     @classmethod
     def of(cls, **columns: Attribute | BoundedColumn | Tree | Sequence[str]) -> "Domain":
-        """Return a domain from descriptions of columns, by name.
+        """Return a domain from a description of each column.
 
-        A description is a list of categories, `bins`, `integers`, `dates`, `tree` or `bounded`.
+        A description is a list of categories, or `gd.bins`, `gd.integers`, `gd.dates`, `gd.tree` or `gd.bounded`.
+        Attributes define cells to count in; bounded columns can be summed and averaged.
 
         Examples
         --------
@@ -91,7 +92,7 @@ class Domain:
 
     @classmethod
     def load(cls, path: str | Path) -> "Domain":
-        """Return the domain described by a TOML file. See docs/how-to/domain-file.md."""
+        """Return the domain of a TOML file; see docs/how-to/domain-file.md."""
         facts = read_toml(path)
         only_keys("the domain file", facts, (*SECTIONS, *TEXTS))
         name = facts.get("name", Path(path).stem)
@@ -120,8 +121,8 @@ class Domain:
     def by_person(self, unit: PrivacyUnit, made: Mapping[str, PerPerson]) -> "Domain":
         """Return the domain of a table with one row per person.
 
-        `made` states how the rows of a person are aggregated. The unit is the person, as one row. Another unit, and
-        values that do not fit the rows, are refused.
+        `made` states how the rows of a person are aggregated to values. The unit must be the person, and the values
+        must fit the rows.
         """
         if unit.column is None or unit.max_rows != 1:
             raise InvalidRequest(
@@ -164,7 +165,7 @@ class Domain:
         return [self.made[name].rule(name, person, columns) for name in dict.fromkeys(names) if name in self.made]
 
     def recipe(self, names: Sequence[str]) -> list[str]:
-        """Return what else decides values: their form in text, and how a person's rows are aggregated."""
+        """Return further facts that decide values: text format and aggregation."""
         rows = self.rows or self
         per_person = [self.made[name] for name in names if name in self.made]
         sources = [
@@ -179,10 +180,10 @@ class Domain:
         return replace(self, attributes={**self.attributes, name: attribute})
 
     def with_weights(self, name: str, weight: BoundedColumn) -> "Domain":
-        """Return the domain of a survey whose rows have weights in the column `name`.
+        """Return the domain of a survey with weights in column `name`.
 
-        Weights are clipped to the bounds of `weight`: public, at least 0, at most 2^20 steps. Means, sums, shares,
-        comparisons, standard deviations and quantiles are weighted then, unless the query says `unweighted`.
+        Weights are clipped to the public bounds of `weight`, which are at least 0 and at most 2^20 steps. Means, sums,
+        shares, comparisons, standard deviations and quantiles are then weighted, unless the query says `unweighted`.
 
         Examples
         --------
@@ -200,9 +201,9 @@ class Domain:
         return replace(self, captions=captions)
 
     def with_text_format(self, **facts: str) -> "Domain":
-        """Return the domain of text that is written in another form.
+        """Return the domain for text files in another format.
 
-        The keys are those of [file] in a domain file, such as `separator=";", decimal=","`.
+        The keywords are the keys of [file] in a domain file, such as `separator=";", decimal=","`.
         """
         rows = self.rows and self.rows.with_text_format(**facts)
         return replace(self, text_format=TextFormat.of(facts), rows=rows)
@@ -210,17 +211,16 @@ class Domain:
     def with_impossible(self, *combinations: Mapping[str, str | Sequence[str]]) -> "Domain":
         """Return the domain with additional structural zeros.
 
-        No row lies in one of the named cells of every attribute of a combination. State this from public knowledge,
-        such as `{"AGE": "[0,10)", "DEGREE": ["BA", "MA"]}`, and never from the data.
+        A structural zero is a combination of cells that no row can have, such as `{"AGE": "[0,10)", "DEGREE": ["BA",
+        "MA"]}`. State it from public knowledge, never from the data.
         """
         added = (Impossible.of(combination, self.attributes) for combination in combinations)
         return replace(self, impossible=(*self.impossible, *added))
 
     def protected(self, unit: PrivacyUnit | None = None) -> PrivacyUnit:
-        """Return `unit`, the domain file's unit, or a row.
+        """Return `unit`, the domain file's unit, or one row.
 
-        The default is a row that is added or removed. A `unit` with another column than the file's, and one of several
-        rows per aggregated person, are refused.
+        A `unit` that contradicts the domain file, and one of several rows per aggregated person, are refused.
         """
         if unit is None or self.unit is None:
             return replace(unit or self.unit or PrivacyUnit(), as_one=self.rows is not None)
@@ -271,7 +271,6 @@ class Domain:
         return self.columns[name]
 
     def _refuse_of_rows(self, name: str) -> None:
-        """Refuse a name of the rows if queries are about persons."""
         if self.rows is not None and (name in self.rows.attributes or name in self.rows.columns):
             raise UnknownName(
                 f"{name} describes rows, but this domain aggregates rows by person.",
@@ -297,7 +296,7 @@ class Domain:
         return self.described(name).tree or name
 
     def levels(self, name: str) -> list[str]:
-        """Return the levels of an attribute's tree, down to itself. The coarsest is first."""
+        """Return the levels of an attribute's tree, from the coarsest to itself."""
         alike = [other for other in self.attributes if self.tree(other) == self.tree(name)]
         ordered = sorted(alike, key=lambda other: self.attributes[other].n_cells)
         return ordered[: ordered.index(name) + 1]
@@ -316,7 +315,7 @@ class Domain:
         return tuple(self.attribute(name).n_cells for name in names)
 
     def n_cells(self, names: Sequence[str] | None = None) -> int:
-        """Return the number of cells of a contingency table. By default it is over the finest attributes."""
+        """Return the number of cells of a table of the (finest) attributes."""
         return math.prod(self.shape(self.finest(tuple(self.attributes)) if names is None else names))
 
 

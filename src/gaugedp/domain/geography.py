@@ -50,7 +50,6 @@ def _keys(feature: Mapping[str, Any], name: str) -> Iterator[str]:
 
 
 def _rings(feature: Mapping[str, Any]) -> Iterator[Ring]:
-    """Yield the edges of an area, refusing other geometries."""
     try:
         geometry = feature["geometry"]
         polygons = {"Polygon": [geometry["coordinates"]], "MultiPolygon": geometry["coordinates"]}[geometry["type"]]
@@ -64,7 +63,6 @@ def _rings(feature: Mapping[str, Any]) -> Iterator[Ring]:
 
 
 def _drawn(areas: Mapping[str, list[Ring]]) -> dict[str, str]:
-    """Return the outlines on one map, north up."""
     places = [place for rings in areas.values() for ring in rings for place in ring]
     if not places:
         return {}

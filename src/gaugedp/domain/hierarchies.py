@@ -15,11 +15,11 @@ from gaugedp.errors import InvalidRequest
 
 @dataclass(frozen=True)
 class Level(Categories):
-    """Level of a tree of areas.
+    """Level of a tree of areas, such as districts.
 
-    The values of the table's `column` are the `finest` areas, in the tree's order. Those in area `code` of this level
-    are adjacent, from `starts[code]` on. So a row with a finest area has one area of every level, and a row without one
-    has none. A level from a lookup table is `alone`: it is in no tree with others.
+    One column of the table holds the `finest` areas, in the tree's order; area `code` of this level consists of
+    neighbouring ones, from `starts[code]` on. So a row with a finest area has one area of every level, and a row
+    without one has none. A level from a lookup table is `alone`: it is in no tree with others.
     """
 
     column: str = ""
@@ -35,21 +35,28 @@ class Level(Categories):
 
 @dataclass(frozen=True)
 class Tree:
-    """Nested attributes by name, the coarsest first. The last one is the table's column."""
+    """Nested attributes of one column, by name, coarsest first."""
 
     levels: Mapping[str, Level]
 
 
 def tree(columns: Mapping[str, Sequence[str]], outside: str = "drop") -> Tree:
-    """Return nested attributes from columns, the coarsest first.
+    """Describe nested attributes, such as regions and their districts.
 
-    The columns have equal length, with a line for every finest area. The last column has the name of the table's
-    column, and lists its values without repetition. `outside` is the rule for all other values, at every level.
+    The table has a column for the finest level only, and that column determines all levels.
+
+    Parameters
+    ----------
+    columns : mapping of str to sequence of str
+        The levels, the coarsest first, as columns of equal length with one line per finest area. The last one has the
+        name of the table's column, and lists its values without repetition.
+    outside : {"drop", "other"}
+        The rule for all other values, at every level. Default "drop".
 
     Raises
     ------
     InvalidRequest
-        Fewer than two columns, unequal lengths, a repeated finest area, or an area in two areas of the level above.
+        If there are fewer than two levels, lengths differ, a finest area is repeated, or areas are not nested.
 
     Examples
     --------
@@ -64,7 +71,9 @@ def tree(columns: Mapping[str, Sequence[str]], outside: str = "drop") -> Tree:
     levels = {name: categories(texts, outside).values for name, texts in _distinct(columns).items()}
     n_lines = {name: len(texts) for name, texts in columns.items()}
     if len(set(n_lines.values())) > 1:
-        raise InvalidRequest(f"The levels have different lengths: {n_lines}.", "Give each line an area per level.")
+        raise InvalidRequest(
+            f"The levels have different lengths: {n_lines}.", "Give an area of every level in each line."
+        )
     _check_nested(columns)
     order = [{text: place for place, text in enumerate(texts)} for texts in levels.values()]
     paths = sorted(
@@ -180,7 +189,6 @@ def _along(columns: Iterable[str], paths: list[tuple[str, ...]]) -> list[tuple[s
 
 
 def _level(column: str, finest: tuple[str, ...], areas: list[str], outside: str) -> Level:
-    """Return the level in which finest area i is in `areas[i]`."""
     starts, values = [0], []
     for area, same in groupby(areas):
         values.append(area)

@@ -19,20 +19,32 @@ _ONE_LINE = "Give a line for each key, with a text in each column."
 def look_up(
     table: Mapping[str, Sequence[str]] | str | Path, on: str, outside: str = "drop", **numbers: BoundedColumn
 ) -> dict[str, Level | BoundedColumn]:
-    """Return an attribute for each other column of a lookup table.
+    """Describe attributes by a public table that classifies a column.
 
-    `table` is the path of a CSV file, or columns of texts of one length; its column `on` lists the values of the
-    private table's column of that name, without repetition. A row is in the cell that the table gives for its value; a
-    row whose value is not listed is missing, and follows `outside`. So the cell of a row depends only on its own value,
-    and neighbours stay neighbours (docs/theory/persons.md). There is no join: engines derive the cell from the column.
+    Such a lookup table gives, for example, the sector of each product code. The table of rows is not joined: each row's
+    cell follows from its own value, so the guarantee does not change (docs/theory/persons.md).
 
-    A column named in `numbers`, such as PRICE=gd.bounded(0, 100), is a bounded column. Its numbers are clipped and
-    rounded accordingly, and a row whose value is not listed follows its `missing`.
+    Parameters
+    ----------
+    table : mapping of str to sequence of str, or path
+        The lookup table: columns of texts of one length, or a CSV file.
+    on : str
+        The column that lists the values of the private table's column of that name, without repetition.
+    outside : {"drop", "other"}
+        The rule for rows whose value is not listed: leave them out, or count them in a cell "other". Default "drop".
+    **numbers : BoundedColumn
+        Columns of the lookup table that are numbers, such as PRICE=gd.bounded(0, 100). Such a number is missing in rows
+        whose value is not listed.
+
+    Returns
+    -------
+    dict of str to attribute or bounded column
+        One description for each other column of the lookup table, for `Domain.of`.
 
     Raises
     ------
     InvalidRequest
-        A repeated key, no other column, or columns of different lengths.
+        If a key is repeated, there is no other column, or the columns differ in length.
 
     Examples
     --------
@@ -48,7 +60,8 @@ def look_up(
     columns = _read(Path(table)) if isinstance(table, str | Path) else {name: list(table[name]) for name in table}
     if on not in columns or len(columns) < 2:
         raise InvalidRequest(
-            f"The lookup table has the columns {', '.join(columns) or '(none)'}.", f"It needs {on} and others."
+            f"The lookup table has the columns {', '.join(columns) or '(none)'}.",
+            f"Give a column {on} and another one.",
         )
     if len({len(texts) for texts in columns.values()}) > 1:
         raise InvalidRequest("The columns of the lookup table have different lengths.", _ONE_LINE)
@@ -64,7 +77,6 @@ def look_up(
 
 
 def _number(name: str, on: str, keys: Sequence[str], texts: Sequence[str], bounded: BoundedColumn) -> BoundedColumn:
-    """Return numeric texts as a bounded column with `keys`."""
     if bounded.unknown:
         raise InvalidRequest(f"{name} has codes for unknown numbers.", "Omit those lines from the lookup table.")
     steps = [_steps(name, text, bounded) for text in texts]
@@ -72,7 +84,6 @@ def _number(name: str, on: str, keys: Sequence[str], texts: Sequence[str], bound
 
 
 def _steps(name: str, text: str, bounded: BoundedColumn) -> int:
-    """Return the nearest allowed number, in steps above the bound."""
     try:
         number = float(text)
     except ValueError:
@@ -86,7 +97,6 @@ def _steps(name: str, text: str, bounded: BoundedColumn) -> int:
 
 
 def _attribute(on: str, keys: Sequence[str], texts: Sequence[str], outside: str) -> Level:
-    """Return the texts as an attribute determined by `keys`."""
     keys_of: dict[str, list[str]] = {}
     for text, key in zip(texts, keys, strict=True):
         keys_of.setdefault(text, []).append(key)

@@ -21,11 +21,11 @@ _COARSER = "Describe one of them with fewer cells or a coarser step."
 
 @dataclass(frozen=True)
 class PerPerson:
-    """Value of a person, computed only from all rows of that person.
+    """Value of a person, computed from all rows of that person.
 
-    `kind` is one of count, sum, max, min, any, last; `of` is an attribute or a bounded column of the rows (the column,
-    if both have the name), `cells` are the cells of it that count, and `order` determines the last row. `values` are
-    the values that a person may have, if `of` does not determine them.
+    Make it with one of the class methods and give it to `gd.by_person`. `kind` is the name of the method, `of` an
+    attribute or a bounded column of the rows (the column, if both have the name), and `cells` the cells that count.
+    `order` determines the last row. `values` are the values that a person may have, if `of` does not determine them.
 
     Examples
     --------
@@ -55,35 +55,35 @@ class PerPerson:
 
     @classmethod
     def count(cls, values: Fact, of: str | None = None, *cells: str) -> "PerPerson":
-        """Count a person's rows, or those with given cells."""
+        """Count a person's rows, or those in given cells of an attribute."""
         return cls("count", of, cells, values=values)
 
     @classmethod
     def sum(cls, of: str, values: Fact) -> "PerPerson":
-        """Sum a bounded column; clipped, with 0 for missing values."""
+        """Sum a bounded column over a person's rows; missing values count 0."""
         return cls("sum", of, values=values)
 
     @classmethod
     def max(cls, of: str, values: Fact | None = None) -> "PerPerson":
-        """Take the largest value, or the last cell in listed order."""
+        """Take the largest value of a person's rows, or the last cell."""
         return cls("max", of, values=values)
 
     @classmethod
     def min(cls, of: str, values: Fact | None = None) -> "PerPerson":
-        """Take the smallest value, or the first cell in listed order."""
+        """Take the smallest value of a person's rows, or the first cell."""
         return cls("min", of, values=values)
 
     @classmethod
     def any(cls, of: str, *cells: str) -> "PerPerson":
-        """Take "yes" if any row has one of the `cells`, else "no"."""
+        """Return "yes" for a person with a row in one of the cells."""
         return cls("any", of, cells)
 
     @classmethod
     def last(cls, of: str, order: str, values: Fact | None = None) -> "PerPerson":
-        """Take the value of the last row by `order`.
+        """Take the value of a person's last row, by another column.
 
-        `order` is an attribute or a bounded column. Rows without a value or without an `order` are skipped. Among
-        several last rows, the largest value counts: the order of rows has no influence.
+        `order` is an attribute or a bounded column, such as a date. Rows without a value or without an `order` are
+        skipped. Among several last rows, the largest value is taken, so the order of the table has no influence.
         """
         return cls("last", of, order=order, values=values)
 
@@ -98,7 +98,7 @@ class PerPerson:
         return self.kind in ("max", "min", "last")
 
     def described(self, attributes: Mapping[str, Attribute], columns: Mapping[str, BoundedColumn]) -> Fact:
-        """Return the possible values, given the facts about the rows. What does not fit these facts is refused."""
+        """Return the possible values; refuse an aggregate that does not fit the rows."""
         for name in self.sources:
             if name not in attributes and name not in columns:
                 raise UnknownName.among("attribute or column of the rows", name, [*attributes, *columns])
@@ -110,7 +110,6 @@ class PerPerson:
         return _alone(attributes[self.of or ""])
 
     def _check_parts(self, attributes: Mapping[str, Attribute], columns: Mapping[str, BoundedColumn]) -> None:
-        """Refuse inconsistent parts."""
         is_number, looks = self.of in columns, self.kind == "any" or (self.kind == "count" and self.of is not None)
         for is_wrong, what, do in (
             (self.of is None and self.kind != "count", f"The {self.kind} has no column.", _NAME),
@@ -162,7 +161,6 @@ class PerPerson:
 
 
 def _numbers(fact: Fact) -> Fact:
-    """Return the values of a number, without codes for missing values."""
     if isinstance(fact, BoundedColumn):
         return replace(fact, unknown=(), column="", by_key=())
     if fact.values_are != "numbers" or fact.column:
@@ -171,5 +169,4 @@ def _numbers(fact: Fact) -> Fact:
 
 
 def _alone(attribute: Attribute) -> Attribute:
-    """Return the attribute, without the tree of a level."""
     return Categories(attribute.labels[: attribute.n_inside], attribute.outside) if attribute.column else attribute

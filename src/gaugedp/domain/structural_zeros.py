@@ -14,10 +14,9 @@ _HOW = 'Write at least two attributes and their cells, such as AGE = ["[0,10)"] 
 
 @dataclass(frozen=True)
 class Impossible:
-    """Structural zero: a set of cells of each of several attributes.
+    """Structural zero: a combination of cells that no row can have.
 
-    No row lies in one of the cells of every attribute. This does not affect a release: such rows of the table are
-    counted as any other.
+    Only synthetic rows use it. A release counts rows in these cells like all others.
     """
 
     cells: Mapping[str, tuple[str, ...]]

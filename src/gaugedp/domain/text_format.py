@@ -25,13 +25,20 @@ _TOKEN = re.compile(r"yyyy|mm?|dd?|[./ -]")
 
 @dataclass(frozen=True)
 class TextFormat:
-    """Form of text files and of numbers and dates in text.
+    """Format of text files, and of numbers and dates in text.
 
-    separator : between fields; "" means a comma (.csv) or a tab (.tsv)
-    decimal, thousands : marks in numbers; groups have three digits
-    encoding : "utf-8", or a single-byte encoding
-    date_format : such as "dd.mm.yyyy", or "d.m.yyyy" if leading zeros may be absent; "" means ISO 8601
-    quote : around fields; doubled inside one
+    Parameters
+    ----------
+    separator : str
+        Mark between fields. "" means a comma in .csv files and a tab in .tsv files.
+    decimal, thousands : str
+        Marks in numbers. Groups of thousands have three digits.
+    encoding : str
+        "utf-8" or a single-byte encoding.
+    date_format : str
+        Such as "dd.mm.yyyy", or "d.m.yyyy" if leading zeros may be absent. "" means ISO 8601.
+    quote : str
+        Mark around fields, doubled inside one.
     """
 
     separator: str = ""

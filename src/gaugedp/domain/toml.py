@@ -116,7 +116,6 @@ def _caption_words(value: object) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a description without captions."""
     return {key: fact for key, fact in value.items() if key not in OWN} if isinstance(value, Mapping) else value
 
 
@@ -165,7 +164,6 @@ def with_keys(path: str | Path, name: str, keys: Sequence[str]) -> str:
 
 
 def _places(text: str) -> "Iterator[tuple[re.Match[str], re.Match[str]]]":
-    """Yield candidate places of `keys = "unknown"` and `most`."""
     for keys in re.finditer(r"""keys"?'?\s*=\s*("unknown"|'unknown')""", text):
         yield from ((keys, most) for most in re.finditer(r"""most"?'?\s*=\s*[+\w]+""", text))
 
@@ -228,7 +226,6 @@ def _unknown(place: str, value: Mapping[str, Any]) -> Attribute:
 
 
 def _looked_up(name: str, value: Mapping[str, Any], folder: Path) -> Attribute:
-    """Return an attribute from a lookup table with key `on`."""
     place = f"attribute {name}"
     only_keys(place, value, ("look_up", "on", "outside"), OWN)
     return cast(Attribute, _told(place, name, value["look_up"], value.get("on"), folder, value.get("outside", "drop")))
@@ -302,7 +299,6 @@ def _bounded(name: str, value: Any, place: str = "") -> BoundedColumn:
 
 
 def _per_person(name: str, value: Any) -> PerPerson:
-    """Return the aggregation described by a value of [person]."""
     place = f"[person] {name}"
     kinds = [kind for kind in KINDS if kind in value] if isinstance(value, Mapping) else []
     if len(kinds) != 1:
@@ -321,7 +317,6 @@ def _per_person(name: str, value: Any) -> PerPerson:
 
 
 def _values(name: str, facts: Mapping[str, Any]) -> Attribute | BoundedColumn:
-    """Return a person's possible values: bounded or cells."""
     is_summed = "low" in facts and not {"width", "edges", "outside"} & set(facts)
     return _bounded(name, facts) if is_summed else _attribute(name, facts)
 
@@ -335,7 +330,6 @@ def named(place: str, make: Callable[[], T]) -> T:
 
 
 def _check_no_dates(place: str, facts: Mapping[str, Any]) -> None:
-    """Refuse bounds and edges that are dates."""
     for key, value in facts.items():
         for entry in value if isinstance(value, list) else [value]:
             if isinstance(entry, date | time) or (isinstance(entry, str) and _DATE.fullmatch(entry)):

@@ -14,11 +14,20 @@ from gaugedp.errors import InvalidRequest
 class PrivacyUnit:
     """Privacy unit: who is protected, and how neighbouring tables differ.
 
-    neighbours : with "add_remove", one unit's rows are added or removed; with "replace", one unit's rows are changed
-        to other rows, and the number of units is public
-    column : the unit is a row (None), or all rows that share a value of this column
-    max_rows : number of rows per unit that a query uses
-    as_one : all rows of a unit are aggregated into one row
+    A guarantee limits how much the data of one unit can change the probability of any answer.
+
+    Parameters
+    ----------
+    column : str, optional
+        The column that identifies a unit, such as a person: its unit is all rows with the same value. By default each
+        row is a unit.
+    neighbours : {"add_remove", "replace"}
+        With "add_remove", the rows of one unit are added or removed. With "replace", the rows of one unit change, and
+        the number of units is public.
+    max_rows : int
+        The largest number of rows per unit that a query uses. Default 1.
+    as_one : bool
+        Whether all rows of a unit are aggregated to one row. Default False.
 
     Examples
     --------
@@ -51,15 +60,12 @@ class PrivacyUnit:
 
     @classmethod
     def load(cls, path: str | Path) -> "PrivacyUnit":
-        """Return the unit of a domain file's [unit] section.
-
-        Without that section, the unit is a row, added or removed.
-        """
+        """Return the unit of a domain file, by default one row."""
         return cls.of(read_toml(path).get("unit", {}))
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> "PrivacyUnit":
-        """Return the unit of a mapping or of `to_dict`. The keys are column, neighbours and max_rows."""
+        """Return the unit of a mapping with column, neighbours and max_rows."""
         is_made = isinstance(facts, Mapping) and "as_one" in facts
         only_keys("[unit]", facts, ("column", "neighbours", "max_rows", *["as_one"] * is_made))
         return cls(**facts)

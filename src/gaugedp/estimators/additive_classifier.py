@@ -22,21 +22,27 @@ from gaugedp.optimization.lattice import shared
 
 @dataclass(eq=False, repr=False)
 class AdditiveClassifier(Scored, ClassifierMixin, AdditiveModel):
-    """Additive logistic regression with differential privacy: scores are sums of functions of one feature each.
+    """Additive logistic regression with differential privacy.
 
-    Each function has one value per bin (and class, if there are more than two), and is smooth: it is a sum of few
-    cosines of the bin's number, of falling amplitude.
-
-    epsilon, delta : total privacy budget for one row; delta = 0 gives pure ε-DP.
-    bounds, missing_indicator, classes, strict_labels, radius : as in `LogisticRegression`.
-    categories, bins, edges, monotone : as in `AdditiveRegressor`.
-    solver : "auto" is that of `LogisticRegression`; "newton" provides standard errors for two classes, on bins of equal
-        width or public edges, and needs more rows.
+    The score of a class is a sum of functions of one feature each. Such a function has one value per bin (and class, if
+    there are more than two). It is a sum of few cosines of the bin's number with falling amplitude, so it is smooth.
 
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/additive_models.md
 
     After fit: shape_functions_, intercept_ (1,) or (K,), classes_, solver_, guarantee_, release_, n_features_in_, and
     feature_names_in_ if X is a data frame.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Total privacy budget for one row. delta = 0 gives pure ε-DP.
+    bounds, missing_indicator, classes, strict_labels, radius
+        These describe rows and labels by public facts, in the forms of `LogisticRegression`.
+    categories, bins, edges, monotone
+        These describe the functions of the columns, in the forms of `AdditiveRegressor`.
+    solver : str
+        "auto" is that of `LogisticRegression`. "newton" provides standard errors for two classes, on bins of equal
+        width or public edges, and needs more rows.
 
     Examples
     --------
@@ -55,7 +61,7 @@ class AdditiveClassifier(Scored, ClassifierMixin, AdditiveModel):
     radius: float | None = None
 
     def fit(self, X: Any, y: Any) -> "AdditiveClassifier":
-        """Fit to rows X (n, d) and labels y (n,); labels outside `classes` count as rows of zeros."""
+        """Fit to rows X (n, d) and labels y (n,); other labels count as rows of zeros."""
         requested, rows = self._requested(), self._rows(X)
         check_given(self.classes, self.bounds if self.categories is None else (0, 1), None)
         one_of(("auto", "newton"), solver=self.solver)
@@ -83,7 +89,6 @@ class AdditiveClassifier(Scored, ClassifierMixin, AdditiveModel):
         return self
 
     def _inner(self, bins: tuple[Bins, ...], requested: Guarantee, search: BinSearch | None, rng: Entropy) -> Any:
-        """Return the model of the features, with the guarantee that the search leaves."""
         seed = None if self.random_state is None else int.from_bytes(rng.bytes(6), "big")
         epsilon, mu = float(self.epsilon), 0.0
         if search is not None and isinstance(requested, PureDP):
@@ -103,7 +108,6 @@ class AdditiveClassifier(Scored, ClassifierMixin, AdditiveModel):
     def _try(
         self, layout: Layout, requested: Guarantee, search: BinSearch | None, classes: np.ndarray, n_rows: int
     ) -> None:
-        """Refuse an impossible fit, by a fit to two public rows with the solver of n_rows."""
         rng = self._generator()
         bins = tuple(layout.trial_bins(self.bins))
         inner, width = self._inner(bins, requested, search, rng), sum(part.basis.shape[1] for part in bins)

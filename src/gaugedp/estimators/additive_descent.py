@@ -56,7 +56,6 @@ class AdditiveDescent:
         return "exact" if of == {"exact"} else "idealized"
 
     def _descent(self, size: int, n_rows: float) -> NoisyDescent:
-        """Return descent with the constant as a further coefficient."""
         scale = Scale(_RADIUS, n_rows, self.neighbours == "replace")
         return NoisyDescent.calibrate(self.guarantee, (1, size + 1), _FLAT * self._width(size, n_rows), scale)
 
@@ -80,7 +79,6 @@ class AdditiveDescent:
         return weights[:-1] * (slope / length), mean + shift + slope * float(weights[-1]) * _CONSTANT / length
 
     def _mean(self, target: np.ndarray, rng: Entropy) -> tuple[float, float]:
-        """Return the number of rows, exact if it is public, and the mean target."""
         pairs = np.column_stack([np.ones(len(target)), target])
         count, total = self.totals.release(pairs, np.zeros(len(target), dtype=int), rng)[0]
         variance = float(self.totals.noise.variances.max())

@@ -110,7 +110,7 @@ class AdditiveModel(PrivateEstimator):
         functions = self.shape_functions_
         chosen = list(functions) if features is None else list(features)
         if not set(chosen) <= set(functions):
-            raise InvalidRequest("features names a function that the model does not have.", "See shape_functions_.", "")
+            raise InvalidRequest("features names an unknown feature.", "Use names of shape_functions_.", "")
         return ShapePlot({name: functions[name] for name in chosen}, level)
 
     # -- before the charge -----------------------------------------------------------------------------
@@ -120,7 +120,6 @@ class AdditiveModel(PrivateEstimator):
         return coded(X, _listed(self.categories, X), 0 if self.neighbours == "add_remove" else 1)
 
     def _layout(self, X: Any, n_columns: int) -> Layout:
-        """Return the layout, refused by parameters and names alone."""
         whole(minimum=2, bins=self.bins)
         names, categories = names_of(X), _listed(self.categories, X)
         if max(categories, default=-1) >= n_columns:
@@ -133,7 +132,6 @@ class AdditiveModel(PrivateEstimator):
         return Layout(reading, tuple(texts), categories, self._edges(reading, texts, categories))
 
     def _edges(self, reading: Reading, names: list[str], categories: Mapping[int, Any]) -> dict[int, np.ndarray | None]:
-        """Return the edges of each column of numbers, None where they are learned."""
         assert reading.box is not None
         given: Mapping[Any, Any] = self.edges if isinstance(self.edges, Mapping) else {}
         if not given and not (isinstance(self.edges, str) and self.edges in ("private", "equal")):
@@ -153,7 +151,6 @@ class AdditiveModel(PrivateEstimator):
         return dict(sorted(result.items()))
 
     def _signs(self, names: list[str]) -> dict[str, int]:
-        """Return the monotone directions by name."""
         if self.monotone is None:
             return {}
         pairs = self.monotone.items() if isinstance(self.monotone, Mapping) else [(None, 0)]
@@ -195,7 +192,6 @@ class AdditiveModel(PrivateEstimator):
 
     @property
     def _shape_values(self) -> dict[str, np.ndarray]:
-        """Published values of the shape functions."""
         values = {}
         for function in self.functions_:
             values[f"edges of {function.bins.name}"] = function.edges
@@ -252,7 +248,6 @@ def _codes(column: Any, categories: tuple[Any, ...]) -> np.ndarray:
 
 
 def _listed(categories: Any, X: Any) -> dict[int, tuple[Any, ...]]:
-    """Return the public categories by column number."""
     if categories is None:
         return {}
     names = names_of(X)
@@ -272,12 +267,10 @@ def _listed(categories: Any, X: Any) -> dict[int, tuple[Any, ...]]:
 
 
 def _are_different(known: np.ndarray) -> bool:
-    """Return True for texts and numbers of which each is read as itself."""
     return codes_of(known, known).tolist() == list(range(len(known)))
 
 
 def _with_categories(bounds: Any, names: np.ndarray | None, n_columns: int, categories: Mapping[int, Any]) -> Any:
-    """Return the bounds, with those of the codes of categories filled in."""
     if not categories or (bounds is None and len(categories) < n_columns):
         return bounds
     if isinstance(bounds, Mapping) and names is not None:
@@ -290,7 +283,6 @@ def _with_categories(bounds: Any, names: np.ndarray | None, n_columns: int, cate
 
 
 def _read_edges(given: Any, low: float, high: float) -> np.ndarray:
-    """Return increasing edges within bounds, with both bounds."""
     try:
         inner = np.asarray(given, dtype=float)
     except (TypeError, ValueError):

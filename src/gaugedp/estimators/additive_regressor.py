@@ -19,27 +19,37 @@ from gaugedp.optimization.lattice import for_gaussian_releases, shared
 
 @dataclass(eq=False, repr=False)
 class AdditiveRegressor(Scored, RegressorMixin, AdditiveModel):
-    """Additive regression with differential privacy: a sum of functions of one feature each.
+    """Additive regression with differential privacy.
 
-    Each function has one value per bin, and is smooth: it is a sum of few cosines of the bin's number, of falling
-    amplitude.
-
-    epsilon, delta : total privacy budget for one row; delta = 0 gives pure ε-DP.
-    bounds, missing_indicator : as in `LogisticRegression`; columns of `categories` need no bounds.
-    target_bounds : (low, high), public; the target and the predictions are clipped to them.
-    categories : {column: list of values}, public, by name or number from 0. Each value gets a bin; any other value adds
-        nothing.
-    bins : largest number of bins of a column of numbers.
-    edges : "private" learns the edges of bins from the rows, for 6 % of μ² (a tenth of ε at δ = 0); "equal" makes bins
-        of equal width; {column: edges} gives public edges, and bins of equal width to the other columns.
-    monotone : {column: 1 or −1}; the functions of these columns are made monotone after the fit.
-    solver : "auto" is clipped descent with a calibration; "preconditioned" is that of `LinearRegression` on bins of
-        equal width or public edges, which provides standard errors and needs more rows.
+    A prediction is a sum of functions of one feature each. Such a function has one value per bin. It is a sum of few
+    cosines of the bin's number with falling amplitude, so it is smooth.
 
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/additive_models.md
 
     After fit: shape_functions_, intercept_ (1,), guarantee_, release_, n_features_in_, and feature_names_in_ if X
     is a data frame.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Total privacy budget for one row. delta = 0 gives pure ε-DP.
+    bounds, missing_indicator
+        The public interval of each column, and the columns with an indicator of missing numbers, in the forms of
+        `LogisticRegression`. Columns of `categories` need no bounds.
+    target_bounds : (low, high)
+        Public bounds to which the target and the predictions are clipped.
+    categories : {column: list of values}, optional
+        Public categories of columns, by name or by number from 0. Each value gets a bin; any other value adds nothing.
+    bins : int
+        The largest number of bins of a numeric column.
+    edges : "private", "equal" or {column: edges}
+        "private" learns the edges of bins from the rows, for 6 % of μ² (a tenth of ε at δ = 0). "equal" makes bins of
+        equal width. Public edges may be given for some columns; the others then get bins of equal width.
+    monotone : {column: 1 or −1}, optional
+        Columns whose functions are made monotone after the fit.
+    solver : {"auto", "preconditioned"}
+        "auto" is clipped descent with a calibration. "preconditioned" is that of `LinearRegression` on bins of equal
+        width or public edges, which provides standard errors and needs more rows.
 
     Examples
     --------

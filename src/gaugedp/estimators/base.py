@@ -92,7 +92,7 @@ class Scored:
 
 @dataclass(eq=False, repr=False)
 class PrivateEstimator(BaseEstimator):
-    """An estimator whose fit is (ε, δ)-DP for one row.
+    """Base of the private estimators, whose fit is (ε, δ)-DP for one row.
 
     `random_state` is for research only: whoever knows it can subtract the noise. `ledger` is charged before the rows
     are read. Every fit sets guarantee_, release_ and n_features_in_ (d), and feature_names_in_ if X is a data frame.

@@ -66,7 +66,6 @@ class BoundSearch:
         return np.asarray(noisy[:-1].reshape(2, -1) > self._outside(totals))
 
     def _outside(self, totals: list[float]) -> float:
-        """Return the number of values allowed outside an end, given noisy totals."""
         loud, rows = _LOUD * math.sqrt(float(self.noise.variances.max())), max(float(np.mean(totals)), 1.0)
         return min(max(loud, _TAIL * rows), 0.25 * rows)  # noise that asks for more of the rows is too loud
 

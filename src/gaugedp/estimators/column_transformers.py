@@ -72,17 +72,21 @@ class ColumnTransformer(OneToOneFeatureMixin, TransformerMixin, PartialFits, Pri
 class StandardScaler(ColumnTransformer):
     """Standardise columns by private means and standard deviations.
 
-    bounds : (low, high), public, as in `LogisticRegression`; columns are clipped to them.
-    with_mean : if True, centre the columns.
-    with_std : if True, divide the columns by their standard deviations.
-    copy : accepted as in scikit-learn, and ignored: X is never changed.
-
     Theorem. A row contributes the presence of each number, the number and its square, in [−1, 1] by the bounds. `fit`
     releases the sums with noise and is (ε, δ)-DP for one row, ε-DP at δ = 0 (GroupSums). A standard deviation is at
     least a hundredth of half the range.
 
     In a pipeline, this scaler and a private model each spend their own budget: give both the same ledger. The model's
     bounds then refer to the scaled columns, such as (−3, 3). After fit: mean_, var_, scale_ (d,), guarantee_, release_.
+
+    Parameters
+    ----------
+    bounds : (low, high)
+        Public bounds, as for `LogisticRegression`, to which columns are clipped.
+    with_mean, with_std : bool
+        Whether to centre the columns, and whether to divide them by their standard deviations. Default True.
+    copy
+        Ignored: X is never changed.
 
     Examples
     --------
@@ -102,7 +106,7 @@ class StandardScaler(ColumnTransformer):
     _numbers = 3
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return (x − mean_)/scale_ (n, d), with rows clipped as in the fit; 0 for missing numbers."""
+        """Return the scaled rows (x − mean_)/scale_ (n, d); missing numbers become 0."""
         rows = np.asarray(self._like_fitted(X), dtype=float)
         scaled = (rows - (self.mean_ if self.with_mean else 0)) / (self.scale_ if self.with_std else 1)
         return np.where(np.isnan(read_table(X)), 0.0, scaled)
@@ -112,7 +116,7 @@ class StandardScaler(ColumnTransformer):
         check_is_fitted(self, "scale_")
         scaled = read_table(X)
         if scaled.shape[1] != self.n_features_in_:
-            raise InvalidRequest(f"X has {scaled.shape[1]} columns.", f"Pass {self.n_features_in_}.", "")
+            raise InvalidRequest(f"X has {scaled.shape[1]} columns.", f"Pass {self.n_features_in_} columns.", "")
         return scaled * (self.scale_ if self.with_std else 1) + (self.mean_ if self.with_mean else 0)
 
     def _show(self, middle: np.ndarray, half: np.ndarray, *released: np.ndarray) -> None:
@@ -129,14 +133,19 @@ class StandardScaler(ColumnTransformer):
 class SimpleImputer(ColumnTransformer):
     """Replace missing numbers by private means of their columns.
 
-    bounds : (low, high), public, as in `LogisticRegression`; numbers are clipped to them before averaging.
-    strategy : "mean" only: a median or a most frequent value is another query (`gd.query`).
-    missing_values, copy : accepted as in scikit-learn, and ignored: NaN and whatever is no number is missing.
-
     Theorem. A row contributes the presence of each number, and the number, in [−1, 1] by the bounds. `fit` releases
     the sums with noise and is (ε, δ)-DP for one row, ε-DP at δ = 0 (GroupSums).
 
     After fit: statistics_ (d,), guarantee_, release_.
+
+    Parameters
+    ----------
+    bounds : (low, high)
+        Public bounds, as for `LogisticRegression`, to which numbers are clipped before averaging.
+    strategy : "mean"
+        The only strategy. A median or a most frequent value is another query (`gd.query`).
+    missing_values, copy
+        Ignored: NaN and everything that is not a number is missing.
 
     Examples
     --------

@@ -72,17 +72,24 @@ class HuberRegressor(DescentRegressor):
 
     The loss (Huber 1964) is quadratic within `width` of the target and linear beyond.
 
-    alpha : accepted as in scikit-learn, and ignored: `radius` limits the coefficients.
-    epsilon : privacy budget, unlike scikit-learn's, which is the threshold `width`; 1.35 therefore warns.
-    width : public width of the quadratic part, in units in which the target's bounds are −1 and 1. At 0.05, the
-        minimum, the loss is nearly the absolute loss.
-    radius : public bound on the norm of the coefficients for rows of norm 1 and a target in [−1, 1]; by default √k
-        for k coefficients.
-    bounds, missing_indicator, target_bounds, fit_intercept, weight_bound : as in `Lasso`.
-
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/gradient.md, as slopes are at most 1.
 
     After fit: coef_ (d + m,) for d columns and m indicators, intercept_, guarantee_, release_.
+
+    Parameters
+    ----------
+    alpha
+        Ignored: `radius` limits the coefficients.
+    epsilon : float
+        Privacy budget. In scikit-learn it is the threshold, here `width`; epsilon = 1.35 therefore warns.
+    width : float
+        Public width of the quadratic part, in units in which the target's bounds are −1 and 1. At 0.05, the minimum,
+        the loss is nearly the absolute loss.
+    radius : float, optional
+        Public bound on the norm of the coefficients for rows of norm 1 and a target in [−1, 1]. Default √k for k
+        coefficients.
+    bounds, missing_indicator, target_bounds, fit_intercept, weight_bound
+        These state public bounds and options of the fit, in the forms of `Lasso`.
 
     Examples
     --------
@@ -122,16 +129,21 @@ class PoissonRegressor(DescentRegressor):
 
     The model is E y = exp(⟨coef, x⟩ + intercept), fitted by the Poisson likelihood.
 
-    target_bounds : (0, high), public; counts are clipped to them. Slopes (mean − count)/high are clipped to [−1,
-        1], so a predicted mean above twice the bound has no more influence than one at it.
-    radius : public bound on the norm of the coefficients of log(mean/average) for rows of norm 1; by default 3·√k for k
-        coefficients. The average of the counts is released first, for 3 % of the guarantee.
-    bounds, missing_indicator, fit_intercept, weight_bound : as in `Lasso`. Without an intercept the mean of a row
-        of zeros is 1.
-
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/gradient.md, as slopes are at most 1.
 
     After fit: coef_ (d + m,) for d columns and m indicators, intercept_, guarantee_, release_.
+
+    Parameters
+    ----------
+    target_bounds : (0, high)
+        Public bounds to which counts are clipped. Slopes (mean − count)/high are clipped to [−1, 1], so a predicted
+        mean above twice the bound has no more influence than one at it.
+    radius : float, optional
+        Public bound on the norm of the coefficients of log(mean/average) for rows of norm 1. Default 3·√k for k
+        coefficients. The average of the counts is released first, for 3 % of the guarantee.
+    bounds, missing_indicator, fit_intercept, weight_bound
+        These state public bounds and options of the fit, in the forms of `Lasso`. Without an intercept the mean of a
+        row of zeros is 1.
 
     Examples
     --------

@@ -22,12 +22,17 @@ def from_domain(domain: Domain, features: Sequence[str] | None = None, target: s
     domain names for it, else as 0, the middle. A value in no cell gives zeros. Nothing is learnt from rows, so it
     spends nothing.
 
-    domain : `gd.Domain.load("domain.toml")`, whose unit is one row. For persons with several rows use `gd.fit`.
-    features : names of attributes and bounded columns; by default all, without the target.
-    target : an attribute (classes) or a bounded column (numbers).
-
     Unlike `gd.fit`, a pipeline cannot leave rows out: a row without a cell keeps its other features. Missing targets
     have no influence in either.
+
+    Parameters
+    ----------
+    domain : Domain
+        The domain, whose unit is one row. For persons with several rows use `gd.fit`.
+    features : sequence of str, optional
+        Names of attributes and bounded columns. Default: all, without the target.
+    target : str, optional
+        An attribute, for classes, or a bounded column, for numbers.
 
     Examples
     --------
@@ -53,7 +58,7 @@ class DomainFeatures(TransformerMixin, BaseEstimator):
         self.domain, self.features, self.target = domain, features, target
 
     def check(self) -> "DomainFeatures":
-        """Return itself; refuse unknown names, persons and lookup of rows per person."""
+        """Return the transformer itself; refuse a domain that does not fit."""
         if not isinstance(self.domain, Domain):
             raise InvalidRequest(
                 f"The domain is of type {type(self.domain).__name__}.", 'Give gd.Domain.load("domain.toml").'
@@ -105,7 +110,7 @@ class DomainFeatures(TransformerMixin, BaseEstimator):
         return self._design.bounds
 
     def fit(self, X: Any, y: Any = None) -> "DomainFeatures":
-        """Note the names of the columns of a frame X; nothing else is read."""
+        """Store the column names of a frame X; read nothing else."""
         del y
         self.check()
         names = names_of(X)
@@ -114,7 +119,7 @@ class DomainFeatures(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the features (n, d) of a frame X (pandas, polars or arrow), row by row."""
+        """Return the features (n, d) of a pandas, polars or arrow frame X."""
         design = self._design
         return design.rows_of(*frame_lines(X, self.domain, design.attributes, design.columns))
 
@@ -148,7 +153,6 @@ class DomainFeatures(TransformerMixin, BaseEstimator):
 
 
 def _none_of(classes: list[str]) -> str:
-    """Return a text that is read as none of the classes."""
     text = ""
     while (codes_of(np.array([text], dtype=object), np.array(classes, dtype=object)) >= 0).any():
         text += "?"

@@ -34,7 +34,7 @@ class ScoreRange(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class FitPlan:
-    """Plan of a fit. It is made of public facts only."""
+    """Plan of a fit: its noise and expected score, without data."""
 
     model: str
     requested: Guarantee
@@ -54,31 +54,31 @@ class FitPlan:
 
     @property
     def noise_to_signal(self) -> float:
-        """Length of the noise in a mean over the rows, which have length at most 1."""
+        """Length of the noise in a mean of rows of length 1."""
         return self._ratio(self.n_rows)
 
     @property
     def is_hopeless(self) -> bool:
-        """True if noise leaves so little that a constant may predict better; such a fit warns."""
+        """True if a constant may predict better than the noisy model."""
         return is_hopeless(self.model, self.requested, self.noise_to_signal)
 
     @property
     def expected_score(self) -> ScoreRange:
-        """Range of the score on new rows, under the assumptions of `plan_fit`; its low end may be below `trivial`."""
+        """Expected range of the score on new rows, under the assumptions of `plan_fit`."""
         low, high = self.plain
         least = self._score(low, self._kept(self.n_rows, DOUBT), self.n_rows)
         return ScoreRange(least, self.trivial + self._kept(self.n_rows, 1 / DOUBT) * (high - self.trivial))
 
     @property
     def rows_needed(self) -> int:
-        """Number of rows from which the model beats the trivial one by a fifth of its advantage without privacy."""
+        """Number of rows at which a fifth of the advantage without privacy is left."""
         middle = sum(self.plain) / 2
         goal = self.trivial + BEATEN * (middle - self.trivial)
         misses: Callable[[float], bool] = lambda log: self._score(middle, self._kept(n := math.exp(log)), n) < goal  # noqa: E731
         return math.ceil(math.exp(bisected(0.0, math.log(_ROWS), misses, apart=1e-4)[1]))
 
     def least_epsilon(self, score: float) -> float:
-        """Return the least ε whose expected score reaches `score` in the middle of its range, in two digits."""
+        """Return the least ε at which the middle prediction reaches `score`."""
         low, high = (math.log(end) for end in _EPSILONS)
         if self.trivial < 1:
             between(self.trivial - 1e-9, 1, score=score)
@@ -100,7 +100,6 @@ class FitPlan:
         return noise_to_signal(self.requested, self.n_features + 1, n_rows, self._replaced)
 
     def _kept(self, n_rows: float, doubt: float = 1.0) -> float:
-        """Return the share of the advantage without privacy that is left."""
         left = share_left(self.model, self.requested, doubt * self._ratio(n_rows))
         return n_rows / (n_rows + 2 * doubt * (self.n_features + 1)) * left
 
@@ -159,16 +158,16 @@ def plan_fit(
     """Plan a fit of a model, without data.
 
     Its noise follows from public numbers. The expected score is a guess from tables on which models were fitted
-    (docs/how-to/plan-a-fit.md): the share of the advantage over the trivial model that is left at this ratio of noise
-    to signal, which another table may reach with three times as much or as little noise. Under large noise a fit may
-    be worse than the trivial model, and the range's low end is then below its score.
+    (docs/how-to/plan-a-fit.md). It states how much of the advantage over the trivial model is left at this ratio of
+    noise to signal. Another table may reach the same share with three times as much or as little noise. Under large
+    noise a fit may be worse than the trivial model; the low end of the range is then below that model's score.
 
     Parameters
     ----------
     model
         An estimator, such as LogisticRegression(epsilon=1.0, classes=[0, 1]), or the name of a model of `gd.fit`.
     n_rows, n_features
-        Number of rows, about, and of columns, with one for each category.
+        The approximate number of rows, and the number of columns, where each category counts as one.
     epsilon, delta, neighbours
         The guarantee of a named model (ε = 1, δ = 0 and "add_remove" by default), or instead of the estimator's.
     n_classes
@@ -219,7 +218,6 @@ def plan_fit(
 
 
 def _model(model: Any) -> tuple[str, dict[str, Any]]:
-    """Return the name of an estimator's class, and its parameters that matter."""
     if isinstance(model, str):
         one_of(tuple(MODELS), model=model)
         estimator = MODELS[model].estimator()
@@ -234,7 +232,6 @@ def _model(model: Any) -> tuple[str, dict[str, Any]]:
 
 
 def _trivial(kind: str, n_classes: int, most_common: float | None) -> float:
-    """Return the score of the most common class, or of the mean."""
     if kind not in _CLASSIFIERS:
         return 0.0
     if most_common is not None:

@@ -34,37 +34,37 @@ def fit(
     key: str | None = None,
     on_stage: Callable[[str], object] = str,
 ) -> dict[str, Any]:
-    """Fit a private model to a table.
+    """Fit a private model to a table and charge the ledger.
 
-    The guarantee holds for the privacy unit of the table. The ledger is charged before any row is read, and stores the
-    model before it is returned. Needs the extra `learn`.
+    The fit satisfies the guarantee for the privacy unit of the table. The ledger is charged before any row is read, and
+    stores the model. The function needs the extra `learn`.
 
     Parameters
     ----------
-    model
-        The name: "logistic", "svc", "linear", "ridge", "elastic-net", "lasso", "huber", "poisson" or "ratings".
-    table
-        The data; its domain describes target and features.
-    ledger
-        The ledger of this table.
-    target
-        The target: an attribute for "logistic" and "svc", else a bounded column.
-    features
-        One or more attributes and bounded columns; for "ratings" the attributes of users and items.
-    epsilon, delta
-        The guarantee of the fit; without delta it is ε-DP.
-    score
+    model : str
+        "logistic", "svc", "linear", "ridge", "elastic-net", "lasso", "huber", "poisson" or "ratings".
+    table : Table
+        The rows, with a domain that describes target and features.
+    ledger : Ledger
+        The ledger to charge.
+    target : str
+        What to predict: an attribute for "logistic" and "svc", else a bounded column.
+    features : str or sequence of str
+        What to predict from: attributes and bounded columns; for "ratings" the attributes of users and items.
+    epsilon, delta : float
+        ε and δ of the fit. Default δ = 0, which is pure differential privacy.
+    score : float, optional
         ε of a score on held-out rows. Each row is either fitted or scored, so the total is the larger ε.
-    radius
-        Public bound on the coefficients; see the guide for its units.
-    norm
-        "l2"; or "l1" for "linear", which then equals "lasso".
-    reference
-        Reference level of each attribute, such as "SEX=2, EDU=12"; by default its first category.
-    key
-        Idempotency key: the same key with the same request returns the stored model at no cost.
-    on_stage
-        Function that is called with "plan", "pay", "look" and "store" when that stage begins.
+    radius : float, optional
+        A public bound on the norm of the coefficients; docs/how-to/fit-a-model.md states its units.
+    norm : {"l2", "l1"}, optional
+        The norm that `radius` bounds. "l1" is for "linear", which then equals "lasso".
+    reference : str, optional
+        Reference level of attributes, such as "SEX=2, EDU=12". Default: the first category.
+    key : str, optional
+        Name of the request. The same key with the same request returns the stored model at no cost.
+    on_stage : callable, optional
+        Called with the name of each stage ("plan", "pay", "look", "store") as it begins.
 
     Returns
     -------
@@ -106,7 +106,6 @@ def _listed(features: object) -> list[Any]:
 
 
 def _check_texts(*names: object) -> None:
-    """Refuse names of the domain that are not text."""
     for name in names:
         if not isinstance(name, str):
             raise InvalidRequest(

@@ -147,7 +147,6 @@ def same_ids(column: np.ndarray, identifier: Any) -> np.ndarray:
 
 
 def _known(name: str, declared: Any) -> tuple[np.ndarray, list[str], bool]:
-    """Return sorted unique numbers and texts, and whether a list has text."""
     if declared is None:
         raise InvalidRequest(
             f"{name} is missing.",

@@ -99,7 +99,6 @@ class Intervals:
 
     @property
     def _errors(self) -> dict[str, np.ndarray]:
-        """Published standard errors of a fit."""
         return {} if self._best is None else {"estimate": self._best.median, "standard_error": self._best.deviations}
 
     def _law(self, level: float) -> tuple[NormalMixture, int]:

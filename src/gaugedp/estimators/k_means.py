@@ -24,24 +24,31 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, We
 
     Each round of Lloyd's algorithm counts and sums the rows of each cluster, with noise, and moves the centres.
 
-    n_clusters : the number of clusters, K.
-    bounds : (low, high), public, as in `LogisticRegression`. Distances are measured in units of half their width,
-        column by column. A missing number counts as the middle of its bounds.
-    weight_bound : as in `LogisticRegression`.
-    rounds : the most rounds. Their number is chosen by the noise relative to the spread of the rows, both released.
-        `max_iter` is an upper limit, too.
-    init, n_init : accepted as in scikit-learn, and ignored: centres start at random, and each start costs budget.
-
     Theorem. A row adds 1 and its numbers, in [−1, 1] by the bounds, to its nearest cluster. Which cluster that is
     depends on the row and on earlier releases only. `fit` releases the mean and spread of all rows, then the sums of
     all clusters in each round, and is (ε, δ)-DP for one row, ε-DP at δ = 0 (GroupSums). docs/theory/means.md
 
     Centres start at up to eight random places per cluster, around the noisy mean, which are merged after half of the
-    rounds. A centre whose cluster is nearly empty, by its noisy count, moves next to the fullest cluster, and at the
-    end all centres move towards the mean of all rows by the share of noise. There are no `labels_` and no `inertia_`:
+    rounds. A centre whose cluster is nearly empty, by its noisy count, moves next to the fullest cluster. At the end
+    all centres move towards the mean of all rows by the share of noise. There are no `labels_` and no `inertia_`:
     both would reveal rows.
 
     After fit: cluster_centers_ (K, d), guarantee_, release_.
+
+    Parameters
+    ----------
+    n_clusters : int
+        The number K of clusters.
+    bounds : (low, high)
+        The public interval of each column, in a form of `LogisticRegression`. Distances are measured in units of half
+        its width, column by column. A missing number counts as its middle.
+    weight_bound : float, optional
+        Public bound on `sample_weight`. A larger weight counts as the bound.
+    rounds : int
+        The largest number of rounds. The actual number follows from the noise relative to the spread of the rows, both
+        of which are released. `max_iter` is an upper limit, too.
+    init, n_init
+        Ignored: centres start at random, and each start would cost budget.
 
     Examples
     --------
@@ -99,12 +106,12 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, We
         return nearest(cut(self._read_as.in_cube(self._like_fitted(X))), self._centres)
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the distances (n, K) of rows, clipped to the bounds, to the centres, in the units of X."""
+        """Return the distances (n, K) to the centres, in units of X."""
         rows = self._read_as(self._like_fitted(X))
         return np.stack([np.linalg.norm(rows - centre, axis=1) for centre in self.cluster_centers_], axis=1)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return minus the (weighted) sum of squared distances to the nearest centres.
+        """Return minus the sum of squared distances to the nearest centres.
 
         It reads rows X without privacy and charges no ledger: for public rows, or for your own eyes.
         """
@@ -113,5 +120,5 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, We
         return -float(np.sum(squares if sample_weight is None else squares * np.asarray(sample_weight, dtype=float)))
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
-        """Fit, and return `predict` of the same rows, for your own eyes: each label reveals its row."""
+        """Fit and predict the same rows; the labels are not private."""
         return self.fit(X, y, sample_weight).predict(X)

@@ -151,7 +151,6 @@ def codes_of(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 
 def _as_array(labels: Any) -> np.ndarray:
-    """Return an array; keep the type of every entry of a list."""
     if hasattr(labels, "__array__"):
         cells = cells_of(labels)
         return numbers(cells) if cells.dtype.kind == "c" else cells
@@ -163,13 +162,11 @@ def _as_array(labels: Any) -> np.ndarray:
 
 
 def _numeric(entries: np.ndarray) -> np.ndarray:
-    """Return Python numbers as a numeric array if that is exact."""
     read = np.asarray(entries.tolist())
     return read if read.dtype.kind in "bif" and read.tolist() == entries.tolist() else entries
 
 
 def _key(label: Any) -> str | None:
-    """Return the key of a label: a number's shortest text, stripped text, or None."""
     value = label.item() if isinstance(label, np.generic) else label
     if isinstance(value, str):
         written = value.rstrip("\0").strip()  # NUL at the end is lost where texts are an array

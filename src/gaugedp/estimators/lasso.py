@@ -72,23 +72,32 @@ class Lasso(LinearRegressor):
     Least squares over coefficients with Σ|w_j| ≤ `radius`. The noise grows only with the logarithm of the number of
     features, so this model suits many features.
 
-    epsilon, delta : total privacy budget for one row; delta = 0 gives pure ε-DP.
-    bounds, missing_indicator : as in `LogisticRegression`; features are clipped to the bounds and scaled to [−1,
-        1].
-    target_bounds : (low, high), public, or "private"; the target is clipped to them and scaled to [−1, 1].
-    radius : public bound on Σ|w_j| in these units; the intercept is one of the w_j. It plays the role of
-        scikit-learn's alpha.
-    alpha : scikit-learn's alpha in these units. It limits the radius to 1/(2·alpha): there, at the target 0, its
-        solution has no larger norm.
-    weight_bound : as in `LogisticRegression`.
-    solver : "frank-wolfe"; or "gibbs", for δ > 0, which draws the coefficients from the regularised exponential
-        mechanism in the ℓ₁ ball. It is slower (docs/theory/gibbs.md) and takes no weights.
-
     Theorem. Each of T steps of Frank–Wolfe chooses one of the ± coordinates by the exponential mechanism on gradients
     of clipped residuals; all together they are (ε, δ)-DP (ε-DP at δ = 0) for one row (docs/theory/frank_wolfe.md). If
     rows are added or removed, a tenth of ε is spent on their number, which determines T.
 
     After fit: coef_ (d + m,) for d columns and m indicators, intercept_, n_steps_, solver_, guarantee_, release_.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Total privacy budget for one row. delta = 0 gives pure ε-DP.
+    bounds, missing_indicator
+        The public interval of each column, to which it is clipped before it is scaled to [−1, 1], and the columns with
+        an indicator of missing numbers. The forms are those of `LogisticRegression`.
+    target_bounds : (low, high) or "private"
+        Public bounds, to which the target is clipped; it is then scaled to [−1, 1].
+    radius : float
+        Public bound on Σ|w_j| in these units, where the intercept is one of the w_j. It plays the role of
+        scikit-learn's alpha.
+    alpha : float, optional
+        scikit-learn's alpha in these units. It limits the radius to 1/(2·alpha): its solution has no larger norm there,
+        at the target 0.
+    weight_bound : float, optional
+        Public bound on `sample_weight`. A larger weight counts as the bound.
+    solver : {"frank-wolfe", "gibbs"}
+        For δ > 0, "gibbs" draws the coefficients from the regularised exponential mechanism in the ℓ₁ ball. It is
+        slower (docs/theory/gibbs.md) and takes no weights.
 
     Examples
     --------

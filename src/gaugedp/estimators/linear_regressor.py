@@ -24,11 +24,9 @@ class LinearRegressor(Scored, RegressorMixin, WeightedEstimator):
 
     @property
     def _values(self) -> dict[str, np.ndarray]:
-        """Published values of a fit."""
         return {"coef": self.coef_, "intercept": np.array(self.intercept_)}
 
     def _check_y(self, y: Any, n_rows: int) -> np.ndarray:
-        """Refuse a target by type and shape; return a public one."""
         read_target(y, n_rows)
         return np.zeros(2)
 
@@ -40,7 +38,6 @@ class LinearRegressor(Scored, RegressorMixin, WeightedEstimator):
         return np.asarray(sums[:, 0] if self.coef_.ndim == 1 else sums)
 
     def _show(self, reading: Reading, slopes: np.ndarray, constant: float, target: Any) -> None:
-        """Set `coef_` and `intercept_` from a scaled solution."""
         self._read_by(reading)
         assert reading.box is not None
         (low, high), (target_low, target_high) = reading.box, target

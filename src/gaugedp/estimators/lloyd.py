@@ -94,7 +94,6 @@ class Lloyd:
         return Region.of(sums.release(vectors, np.zeros(len(rows), int), rng)[0], sums.deviation**2)
 
     def _plan(self, n_columns: int, region: Region) -> tuple[int, int]:
-        """Return the number of rounds, and of places per cluster."""
         shape = self.n_clusters, 1 + n_columns
         noise = [
             self.sums(shape, (1 - _REGION_SHARE) / n).deviation * self.n_clusters / region.n_rows / region.spread
@@ -154,7 +153,6 @@ class Clusters:
 
 
 def _shares(rounds: int) -> list[float]:
-    """Return the shares of the rounds, with sum 1."""
     return [*[(1 - _LAST_SHARE) / (rounds - 1)] * (rounds - 1), _LAST_SHARE] if rounds > 1 else [1.0]
 
 

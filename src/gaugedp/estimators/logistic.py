@@ -33,63 +33,77 @@ _CENTRED = (-1.0, 1.0)  # a target that is in its units already
 class LogisticRegression(Intervals, LinearClassifier):
     """Logistic regression with differential privacy.
 
-    More than two classes are fitted jointly, with the softmax. Public facts about the data, namely a bound on the rows
-    and the list of classes, must be specified; they must not be read off the data.
+    A fit is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/objective_perturbation.md, gradient.md, newton.md and
+    gibbs.md. You must specify public facts about the data, namely bounds on the rows and the list of classes. Never
+    read them off the data. More than two classes are fitted jointly, with the softmax.
 
-    epsilon, delta : total privacy budget for one row; delta = 0 gives pure ε-DP.
-    row_norm : rows are clipped to the ℓ₂ ball of this radius. Specify it, `bounds`, or both; with both, it is in
-        the units of the scaled columns.
-    bounds : (low, high), numbers or arrays (d,), or {column: (low, high)} if X is a data frame. Columns are clipped
-        to them and scaled into [−1, 1]; 0 stays 0 if it is within the bounds. row_norm then defaults to √d, or to
-        less if the noise is large. Plain lists for two columns that can be read in two ways, such as [(0, 90), (80,
-        100)], are refused. "private" learns the bounds from the rows for 3/20 of ε: docs/theory/bound_search.md.
-    missing_indicator : True, or a list of columns (numbers from 0, or names if X is a data frame), public like the
-        bounds. Each listed column adds an indicator after the columns of X: 1 if its number is missing, else 0. It
-        requires bounds.
-    classes : public list of all possible labels; `classes_` holds them sorted, as in scikit-learn. A row with
-        another label counts as a row of zeros, which has no influence. A numeric column of labels is refused, by
-        its type, if no class is a number.
-    strict_labels : if True, a table with a label outside `classes` is refused before anything is charged. Whoever
-        sees the refusal learns of such a label without privacy: this option is for the custodian of the rows.
-    class_weight : {label: weight}, public, relative to the largest; labels that are not named have weight 1.
-        "balanced" releases the numbers of rows of the classes for a twentieth of ε, and weighs by their inverses.
-    weight_bound : public bound on `sample_weight`. A larger weight counts as the bound, a negative or invalid one
-        as 0, and a row's influence is its weight over the bound: docs/theory/weights.md. Not with "gibbs". With
+    Parameters
+    ----------
+    epsilon, delta : float
+        Total privacy budget for one row. delta = 0 gives pure ε-DP.
+    row_norm : float, optional
+        Rows are clipped to the ℓ₂ ball of this radius. Specify it, `bounds`, or both; with both, it is in the units of
+        the scaled columns.
+    bounds : (low, high), dict or "private", optional
+        Numbers or arrays (d,), or {column: (low, high)} for a data frame. Columns are clipped to the bounds and scaled
+        into [−1, 1]; 0 stays 0 if it is within the bounds. `row_norm` then defaults to √d, or to less if the noise is
+        large. Lists for two columns that can be read in two ways, such as [(0, 90), (80, 100)], are refused. "private"
+        learns the bounds from the rows for 3/20 of ε (docs/theory/bound_search.md).
+    missing_indicator : bool or list of columns
+        Columns, public like the bounds, for which an indicator of missing numbers is appended to X: 1 if the number is
+        missing, else 0. It requires `bounds`.
+    classes : list
+        All possible labels. A row with another label counts as a row of zeros, which has no influence. A numeric column
+        of labels is refused, by its type, if no class is a number. `classes_` holds them sorted.
+    strict_labels : bool
+        If True, a table with a label outside `classes` is refused before anything is charged. The refusal reveals such
+        a label without privacy: this option is for the custodian of the rows.
+    class_weight : {label: weight} or "balanced", optional
+        Public weights relative to the largest; labels that are not named have weight 1. "balanced" releases the numbers
+        of rows of the classes for a twentieth of ε, and weighs by their inverses.
+    weight_bound : float, optional
+        Public bound on `sample_weight`. A larger weight counts as the bound, a negative or invalid one as 0, and a
+        row's influence is its weight over the bound (docs/theory/weights.md). It does not apply to "gibbs". With
         weights of either kind the intercept is not re-estimated from scores.
-    fit_intercept : if True, rows are centred by their noisy mean, provided that public numbers make it worth its
-        cost, and get a constant of a fifth of their norm, which is accounted for. Its coefficient is regularised
-        like all others. If the noise is large, the intercept of two classes is re-estimated from the scores of the
-        rows, for a fifth of μ²; with more classes rows then count by their direction from a rough centre, for a
-        tenth of μ², and their norm and bounds matter little.
-    solver : "objective" minimises the loss plus a random linear term; "gradient" is noisy gradient descent on all
-        rows; "auto" chooses based on public numbers, and takes a single step for two classes if the noise is large.
-        `reason_` explains the choice. For two classes, "newton" uses noisy curvature and provides `coef_interval`
-        and `summary`; for δ > 0, "gibbs" draws the weights from the regularised exponential mechanism, more slowly
-        than all others.
-    radius : expected norm of the coefficients for rows of norm 1; by default 10·√(K − 1). It sets the ridge, and
-        the ball of "gradient" (by default wider if noise is small). It plays the role of scikit-learn's C.
-    C : scikit-learn's C for the scaled rows. It limits the default radius to the norm √(2nC·log K) that scikit-learn's
-        solution cannot exceed; so it matters only where it is small. "newton" ignores it.
-    penalty, dual : accepted as in scikit-learn, and ignored: the penalty is the squared ℓ₂ norm. Names of its solvers,
-        such as "lbfgs", count as "auto".
-    neighbours : "add_remove" or "replace". The former spends a tenth of ε, at most 0.05, or a twentieth of μ² on
-        the number of rows, which is public with the latter.
-    random_state : for research only; by default noise is drawn from the operating system.
-    ledger : charged before the rows are read.
+    fit_intercept : bool
+        If True, rows are centred by their noisy mean, if public numbers make that worth its cost. They get a constant
+        of a fifth of their norm, whose coefficient is regularised like all others. If the noise is large, the intercept
+        of two classes is re-estimated from the scores of the rows, for a fifth of μ². With more
+        classes, rows then count by their direction from a rough centre, for a tenth of μ².
+    solver : {"auto", "objective", "gradient", "newton", "gibbs"}
+        "objective" minimises the loss plus a random linear term, and "gradient" is noisy gradient descent on all rows.
+        "auto" chooses one by public numbers, and takes a single step for two classes if the noise is large; `reason_`
+        explains the choice. For two classes, "newton" uses noisy curvature and provides `coef_interval` and `summary`.
+        For two classes and δ > 0, "gibbs" draws the weights from the regularised exponential mechanism, more slowly.
+    radius : float, optional
+        Expected norm of the coefficients for rows of norm 1. Default 10·√(K − 1). It sets the ridge, and the ball of
+        "gradient" (by default wider if noise is small). It plays the role of scikit-learn's C.
+    C : float, optional
+        scikit-learn's C for the scaled rows. It limits the default radius to the norm √(2nC·log K) that scikit-learn's
+        solution cannot exceed, so it matters only where it is small. "newton" ignores it.
+    penalty, dual
+        Ignored: the penalty is the squared ℓ₂ norm. Names of scikit-learn's solvers, such as "lbfgs", count as "auto".
+    neighbours : {"add_remove", "replace"}
+        How neighbouring tables differ. The former spends a tenth of ε, at most 0.05, or a twentieth of μ² on the number
+        of rows, which is public with the latter.
+    random_state : int, optional
+        For research only. By default noise is drawn from the operating system.
+    ledger : Ledger, optional
+        The ledger that is charged before the rows are read.
 
-    Theorem. `fit` is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/objective_perturbation.md, gradient.md,
-    newton.md and gibbs.md.
+    Attributes
+    ----------
+    coef_, intercept_ : ndarray
+        Coefficients (1 or K, d + m) for d columns and m indicators, and intercepts. Further attributes are classes_,
+        solver_, reason_, guarantee_, release_, n_features_in_, and feature_names_in_ if X is a data frame.
 
-    The larger the noise, the lower the cap on a row's slope (between 1/2 and 1 for two classes), so that rows far on
-    the wrong side have no more influence than most; it depends on public numbers only. "newton" has no cap, so its
-    coefficients are those of the rows as read: it needs more rows, and does better if one class is rare.
-
-    Missing values are treated as in docs/how-to/prepare-features.md#missing-values. In a pipeline, a step before a
-    private model that learns from the rows, such as scikit-learn's StandardScaler, reads them without privacy, and
-    nothing here prevents that: specify `bounds`, or use gaugedp's StandardScaler, which spends budget.
-
-    After fit: coef_ (1 or K, d + m) for d columns and m indicators, intercept_, classes_, solver_, reason_, guarantee_,
-    release_, n_features_in_, and feature_names_in_ if X is a data frame.
+    Notes
+    -----
+    The larger the noise, the lower the cap on a row's slope (between 1/2 and 1 for two classes). Rows far on the wrong
+    side then have no more influence than most. The cap depends on public numbers only. "newton" has no cap: it needs
+    more rows, and does better if one class is rare. Missing values are treated as in
+    docs/how-to/prepare-features.md#missing-values. A step before this model in a pipeline that learns from the rows,
+    such as scikit-learn's StandardScaler, reads them without privacy: specify `bounds`, or use gaugedp's scaler.
 
     Examples
     --------
@@ -106,7 +120,7 @@ class LogisticRegression(Intervals, LinearClassifier):
     supposed = "log-odds that are linear in the rows, with root mean square 5 or less"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LogisticRegression":
-        """Fit to rows X (n, d) and labels y (n,); labels outside `classes` count as rows of zeros."""
+        """Fit to rows X (n, d) and labels y (n,); other labels count as rows of zeros."""
         self._best = None
         if self.solver == "newton" and not fits_in_parts(self):
             fit_newton(self, X, y, sample_weight)

@@ -28,17 +28,8 @@ MAX_ROWS, MOST_ROWS = 4, 2**20
 class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
     """Rating prediction by private matrix completion.
 
-    Rows are pairs (user, item) with a rating. The model is mean + item + user + ⟨user's scores, item's factors⟩.
-
-    unit : "rating" protects one row, "user" all rows of a user.
-    rating_bounds : (low, high), public; ratings are clipped to them.
-    users, items : all possible ids, public: each a list, or a number n for 0 … n − 1. Both must be specified, from
-        public knowledge, never read off the data. Who rated what, and how, is private.
-    max_rows : for the unit "user": the ratings of a user together weigh at most as much as this many ratings.
-    rank : largest number of factors to try; by default it depends on the noise, and 0 disables factors.
-    solver : "offsets" has no factors, "factors" tries them, "auto" tries them if they should exceed the noise.
-    handle_unknown : "error" refuses predictions for unknown users and items; with "ignore" they contribute nothing,
-        so a new user gets the items' means.
+    Rows are pairs (user, item) with a rating. The predicted rating is the mean, plus an offset of the item, plus an
+    offset of the user, plus the product ⟨user's scores, item's factors⟩.
 
     Theorem. `fit` is (ε, δ)-DP for the unit, ε-DP at δ = 0 (offsets only). Everything in the fitted model is released
     with noise, so `predict(X)` satisfies that guarantee towards everybody. With own=(X, y), ratings of the users who
@@ -50,6 +41,25 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
     ignore repeated ones. After fit: mean_, item_offsets_, user_offsets_, item_factors_, user_factors_ (0 for the unit
     "user"), user_spread_ (the noisy variance of users' offsets), users_, items_, solver_, reason_, guarantee_,
     release_.
+
+    Parameters
+    ----------
+    unit : {"rating", "user"}
+        Who is protected: one row, or all rows of a user.
+    rating_bounds : (low, high)
+        Public bounds to which ratings are clipped.
+    users, items : list or int
+        All possible ids, each as a list or as a number n for 0 … n − 1. Specify them from public knowledge, never read
+        off the data. Who rated what, and how, is private.
+    max_rows : int
+        For the unit "user", the ratings of a user together weigh at most as much as this many ratings.
+    rank : int, optional
+        The largest number of factors to try. By default it depends on the noise, and 0 disables factors.
+    solver : {"auto", "offsets", "factors"}
+        "offsets" has no factors, "factors" tries them, and "auto" tries them if they should exceed the noise.
+    handle_unknown : {"error", "ignore"}
+        "error" refuses predictions for unknown users and items. With "ignore" they contribute nothing, so a new user
+        gets the items' means.
 
     Examples
     --------
@@ -93,7 +103,7 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
         return self
 
     def predict(self, X: Any, own: tuple[Any, Any] | None = None) -> np.ndarray:
-        """Return predictions (n,); own=(X, y) are ratings of the users who will see them."""
+        """Return predictions (n,), with the users' `own` ratings (X, y) if given."""
         self._fitted()
         users, items = self._columns(X)
         places = self._known("user", self._users.places(users)), self._known("item", self._items.places(items))
@@ -160,7 +170,6 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
         return Ratings(users[usable], items[usable], values, (len(self._users), len(self._items)))
 
     def _known(self, name: str, places: np.ndarray) -> np.ndarray:
-        """Return the indices; refuse unknown ids unless ignored."""
         one_of(UNKNOWN, handle_unknown=self.handle_unknown)
         missed = np.flatnonzero(places < 0)
         if len(missed) and self.handle_unknown == "error":
@@ -176,7 +185,6 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
         return self._model
 
     def _columns(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return users and items; check column names."""
         if hasattr(self, "feature_names_in_") and names_of(X) is not None:
             check_names(type(self).__name__, self.feature_names_in_, X)
         return read_columns(X)

@@ -39,15 +39,9 @@ _NAMES = {"body": "KNorm", "cube": "Cube", "gaussian": "Gaussian", "laplace": "L
 
 @dataclass(eq=False, repr=False)
 class Mean(PrivateEstimator):
-    """The mean of clipped rows, with additive noise.
+    """Private mean of the rows of a table.
 
-    Rows in ℝ^d are clipped to public bounds or to a ball. Specify `bounds` or `row_norm`.
-
-    bounds, missing_indicator : as in `LogisticRegression`; the mean of an indicator is the share of rows without
-        that number.
-    row_norm : rows are clipped to the ball of this radius of the ℓ_p norm, p = `norm` in [1, ∞].
-    noise : "auto" minimises the expected ℓ₂ error; "gaussian" (δ > 0), "laplace", "cube", or "body" (K-norm noise
-        of the shape of the bounds or the ball).
+    Rows in ℝ^d are clipped to public bounds or to a ball, and noise is added. Specify `bounds` or `row_norm`.
 
     Theorem. The sum of the clipped rows changes by a point of the box or ball, of twice its size if rows are replaced;
     `fit` adds the noise of a mechanism for that body, and is (ε, δ)-DP (ε-DP at δ = 0) for one row. If rows are added
@@ -56,6 +50,17 @@ class Mean(PrivateEstimator):
     For norms other than 1, 2 and ∞ the fit is "idealized", as powers are computed in floating point.
 
     After fit: mean_ (d + m,) for d columns and m indicators, n_rows_, solver_, mechanism_, guarantee_, release_.
+
+    Parameters
+    ----------
+    bounds, missing_indicator
+        The public interval of each column, and the columns with an indicator of missing numbers, in the forms of
+        `LogisticRegression`. The mean of an indicator is the share of rows without that number.
+    row_norm : float, optional
+        Rows are clipped to the ball of this radius of the ℓ_p norm, p = `norm` in [1, ∞].
+    noise : {"auto", "gaussian", "laplace", "cube", "body"}
+        "auto" minimises the expected ℓ₂ error. "gaussian" needs δ > 0. "body" is K-norm noise of the shape of the
+        bounds or the ball.
 
     Examples
     --------
@@ -104,7 +109,6 @@ class Mean(PrivateEstimator):
     def _prepared(
         self, n_columns: int, requested: Guarantee, is_counted: bool, size: int, rng: Entropy
     ) -> tuple[Guarantee, Callable[..., None]]:
-        """Draw the noise; return the guarantee for `size` rows, and the function of the exact sum."""
         ball, count_scale = self._ball(n_columns, is_counted)
         mechanism, reason = self._chosen(ball, requested)
         noise = mechanism.prepare(rng)
@@ -174,7 +178,6 @@ class Mean(PrivateEstimator):
         return Reading(len(columns), box)
 
     def _ball(self, n_columns: int, is_counted: bool) -> tuple[LpBall, float]:
-        """Unit body of a clipped and scaled row, and the scale of its 1 in the count; 0 if n is public."""
         p = math.inf if self.row_norm is None or n_columns == 1 else float(self.norm)
         if not is_counted:
             return LpBall(n_columns, p, 2.0), 0.0
@@ -244,7 +247,6 @@ class TableMean:
 
 
 def _mechanisms(body: Body, guarantee: Guarantee) -> Iterator[AdditiveNoise]:
-    """Yield the additive mechanisms for the guarantee, K-norm noise included."""
     offered = [mechanism for mechanism in candidates(body, guarantee) if isinstance(mechanism, AdditiveNoise)]
     yield from offered
     pure = PureDP(guarantee.epsilon_value) if isinstance(guarantee, ApproxDP) else guarantee

@@ -176,7 +176,6 @@ class ClassSums:
         return np.bincount(flat, minlength=int(np.prod(self.shape))).astype(float)
 
     def _losses(self, shares: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """Return losses of rows with a known class, over the largest."""
         is_class = np.flatnonzero(codes >= 0)
         return np.asarray(np.log(np.maximum(shares[is_class, codes[is_class]], _LEAST)) / np.log(_LEAST))
 
@@ -212,7 +211,6 @@ class ClassSums:
         }
 
     def _base_rate(self, sums: np.ndarray) -> np.ndarray:
-        """Return the share of the second class."""
         return ratio(self._cells(sums)[..., 1, :, :].sum(axis=(-1, -2)), _n(sums))[..., None]
 
     def tables(self, sums: NoisySums, level: float) -> dict[str, np.ndarray]:
@@ -234,7 +232,6 @@ class ClassSums:
         return self._cells(sums).reshape(*sums.shape[:-1], 2, 2 * _BINS)
 
     def _auc(self, sums: np.ndarray) -> np.ndarray:
-        """Return the area under the ROC curve."""
         first, second = np.moveaxis(self._by_bin(sums), -2, 0)
         below = np.cumsum(first, axis=-1) - first / 2
         first_n, second_n = first.sum(axis=-1), second.sum(axis=-1)

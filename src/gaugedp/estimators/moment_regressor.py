@@ -90,14 +90,18 @@ class Ridge(MomentRegressor):
     The penalty `alpha`·‖w‖² does not change what is released. Where noise is large, slopes shrink towards 0 and
     predictions towards the mean, by an estimate of the risk from the release alone.
 
-    alpha : weight of the penalty, as in scikit-learn, for columns and a target scaled to [−1, 1] by their bounds.
-        The intercept is not penalised.
-    bounds, missing_indicator, target_bounds, fit_intercept, weight_bound : as in `Lasso`.
-
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/matrix_moments.md, for designs of one line.
     Eigenvalues of the second moments are raised to a share of the edge of their noise, a public number.
 
     After fit: coef_ (d + m,) for d columns and m indicators, intercept_, guarantee_, release_.
+
+    Parameters
+    ----------
+    alpha : float
+        Weight of the penalty, as in scikit-learn, for columns and a target scaled to [−1, 1] by their bounds. The
+        intercept is not penalised.
+    bounds, missing_indicator, target_bounds, fit_intercept, weight_bound
+        These state public bounds and options of the fit, in the forms of `Lasso`.
 
     Examples
     --------
@@ -131,14 +135,17 @@ class ElasticNet(MomentRegressor):
     The objective is ‖y − Xw‖²/(2n) + alpha·(l1_ratio·‖w‖₁ + ½·(1 − l1_ratio)·‖w‖²). Where noise is large, slopes
     shrink as those of `Ridge`.
 
-    alpha, l1_ratio : as in scikit-learn, for columns and a target scaled to [−1, 1] by their bounds. The intercept
-        is not penalised.
-    bounds, missing_indicator, target_bounds, fit_intercept, weight_bound : as in `Lasso`.
-
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/matrix_moments.md, for designs of one line. The
     coefficients are computed from the released moments and the number of rows, by coordinate descent.
 
     After fit: coef_ (d + m,) for d columns and m indicators, intercept_, guarantee_, release_.
+
+    Parameters
+    ----------
+    alpha, l1_ratio : float
+        As in scikit-learn, for columns and a target scaled to [−1, 1] by their bounds. The intercept is not penalised.
+    bounds, missing_indicator, target_bounds, fit_intercept, weight_bound
+        These state public bounds and options of the fit, in the forms of `Lasso`.
 
     Examples
     --------

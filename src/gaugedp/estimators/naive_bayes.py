@@ -26,17 +26,24 @@ class GaussianNB(PartialFits, Scored, ClassifierMixin, WeightedEstimator):
 
     Within a class, columns are assumed to be normal and independent.
 
-    bounds : (low, high), public, as in `LogisticRegression`. A missing number counts as the middle of its bounds.
-    classes : public list of all possible labels; a row with another label is ignored.
-    strict_labels, weight_bound : as in `LogisticRegression`.
-    priors : public probabilities (K,) of the sorted classes; by default the noisy shares.
-    var_smoothing : accepted as in scikit-learn, and ignored: variances have a floor.
-
     Theorem. A row adds 1, its numbers x and 2x² − 1, in [−1, 1] by the bounds, to its class. `fit` releases the sums of
     all classes with noise and is (ε, δ)-DP for one row, ε-DP at δ = 0 (GroupSums). Variances are at least a thousandth
     of the square of half the range, and half the deviation of their noise.
 
     After fit: theta_ and var_ (K, d), class_prior_ (K,), classes_, guarantee_, release_.
+
+    Parameters
+    ----------
+    bounds : (low, high)
+        The public interval of each column, in a form of `LogisticRegression`. A missing number counts as its middle.
+    classes : list
+        All possible labels, from public knowledge. A row with another label is ignored.
+    strict_labels, weight_bound
+        Whether to refuse other labels, and a public bound on `sample_weight`, as `LogisticRegression` explains.
+    priors : array (K,), optional
+        Public probabilities of the sorted classes. Default: the noisy shares.
+    var_smoothing
+        Ignored: variances have a floor.
 
     Examples
     --------

@@ -57,7 +57,6 @@ class PartialFits:
         return self._pending
 
     def _publish(self, values: Any, guarantee: Guarantee, exactness: str, facts: Any, reservation: Any) -> None:
-        """Keep the sums, and state the guarantee of all calls that are in them."""
         total, pending = self._total or guarantee, self._pending
         super()._publish(values, total, exactness, facts, reservation)  # type: ignore[misc]
         self._noisy_sums, self._pending, self._total = pending, None, None

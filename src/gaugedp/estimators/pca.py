@@ -18,20 +18,6 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
 
     Rows are clipped to a ball or a box. Specify `row_norm` or `bounds`.
 
-    n_components : number of components; by default that of the columns. Under ε-DP each costs a share; under (ε,
-        δ)-DP all cost as much as one. A number such as 0.95 keeps the fewest components whose noisy variances make up
-        this share of the sum of all, which are released first; it costs as much as all components.
-    whiten : if True, `transform` divides coordinates by their noisy standard deviations; 0 for one without variance.
-    svd_solver : accepted as in scikit-learn, and ignored: `solver` chooses among private methods.
-    row_norm : rows are clipped to the ℓ₂ ball of this radius.
-    bounds : (low, high), public, as in `LogisticRegression`.
-    centre : "mean" releases the rows' mean and their spread around it, for at most a tenth of the guarantee (0.4 of
-        a pure one), and clips rows to a ball around it, which is narrow if the noise is large. If the mean would be
-        too noisy, and for "public", the centre is the middle of the bounds, or 0.
-    solver : "gaussian" (noise on the second moments) and "oja" (noise on products with directions, for very many
-        columns) need δ > 0; "exponential" draws directions from the sphere, under ε-DP; "auto" chooses by the
-        numbers of columns and rows, ε and δ.
-
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/eigenvectors.md. If rows are added or removed, a
     tenth of ε is spent on their number.
 
@@ -39,6 +25,27 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
     the noisy variance along the released component: of rows clipped to a ball around the mean of radius
     release_.facts["radius"], so too small if rows have long tails; explained_variance_ratio_ (k,), its share of the
     total variance, for "gaussian" only, else None; mean_ (d,), n_rows_, solver_, reason_, guarantee_, release_.
+
+    Parameters
+    ----------
+    n_components : int or float, optional
+        Number of components, by default that of the columns. Under ε-DP each costs a share; under (ε, δ)-DP all cost as
+        much as one. A number such as 0.95 keeps the fewest components whose noisy variances make up this share of the
+        sum of all variances, which are released first; it costs as much as all components.
+    whiten : bool
+        Whether `transform` divides coordinates by their noisy standard deviations (0 for one without variance).
+    svd_solver
+        Ignored: `solver` chooses among private methods.
+    row_norm, bounds
+        Rows are clipped to the ℓ₂ ball of the radius `row_norm`, or to the public interval of each column.
+    centre : {"mean", "public"}
+        "mean" releases the rows' mean and their spread around it, for at most a tenth of the guarantee (0.4 of a pure
+        one). It clips rows to a ball around the mean, which is narrow if the noise is large. If the mean would be too
+        noisy, and for "public", the centre is the middle of the bounds, or 0.
+    solver : {"auto", "gaussian", "oja", "exponential"}
+        "gaussian" (noise on the second moments) and "oja" (noise on products with directions, for very many columns)
+        need δ > 0. "exponential" draws directions from the sphere, under ε-DP. "auto" chooses by the numbers of columns
+        and rows, ε and δ.
 
     Examples
     --------
@@ -86,12 +93,11 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
         check_is_fitted(self, "components_")
         coords = read_table(X)
         if coords.shape[1] != self.n_components_:
-            raise InvalidRequest(f"X has {coords.shape[1]} columns.", f"Pass {self.n_components_}.", "")
+            raise InvalidRequest(f"X has {coords.shape[1]} columns.", f"Pass {self.n_components_} columns.", "")
         return (coords * self._scales) @ self.components_ + self.mean_
 
     @property
     def _scales(self) -> np.ndarray:
-        """Standard deviations of the coordinates if `whiten`, else ones."""
         return np.sqrt(np.maximum(self.explained_variance_, 0.0)) if self.whiten else np.ones(self.n_components_)
 
     @property
@@ -101,16 +107,21 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
 
 @dataclass(eq=False, repr=False)
 class TopEigenvector(SpectralEstimator):
-    """The leading eigenvector of second moments.
+    """Leading eigenvector of the second moments, with differential privacy.
 
     It is the unit vector v with the largest mean of ⟨x, v⟩², for rows x clipped to a ball or a box; nothing is centred.
 
-    row_norm, bounds, solver : as in `PCA`.
-
-    Theorem. That of `PCA`.
+    Theorem. `fit` has the guarantee of `PCA`.
 
     After fit: component_ (d,), whose sign is arbitrary; eigenvalue_, the largest of (1/n)·Σ xxᵀ corrected for noise, or
     the noisy mean of ⟨x, v⟩² ("exponential"); n_rows_, solver_, reason_, guarantee_, release_.
+
+    Parameters
+    ----------
+    row_norm, bounds
+        Rows are clipped to the ℓ₂ ball of the radius `row_norm`, or to the public interval of each column.
+    solver : str
+        The private method, one of those of `PCA`.
 
     Examples
     --------
@@ -140,15 +151,19 @@ class LowRankCovariance(SpectralEstimator):
 
     Rows are clipped to a ball or a box.
 
-    rank : number of eigenvectors, like n_components of `PCA`.
-    row_norm, bounds, centre, solver : as in `PCA`.
-
-    Theorem. That of `PCA`: the matrix is a function of the releases of `PCA`.
+    Theorem. `fit` has the guarantee of `PCA`, because the matrix is a function of what `PCA` releases.
 
     After fit: covariance_ (d, d), symmetric and positive semidefinite of rank at most k, (1/n)·Σ (x − mean)(x − mean)ᵀ
     without noise; components_ (k, d), orthonormal, and explained_variance_ (k,), with covariance_ = Σ variance·vvᵀ: the
     variance along the released vectors, which is smaller than the eigenvalues, and 0 for those that do not exceed the
     noise; location_ (d,), n_rows_, solver_, reason_, guarantee_, release_.
+
+    Parameters
+    ----------
+    rank : int
+        The number of eigenvectors.
+    row_norm, bounds, centre, solver
+        These say how rows are clipped and centred, and by which method, in the forms of `PCA`.
 
     Examples
     --------

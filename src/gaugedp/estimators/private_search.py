@@ -158,7 +158,6 @@ class Search:
 
 
 def _fitted(model: Any, requested: ApproxDP | PureDP, table: Rows, seed: int | None = None) -> Any:
-    """Return the fitted model, without warnings, which would reveal a hidden run."""
     delta = requested.delta_value if isinstance(requested, ApproxDP) else 0.0
     fresh = clone(model).set_params(epsilon=requested.epsilon_value, delta=delta, random_state=seed)
     with warnings.catch_warnings(action="ignore"):
@@ -172,15 +171,6 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
     A candidate is drawn at random, fitted to about four fifths of the rows, and scored with noise on the others. After
     each draw the search ends with probability 1/draws. The best model is kept as it was fitted.
 
-    estimator : a classifier with `classes`, or a regressor with `target_bounds` as numbers, of this package,
-        without a ledger. The search sets its epsilon, delta, neighbours and random_state.
-    param_grid : as in scikit-learn's GridSearchCV. It must not contain epsilon, delta, neighbours, random_state or
-        ledger, by which the cost of fits would differ. For a random search pass a list of points drawn before.
-    epsilon, delta : total privacy budget for one row, for any number of candidates.
-    cv, scoring, refit : accepted as in GridSearchCV, and ignored: the search holds a fifth of the rows out, scores
-        accuracy or the mean absolute error, and keeps the model that it chose.
-    draws : mean number of fits; by default four for each candidate. The actual number is random and secret.
-
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0 (RandomStopping). A fit gets δ/draws and a third of ε or
     more, up to nine tenths if its noise is Gaussian. The duration of a search reveals the number of fits: do not
     publish it. docs/theory/private_search.md
@@ -190,6 +180,22 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
     After fit: best_estimator_, best_params_, best_index_ (in the grid), best_score_ (a noisy accuracy, or 1 less the
     mean absolute error over the width of the target's bounds; too high on average, as it is the best), guarantee_,
     release_.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A classifier with `classes`, or a regressor with `target_bounds` as numbers, of this package, without a ledger.
+        The search sets its epsilon, delta, neighbours and random_state.
+    param_grid : dict or list of dict
+        As in scikit-learn's GridSearchCV. It must not contain epsilon, delta, neighbours, random_state or ledger, by
+        which the cost of fits would differ. For a random search pass a list of points drawn before.
+    epsilon, delta : float
+        Total privacy budget for one row, for any number of candidates.
+    cv, scoring, refit
+        Ignored: the search holds a fifth of the rows out, scores accuracy or the mean absolute error, and keeps the
+        model that it chose.
+    draws : float, optional
+        Mean number of fits. Default: four for each candidate. The actual number is random and secret.
 
     Examples
     --------
@@ -351,7 +357,6 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
 
 
 def _accounted(model: Any, total: ApproxDP | PureDP) -> Any:
-    """Return the chosen model with the choice's guarantee."""
     facts = {**model.release_.facts, "asked": total.to_dict(), "chosen_by": "PrivateSearchCV"}
     model.guarantee_ = total
     model.release_ = replace(model.release_, guarantee=total, exactness="idealized", facts=facts)

@@ -241,13 +241,11 @@ class RatingsModel:
 
 
 def _scale(design: RatingsDesign) -> tuple[float, float]:
-    """Return the middle and half range of the bounds."""
     low, high = design.bounds
     return (low + high) / 2, (high - low) / 2
 
 
 def _own(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of fits to own ratings; none for older models."""
     if not facts:
         return {}
     spread = Spread() if facts["spread"] is None else Spread(*_numbers(facts["spread"], (2,)).tolist())

@@ -64,7 +64,6 @@ class Reading:
 
 
 def _columns(indicator: Any, names: np.ndarray | None, n_columns: int) -> tuple[int, ...]:
-    """Return the indices of the columns with an indicator."""
     if isinstance(indicator, bool | np.bool_):
         return tuple(range(n_columns if indicator else 0))
     if isinstance(indicator, str | bytes | Mapping | Set) or not isinstance(indicator, Iterable):

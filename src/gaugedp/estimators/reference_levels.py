@@ -60,7 +60,6 @@ class Contrasts:
         return {"level": LEVEL, "reference": self.reference, "coefficients": dict(zip(names, lines, strict=True))}
 
     def _matrix(self) -> tuple[np.ndarray, list[str]]:
-        """Return the matrix of contrasts, and their names."""
         size = self.design.n_features + 1
         constant, rows, names, start = np.eye(size)[-1], [], [], 0
         for name in self.design.attributes:

@@ -182,31 +182,43 @@ def _count(features: np.ndarray, target: np.ndarray) -> np.ndarray:
 class LinearRegression(Intervals, LinearRegressor):
     """Linear least-squares regression with differential privacy.
 
-    Rows are clipped to a ball or a box, and the target to its bounds. Specify `row_norm` or `bounds`.
+    A fit is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/least_squares.md and gibbs.md. Rows are clipped to a
+    ball or a box, and the target to its bounds, which you must specify from public knowledge.
 
-    epsilon, delta : total privacy budget for one row; delta = 0 gives pure ε-DP.
-    row_norm : rows are clipped to the ℓ₂ ball of this radius.
-    bounds, missing_indicator : as in `LogisticRegression`; the box of the bounds is scaled to [−1, 1]^d, in the
-        ball of radius √d.
-    target_bounds : (low, high), public, or "private"; the target is clipped to them. Residuals are clipped to half
-        their range, and "preconditioned" widens this to their range where it would bias the coefficients.
-    fit_intercept : if True, a constant column is one of the features; it makes rows longer, which is accounted for.
-    radius : public bound on the norm of the coefficients for rows of length 1 and a target in [−1, 1]; by default
-        √k for "gradient" and 8√k for "preconditioned", k the number of coefficients. A ball that is too small
-        shrinks them for any ε. It plays the role of Ridge's alpha.
-    weight_bound : as in `LogisticRegression`; not with "gibbs". With weights there is no `coef_interval`.
-    solver : "preconditioned" takes steps with noisy second moments, "gradient" steps without them, and "auto"
-        chooses based on public numbers. "gibbs", for δ > 0, draws the coefficients from the regularised exponential
-        mechanism in the ℓ₂ ball.
-    loss : "squared"; with "gibbs" also "huber", quadratic within a quarter of the target's range, or "absolute".
+    Parameters
+    ----------
+    epsilon, delta : float
+        Total privacy budget for one row. delta = 0 gives pure ε-DP.
+    row_norm : float, optional
+        Rows are clipped to the ℓ₂ ball of this radius. Specify this or `bounds`.
+    bounds, missing_indicator : optional
+        The public interval of each column, and the columns with an indicator of missing numbers, in the forms of
+        `LogisticRegression`. The box of the bounds is scaled to [−1, 1]^d, in the ball of radius √d.
+    target_bounds : (low, high) or "private"
+        The target is clipped to these public bounds. Residuals are clipped to half their range, and "preconditioned"
+        widens this to their range where it would bias the coefficients.
+    fit_intercept : bool
+        Whether a constant column is one of the features. It makes rows longer, which is accounted for.
+    radius : float, optional
+        Public bound on the norm of the coefficients for rows of length 1 and a target in [−1, 1]. Default √k for
+        "gradient" and 8√k for "preconditioned", where k is the number of coefficients. A ball that is too small shrinks
+        them for any ε. It plays the role of Ridge's alpha.
+    weight_bound : float, optional
+        Public bound on `sample_weight`; larger weights count as the bound. "gibbs" takes no weights, and there is no
+        `coef_interval` with them.
+    solver : {"auto", "preconditioned", "gradient", "gibbs"}
+        "preconditioned" takes steps with noisy second moments, "gradient" steps without them, and "auto" chooses one by
+        public numbers. For δ > 0, "gibbs" draws the coefficients from the regularised exponential mechanism.
+    loss : {"squared", "huber", "absolute"}
+        The last two are for "gibbs". "huber" is quadratic within a quarter of the target's range.
 
-    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/least_squares.md and gibbs.md. If rows are added
-    or removed, a tenth of ε, with "gibbs" a twentieth of μ², is spent on their number, which determines the steps.
-
-    "preconditioned" provides `coef_interval` and `summary`, and spends an eighth of μ² (of ε) on the residuals: their
-    mean square, and the number of those that are clipped. "gradient" always clips residuals to half the range, which
-    biases the coefficients of binary targets. With an intercept it starts at a noisy mean of the target, around which
-    the ball is, and coefficients shrink where noise is large.
+    Notes
+    -----
+    If rows are added or removed, a tenth of ε, with "gibbs" a twentieth of μ², is spent on their number, which
+    determines the steps. "preconditioned" provides `coef_interval` and `summary`, and spends an eighth of μ² (of ε) on
+    the mean square of the residuals and the number of those that are clipped. "gradient" always clips residuals to half
+    the range, which biases the coefficients of binary targets. With an intercept it starts at a noisy mean of the
+    target, around which the ball is, and coefficients shrink where noise is large.
 
     After fit: coef_ (d + m,) for d columns and m indicators, intercept_, solver_, method_, guarantee_, release_.
 
@@ -256,9 +268,9 @@ class LinearRegression(Intervals, LinearRegressor):
         the engine. The guarantee is for a kept row, added or removed; the caller (TableFit) charges it for a unit.
         """
         if self.neighbours != "add_remove" or self.ledger is not None:
-            raise InvalidRequest("A table has private rows.", 'Use neighbours="add_remove", and no ledger.')
+            raise InvalidRequest("The rows of a table are private.", 'Use neighbours="add_remove", and no ledger.')
         if self.solver == "gibbs":
-            raise InvalidRequest("gibbs needs rows in memory.", "Choose another solver.")
+            raise InvalidRequest('solver="gibbs" needs rows in memory.', "Choose another solver.")
         frame = self._frame(design.n_features, np.asarray(design.names, dtype=object))
         self._fit(frame, TableSums(rows, design, frame, row_key), lambda _: None)
         self._note_names(None)
@@ -280,7 +292,6 @@ class LinearRegression(Intervals, LinearRegressor):
         self._publish({**self._values, **self._errors}, guarantee, self.method_.exactness, facts, reservation)
 
     def _plan(self, n_rows: int, frame: UnitScaling) -> tuple[NoisyRowCount, LeastSquares, Guarantee]:
-        """Return the row count, the method planned for it, and the guarantee of both."""
         count = NoisyRowCount(self._requested(), self.neighbours)
         planned = self._method(PUBLIC_ROWS if count.mechanism else n_rows, frame, count.remaining)
         return count, planned, count.with_remaining(planned.guarantee if count.mechanism is None else count.remaining)

@@ -230,7 +230,6 @@ class Centre:
         return mean, math.sqrt(min(1.0, max(_SMALLEST**2, float(noisy[-1]) - length)))
 
     def _shrunk(self, mean: np.ndarray, n_rows: float) -> tuple[np.ndarray, float]:
-        """Return the shrunk mean, and its denoised squared length."""
         assert self.noise is not None
         faint = float(self.noise.variances[: len(mean)].sum()) / n_rows**2
         return shrunk(mean, faint), max(float(mean @ mean) - faint, 0.0)
@@ -307,7 +306,6 @@ class TwoStageMean:
 
 
 def _mean(noise: AdditiveNoise, sums: np.ndarray, n_rows: float, rng: Entropy) -> tuple[np.ndarray, float]:
-    """Return a mean of unit vectors, and its noise variance per column."""
     mean = released(sums[:-1], noise, rng) / n_rows
     return mean / max(1.0, float(np.linalg.norm(mean))), float(noise.variances[0]) / n_rows**2
 

@@ -134,7 +134,6 @@ def _sizes(low: np.ndarray, high: np.ndarray) -> str:
 
 
 def _check_pairs(name: str, bounds: Any, n_columns: int) -> None:
-    """Refuse bounds that may be one pair per column."""
     plain = isinstance(bounds, list | tuple) and all(isinstance(entry, list | tuple) for entry in bounds)
     if not plain or any(len(entry) != 2 for entry in bounds):
         return
@@ -207,7 +206,6 @@ def lengths_of(rows: np.ndarray) -> np.ndarray:
 
 
 def _far_into_ball(rows: np.ndarray, p: float, row_norm: float) -> np.ndarray:
-    """Return the same for rows whose powers overflow."""
     largest = np.maximum(np.abs(rows).max(axis=1, keepdims=True), row_norm)
     shrunk = rows / largest
     return shrunk / np.maximum(np.linalg.norm(shrunk, p, axis=1, keepdims=True), row_norm / largest)

@@ -37,7 +37,7 @@ class ScoreReport(PrivateEstimator):
     delta: ClassVar[float] = 0.0
 
     def fit(self, X: Any, y: Any, group: Any = None) -> "ScoreReport":
-        """Score rows X (n, d) with labels or targets y (n,), in all and by group."""
+        """Score rows X (n, d) with labels or targets y (n,), in total and by group."""
         requested, rows, kind = self._requested(), self._rows(X), self._sums()
         codes, groups = read_groups(group, self.groups, len(rows))
         between(0, 1, level=self.level)
@@ -125,18 +125,6 @@ def score_report(
     `score_report(model, X, y)` scores a model on rows X (n, d) and labels or targets y (n,) that it was not fitted to.
     `score_report(y_true, y_score, classes=[...])` scores predictions from elsewhere.
 
-    model : a fitted classifier with `classes`, or regressor with `target_bounds` as numbers, of this package. The
-        model is released already: `ledger` is charged only for reading these rows.
-    y_true, y_score : labels (n,) and the probabilities of the second of the sorted classes (n,), or of all (n, K); or
-        targets and predicted numbers, each (n,). A prediction may depend on its own row and on what is public or was
-        released, not on other rows. Probabilities are clipped to [0, 1]; a missing one counts as 1/K.
-    epsilon : privacy budget for one of these rows.
-    classes, target_bounds : public, for predictions from elsewhere: either all possible labels, or (low, high).
-    group, groups : the group (n,) of each row, such as its region, and the public list of groups. All groups together
-        cost no more than one, as a row is in one of them; a row in none is left out. The total adds up their noise.
-    level : public confidence level of the intervals.
-    neighbours, random_state, ledger : as in every fit.
-
     Classifiers are scored by accuracy, together with the share of the most common class; by log-loss, with
     probabilities raised to at least 0.001; and for two classes by the area under the ROC curve, with probabilities in
     twenty bins. Regressors are scored by R², at least −1, and by the mean absolute error, with predictions clipped to
@@ -153,6 +141,27 @@ def score_report(
 
     An interval covers, with probability of about `level` or more, the score on the distribution from which the rows are
     drawn independently: it accounts for both noise and sampling. So it covers the score on these rows more often.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted classifier with `classes`, or regressor with `target_bounds` as numbers, of this package. The model is
+        released already: `ledger` is charged only for reading these rows.
+    y_true, y_score : array
+        Labels (n,) and the probabilities of the second of the sorted classes (n,), or of all (n, K); or targets and
+        predicted numbers, each (n,). A prediction may depend on its own row and on what is public or was released, not
+        on other rows. Probabilities are clipped to [0, 1]; a missing one counts as 1/K.
+    epsilon : float
+        Privacy budget for one of these rows.
+    classes, target_bounds : optional
+        Public facts for predictions from elsewhere: either all possible labels, or (low, high).
+    group, groups : array (n,) and list, optional
+        The group of each row, such as its region, and the public list of groups. All groups together cost no more than
+        one, as a row is in one of them; a row in none is left out. The total adds up their noise.
+    level : float
+        Public confidence level of the intervals.
+    neighbours, random_state, ledger
+        As in every fit.
 
     Examples
     --------

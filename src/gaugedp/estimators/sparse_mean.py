@@ -65,17 +65,9 @@ class Outlook:
 
 @dataclass(eq=False, repr=False)
 class SparseMean(PrivateEstimator):
-    """The mean of rows, with few nonzero coordinates.
+    """Private mean of rows in high dimension, with few nonzero coordinates.
 
     At most `sparsity` coordinates, the largest, are selected and released with noise.
-
-    sparsity : number of selected coordinates; slightly more than are nonzero. Pure-noise coordinates cost little:
-        mean_ is values_ shrunk by `posterior_means`, a function of values_ and of the public size of their noise
-        only, and so post-processing at no cost.
-    bounds : (low, high), two public numbers: every value is clipped to them, and a missing one counts as their
-        middle. For a σ-sub-Gaussian distribution use `sub_gaussian_bounds(n, sigma, mean_bound)`. "private" spends
-        a tenth of ε to find a power of two within the public `magnitudes` = (least, largest).
-    noise : "gumbel" (exponential mechanisms and Gaussian values), or "laplace", the algorithm as published.
 
     Theorem. One row changes every coordinate of the sum by at most high − low if rows are replaced, and by max(|low|,
     |high|) if they are added or removed: a cube, from which `Peeling` selects and adds noise. `fit` is (ε, δ)-DP (Cai,
@@ -83,6 +75,18 @@ class SparseMean(PrivateEstimator):
 
     After fit: mean_ (d,), support_ and values_ (sparsity,), outlook_ (if rows are replaced), n_rows_, bounds_, solver_,
     mechanism_, guarantee_, release_. Warns `TooFewRows` if nothing within the bounds can be detected.
+
+    Parameters
+    ----------
+    sparsity : int
+        Number of selected coordinates, slightly more than are nonzero. Coordinates of pure noise cost little: mean_ is
+        values_ shrunk by `posterior_means`, which is post-processing at no cost.
+    bounds : (low, high) or "private"
+        Two public numbers, to which every value is clipped; a missing value counts as their middle. For a
+        σ-sub-Gaussian distribution use `sub_gaussian_bounds(n, sigma, mean_bound)`. "private" spends a tenth of ε to
+        find a power of two within the public `magnitudes` = (least, largest).
+    noise : {"gumbel", "laplace"}
+        "gumbel" uses exponential mechanisms and Gaussian values. "laplace" is the algorithm as published.
 
     Examples
     --------
@@ -144,7 +148,7 @@ class SparseMean(PrivateEstimator):
         if self.sparsity >= n_columns:
             raise InvalidRequest(
                 f"sparsity is {self.sparsity}, but there are {n_columns} columns.",
-                "Choose less; Mean estimates all of them.",
+                "Choose fewer; Mean estimates all columns.",
             )
 
     def _range(self) -> "PrivateRange | None":
@@ -204,9 +208,9 @@ class TooFewRows(UserWarning):
 
 
 def sub_gaussian_bounds(n_rows: int, sigma: float, mean_bound: float) -> tuple[float, float]:
-    """Return bounds (−T, T) for σ-sub-Gaussian values.
+    """Return clipping bounds (−T, T) for sub-Gaussian values.
 
-    T = mean_bound + sigma·√(log n), for rows x with E x_j at most `mean_bound` in size, public. For a normal
+    T = mean_bound + sigma·√(log n), for σ-sub-Gaussian values with means of at most ±`mean_bound`. For a normal
     distribution of standard deviation σ the clipping bias is at most σ·E(Z − √log n)₊ ≤ σ/(√(2πn)·log n), a small part
     of the sampling error σ/√n: a wider T would only add noise. (√(2·log n) would clip hardly any value.)
 

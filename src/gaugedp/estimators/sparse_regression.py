@@ -76,19 +76,26 @@ class BudgetSplit:
 class SparseRegression(LinearRegressor):
     """Linear regression with at most `sparsity` nonzero coefficients.
 
-    bounds, missing_indicator : as in `LogisticRegression`; indicators are features that count towards `sparsity`.
-    target_bounds : (low, high), public; the target is clipped to them.
-    solver : "screen" selects 2·sparsity features by their correlation with the target (exponential mechanisms) and
-        solves noisy normal equations on them. "iht" starts there and adds `rounds` of iterative hard thresholding:
-        a gradient step on clipped residuals, whose length follows from the noisy second moments, after which
-        `Peeling` keeps 2·sparsity features; finally the equations are solved again on the remaining features. It
-        finds features that others hide, and adds more noise. "auto" uses it if a round's noise, a public number, is
-        small.
+    Parameters
+    ----------
+    bounds, missing_indicator
+        The public interval of each column, and the columns with an indicator of missing numbers, in the forms of
+        `LogisticRegression`. Indicators count towards `sparsity`.
+    target_bounds : (low, high)
+        Public bounds to which the target is clipped.
+    solver : {"auto", "screen", "iht"}
+        "screen" selects 2·sparsity features by their correlation with the target (exponential mechanisms) and solves
+        noisy normal equations on them. "iht" adds `rounds` of iterative hard thresholding: a gradient step on clipped
+        residuals, after which `Peeling` keeps 2·sparsity features. Finally the equations are solved again on the
+        remaining features. It finds features that others hide, and adds more noise. "auto" uses it if a round's noise,
+        a public number, is small.
 
+    Notes
+    -----
     Theorem. All sums are of products of numbers in [−1, 1], so one row changes each by at most 2 (1 if rows are added
-    or removed), and the second moments of k features and their products with the target, in coordinates that preserve
-    the Frobenius norm, by at most √(2k² + 4kβ²) in ℓ₂, β² = √(2k) their relative weight. `fit` is the composition and
-    is (ε, δ)-DP (ε-DP at δ = 0). docs/theory/sparse_regression.md
+    or removed). It changes the second moments of k features and their products with the target by at most
+    √(2k² + 4kβ²) in ℓ₂, in coordinates that preserve the Frobenius norm; β² = √(2k) is their relative weight. `fit`
+    is the composition and is (ε, δ)-DP (ε-DP at δ = 0). docs/theory/sparse_regression.md
 
     After fit: coef_ (d + m,) for d columns and m indicators, intercept_, support_, solver_, guarantee_, release_.
 
@@ -140,7 +147,7 @@ class SparseRegression(LinearRegressor):
         if self.sparsity >= n_columns:
             raise InvalidRequest(
                 f"sparsity is {self.sparsity}, but there are {n_columns} columns.",
-                "Choose less; LinearRegression uses all of them, without spending budget on a choice.",
+                "Choose fewer; LinearRegression uses all columns, without spending budget on a choice.",
             )
 
     def _budget(self, guarantee: Guarantee, solver: str, n_columns: int) -> BudgetSplit:
@@ -213,7 +220,6 @@ class Steps:
     def _step(
         self, features: np.ndarray, goal: np.ndarray, state: tuple[np.ndarray, float], rng: Entropy
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return coefficients and support after a noisy gradient step and thresholding."""
         assert self.round is not None
         weights, curvature = state
         scale = 2.0**-BITS
@@ -237,7 +243,6 @@ def _gaussian(rho: float) -> GaussianDP:
 
 
 def _moments(k: int, weight: float, neighbours: str, guarantee: PureDP | ZCDP) -> AdditiveNoise:
-    """Return noise for second moments and products."""
     once = k * k + k * weight**2  # ‖zzᵀ‖² + β²·‖z·t‖² for z in the cube, |t| ≤ 1
     twice = 2 * k * k + 4 * k * weight**2  # of a difference: the squares have a product that is not negative
     size = math.sqrt(twice if neighbours == "replace" else once) * (1 + SCORES)

@@ -156,14 +156,12 @@ class SpectralEstimator(PrivateEstimator):
         return self.solver, "requested"
 
     def _record(self, spectrum: Spectrum, values: dict[str, np.ndarray]) -> None:
-        """Set the attributes of every fit, and settle."""
         self.solver_, self.reason_, self.n_rows_ = spectrum.facts["solver"], spectrum.facts["reason"], spectrum.n_rows
         numbers = {**values, "n_rows": np.array(spectrum.n_rows)}
         self._publish(numbers, spectrum.guarantee, spectrum.exactness, spectrum.facts, spectrum.reservation)
 
 
 def _advised(guarantee: Guarantee, shape: Shape, n_rows: int | None) -> tuple[str, str]:
-    """Return the solver and why, by public numbers."""
     if not isinstance(guarantee, ApproxDP):
         return "exponential", "a pure guarantee is requested"
     gaussian_price = shape[1] * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value) ** 2
@@ -216,7 +214,6 @@ def _possible(pairs: Pairs, n_rows: float) -> Pairs:
 
 
 def _clip_factor(guarantee: Guarantee, n_columns: int, n_rows: float) -> float:
-    """Return the clipping norm of centred rows over their typical length."""
     if isinstance(guarantee, ApproxDP):
         noise = 2 * math.sqrt(n_columns) / (gaussian_mu(guarantee.epsilon_value, guarantee.delta_value) * n_rows)
     else:

@@ -23,16 +23,19 @@ class LinearSVC(LinearClassifier):
 
     All parameters but `solver` are as in `LogisticRegression`.
 
-    solver : "gradient" is noisy gradient descent on all rows; "objective", for two classes, rounds the kink of the
-        loss, adds a random linear term and minimises. "auto" chooses the latter if public numbers show that the
-        noise is small, if rows are added or removed, at δ = 0, and if without an intercept a pure guarantee needs
-        less noise. "gibbs", for two classes and δ > 0, draws the weights from the regularised exponential
-        mechanism. `reason_` explains the choice.
-
     Theorem. `fit` is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/gradient.md, objective_perturbation.md and
     gibbs.md.
 
     After fit: the attributes of `LogisticRegression`.
+
+    Parameters
+    ----------
+    solver : {"auto", "gradient", "objective", "gibbs"}
+        "gradient" is noisy gradient descent on all rows. "objective", for two classes, rounds the kink of the loss,
+        adds a random linear term and minimises. "auto" chooses the latter if public numbers show that the noise is
+        small, if rows are added or removed, at δ = 0, and if without an intercept a pure guarantee needs less noise.
+        "gibbs", for two classes and δ > 0, draws the weights from the regularised exponential mechanism. `reason_`
+        explains the choice.
 
     Examples
     --------
@@ -46,7 +49,7 @@ class LinearSVC(LinearClassifier):
 
     def _chosen(self, guarantee: Guarantee, size: int, n_rows: int | None) -> tuple[str, str]:
         if self.solver == "objective" and len(self.classes) > 2:
-            raise InvalidRequest("objective needs two classes.", 'Use solver="gradient", or "auto".')
+            raise InvalidRequest('solver="objective" needs two classes.', 'Use solver="gradient", or "auto".')
         if self.solver != "auto":
             return self.solver, "requested"
         if len(self.classes) > 2:

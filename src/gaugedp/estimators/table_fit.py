@@ -183,7 +183,6 @@ class TableFit(TableMeasurement):
 
     @property
     def _public(self) -> dict[str, Any]:
-        """Public facts for the estimator."""
         rows = {"bounds": (-1.0, 1.0)} if self._kind.in_cube else {"row_norm": self.design.row_norm}
         public = {**rows, "radius": self.radius} if self._kind.has_radius else rows
         if self.design.by_class:
@@ -191,7 +190,6 @@ class TableFit(TableMeasurement):
         return {**public, "target_bounds": self.design.bounds}
 
     def _numbers(self, coefficients: np.ndarray, intercepts: np.ndarray) -> dict[str, Any]:
-        """Return intercept and coefficients by name, and by class."""
         slopes, constants = self.design.in_units(coefficients, intercepts)
         classes = self.design.classes or ()
 

@@ -188,7 +188,6 @@ def check_target(domain: Domain, target: str, by_class: bool) -> None:
 
 
 def _unknown(kind: str, name: str, names: Sequence[str]) -> UnknownName:
-    """Return the error for an unknown name, with a likely correction."""
     words = name.replace(";", " ").split()
     if len(words) > 1 and set(words) <= set(names):
         return UnknownName(f"There is no {kind} {name!r}.", f"Separate names by commas: {', '.join(words)}.")

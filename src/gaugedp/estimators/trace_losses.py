@@ -169,7 +169,6 @@ def trace_loss(
 
 
 def _place(position: np.ndarray, n_places: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the index before a position, and the remainder."""
     inside = np.clip(position, 0, n_places - 1)
     before = np.minimum(inside.astype(int), n_places - 2)
     return before, inside - before

@@ -40,30 +40,38 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
     It fits y ≈ ⟨A, X⟩ over matrices X of nuclear norm at most `radius`. Designs are rows z (n, d), for A = zzᵀ and a
     symmetric X ⪰ 0, or arrays (n, m, k) of matrices A, for any X (m, k). Specify `design_norm` or `row_norm`.
 
-    design_norm : public bound on the norm of A, to which designs are clipped.
-    row_norm : for rows z, a public bound on ‖z‖₂, the root of the bound on A.
-    norm : the norm of A, "frobenius" or, for matrices, "operator", the largest singular value: orthogonal matrices,
-        permutations and cells of a table have 1.
-    target_bounds : (low, high), public; the target is clipped to them.
-    loss : "squared"; "huber", quadratic within a quarter of the target's range; "absolute", within a twentieth;
-        "logistic", for ⟨A, X⟩ as the log-odds of the upper bound; or a function of predictions and targets, arrays
-        of one shape, that is convex in the prediction and has slopes up to `lipschitz`. It is called with public
-        numbers only, before anything is charged.
-    solver : "moments" releases the sums Σ aaᵀ and Σ y·a of a = vec(A) once, with noise; "grams", for matrices,
-        releases Σ AAᵀ, Σ AᵀA and Σ y·A instead; both are for the squared loss. "descent" uses noisy projected
-        gradients of all rows; "frank_wolfe" steps to the extreme points of noisy gradients of all rows. These two
-        clip predictions to the target's bounds in their slopes (the loss stays convex). "stochastic" takes every
-        row once, and clips nothing. "gibbs", for matrices and delta above 0, draws X from the regularised
-        exponential mechanism of the nuclear norm, in the Frobenius ball around it. "auto" chooses moments, grams or
-        descent, based on public numbers only.
-    noise : how "stochastic", which needs delta above 0, finds extreme points: "toeplitz" adds noise to its running
-        gradients, correlated over the steps; "oja" to their products with one direction.
-
     Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/matrix_moments.md, matrix_grams.md,
     nuclear_ball.md, stochastic_frank_wolfe.md and gibbs.md. If rows are added or removed, a tenth of ε is spent on
     their number. A design with an entry that is not finite counts as 0, a missing target as the middle of its bounds.
 
     After fit: coef_ (d, d) or (m, k), solver_, reason_, method_, guarantee_, release_.
+
+    Parameters
+    ----------
+    design_norm : float, optional
+        Public bound on the norm of A, to which designs are clipped.
+    row_norm : float, optional
+        For rows z, a public bound on ‖z‖₂, the root of the bound on A.
+    norm : {"frobenius", "operator"}
+        The norm of A. "operator", for matrices, is the largest singular value: orthogonal matrices, permutations and
+        cells of a table have 1.
+    target_bounds : (low, high)
+        Public bounds to which the target is clipped.
+    loss : {"squared", "huber", "absolute", "logistic"} or callable
+        "huber" is quadratic within a quarter of the target's range, "absolute" within a twentieth. "logistic" takes
+        ⟨A, X⟩ as the log-odds of the upper bound. A function of predictions and targets, arrays of one shape, must be
+        convex in the prediction with slopes up to `lipschitz`. It is called with public numbers only, before the
+        charge.
+    solver : {"auto", "moments", "grams", "descent", "frank_wolfe", "stochastic", "gibbs"}
+        For the squared loss, "moments" releases the sums Σ aaᵀ and Σ y·a of a = vec(A) once, with noise. "grams", for
+        matrices, releases Σ AAᵀ, Σ AᵀA and Σ y·A instead. "descent" uses noisy projected gradients of all rows, and
+        "frank_wolfe" steps to the extreme points of such gradients. These two clip predictions to the target's bounds
+        in their slopes (the loss stays convex). "stochastic" takes every row once, and clips nothing. "gibbs", for
+        matrices and delta above 0, draws X from the regularised exponential mechanism of the nuclear norm, in the
+        Frobenius ball around it. "auto" chooses moments, grams or descent, based on public numbers only.
+    noise : {"toeplitz", "oja"}
+        How "stochastic", which needs delta above 0, finds extreme points. "toeplitz" adds noise to its running
+        gradients, correlated over the steps; "oja" to their products with one direction.
 
     Examples
     --------
@@ -121,7 +129,7 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         rows, shape = _read(X)
         rows = as_read(rows, None)
         if self.coef_.shape != ((rows.shape[1],) * 2 if shape is None else shape):
-            raise InvalidRequest("The designs do not fit the model.", "Pass the same columns.", "")
+            raise InvalidRequest("The designs do not fit the model.", "Pass the columns of the fit.", "")
         if shape is not None:
             return products(rows, self.coef_.ravel())
         halves = np.stack([products(rows, column) for column in self.coef_.T], axis=1)
@@ -129,7 +137,6 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
             return np.asarray((halves * rows).sum(axis=1))
 
     def _fitted(self, guarantee: Guarantee) -> Guarantee:
-        """Return the guarantee of the fit without the count."""
         if self.solver != "gibbs":
             return for_gaussian_releases(guarantee)
         if not isinstance(guarantee, ApproxDP):
@@ -137,7 +144,6 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         return guarantee
 
     def _size(self, shape: tuple[int, int] | None) -> float:
-        """Return the bound on a design's Frobenius norm."""
         if (self.design_norm is None) == (self.row_norm is None):
             raise InvalidRequest(
                 "Either design_norm or row_norm must be given.",
@@ -153,7 +159,6 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         return float(self.row_norm) * float(self.row_norm)
 
     def _widest(self, shape: tuple[int, int] | None) -> float:
-        """Return the bound on designs' operator norm over the Frobenius norm."""
         one_of(NORMS, norm=self.norm)
         return 1 / math.sqrt(min(shape)) if shape is not None and self.norm == "operator" else 1.0
 
@@ -175,7 +180,6 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         return "moments", "second moments released once need less noise than gradients at every step"
 
     def _check_solver(self, kind: Designs) -> None:
-        """Refuse unknown solvers, and solvers that do not fit."""
         one_of(SOLVERS, solver=self.solver)
         one_of(ORACLES, noise=self.noise)
         if self.solver == "gibbs" and not (isinstance(kind, Full) and self.loss in _OF_GIBBS):
@@ -220,7 +224,6 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
 
 
 def _read(X: Any, least: int = 1) -> tuple[np.ndarray, tuple[int, int] | None]:
-    """Return designs as rows, and the shape of matrices or None."""
     designs = read_array(X)
     shape = (designs.shape[1], designs.shape[2]) if designs.ndim == 3 else None
     rows = designs if shape is None else designs.reshape(len(designs), shape[0] * shape[1])

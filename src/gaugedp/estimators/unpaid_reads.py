@@ -112,7 +112,6 @@ def _parts(step: Any) -> list[Any]:
 
 
 def _is_public(step: Any) -> bool:
-    """Return True for private, stateless and public steps."""
     if isinstance(step, OneHotEncoder | OrdinalEncoder):
         return not isinstance(step.categories, str)
     if "ledger" in step.get_params(deep=False) or isinstance(step, PolynomialFeatures):

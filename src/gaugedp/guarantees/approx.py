@@ -16,9 +16,17 @@ from gaugedp.guarantees.pure import PureDP
 
 @dataclass(frozen=True, eq=True, repr=False)
 class ApproxDP(Guarantee):
-    """(ε, δ)-differential privacy.
+    """Approximate differential privacy, (ε, δ)-DP.
 
-    P(S) ≤ e^ε·Q(S) + δ for every event S. This is one point of the privacy profile and bounds nothing else.
+    The data of one unit changes the probability P(S) of any event S to at most e^ε·P(S) + δ. It says nothing about
+    other values of ε.
+
+    Parameters
+    ----------
+    epsilon_value : float
+        ε, at least 0.
+    delta_value : float
+        δ, between 0 and 1. Choose it far below 1 divided by the number of people.
     """
 
     epsilon_value: float
@@ -38,7 +46,7 @@ class ApproxDP(Guarantee):
         return math.inf if self.delta_value > 0 else PureDP(self.epsilon_value).renyi(order)
 
     def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
-        """Return randomized response that with probability δ reveals everything (Kairouz, Oh and Viswanath 2015)."""
+        """Return the pair of Kairouz, Oh and Viswanath (2015), which dominates (ε, δ)-DP."""
         is_small = self.epsilon_value <= LARGEST_LOSS
         return Pair(ResponsePrivacyLoss, (self.epsilon_value,), decimal(self.delta_value)) if is_small else None
 

@@ -23,10 +23,13 @@ ONE_CHANGE = "one change of this table"  # of `stated_neighbours`: nothing follo
 class Guarantee(Part):
     """Upper bound on the privacy loss of a release.
 
-    It holds for all neighbouring tables and all attackers. For neighbouring tables with output distributions P and Q,
-    in both orders: `renyi(order)` ≥ D_order(P‖Q); `delta(epsilon)` ≥ sup_S P(S) − e^epsilon·Q(S); `epsilon(delta)` is
-    an ε with `delta(ε)` ≤ delta. Every number is rounded towards more privacy loss. `g + h` and `k * g` compose
-    releases of the same rows, also when the later release is chosen after seeing the earlier one.
+    It limits how well anybody can tell two neighbouring tables apart from what was released. Add guarantees (`g + h`)
+    or multiply one by a number (`k * g`) for several releases of the same rows. A later release may have been chosen
+    after seeing an earlier one. `epsilon(delta)`, `delta(epsilon)` and `renyi(order)` convert the guarantee. Every
+    number is rounded towards more privacy loss.
+
+    For all neighbouring tables, with output distributions P and Q in both orders, `renyi(order)` ≥ D_order(P‖Q) and
+    `delta(epsilon)` ≥ sup_S P(S) − e^epsilon·Q(S).
 
     Examples
     --------
@@ -50,12 +53,12 @@ class Guarantee(Part):
         KINDS[cls.kind] = cls
 
     def group(self, size: int) -> "Guarantee":
-        """Return the guarantee for groups of `size` units."""
+        """Return the guarantee for groups of `size` units, such as households."""
         whole(minimum=1, size=size)
         return self if size == 1 else Guarantee._chain(self, int(size))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the kind and the numbers, for `gaugedp.guarantees.from_dict`."""
+        """Return the guarantee as a mapping, for `gd.guarantees.from_dict`."""
         return {"kind": self.kind, **{name.removesuffix("_value"): value for name, value in vars(self).items()}}
 
     @classmethod
@@ -66,7 +69,7 @@ class Guarantee(Part):
     def follows_from(self, premise: "Guarantee") -> bool:
         """Return True if `premise` implies this guarantee.
 
-        False if no rule here shows it. A cost is itself a guarantee in its accounting, so the costs are compared.
+        The result False means that no rule of the library shows it.
         """
         if self == premise or self.accounting is None:
             return self == premise
@@ -87,10 +90,11 @@ class Guarantee(Part):
         return frozenset().union(*(part.stated_neighbours for part, _ in self.components() if part is not self))
 
     def delta(self, epsilon: float, method: Method | None = None) -> Bound:
-        """Return the least provable δ at `epsilon`, which may be negative.
+        """Return δ at `epsilon`: the least that the library can prove.
 
-        P(S) ≤ e^`epsilon`·Q(S) + δ for every event S, and the same for Q against P. `method` is "basic", "advanced",
-        "rdp" or "tight"; None takes the least of all, and the returned bound names its method.
+        P(S) ≤ e^`epsilon`·Q(S) + δ then holds for every event S and all neighbouring tables. `epsilon` may be negative.
+        `method` is "basic", "advanced", "rdp" or "tight"; by default the least bound of all is returned, with its
+        method.
         """
         finite(epsilon=epsilon)
         check_method(method)
@@ -98,10 +102,10 @@ class Guarantee(Part):
         return bound if epsilon >= 0 else _of_complements(bound, float(epsilon))
 
     def epsilon(self, delta: float, method: Method | None = None) -> Bound:
-        """Return the least provable ε at `delta`, in [0, 1].
+        """Return ε at `delta`: the least that the library can prove.
 
-        Infinity if there is none. `method` as for `delta`; with "tight", a part with only a Rényi curve makes the bound
-        fall back to "rdp", which it then names.
+        `delta` is in [0, 1]. The result is infinity if there is no such ε. `method` is as for `delta`. With "tight",
+        parts that have only a Rényi curve fall back to "rdp", and the returned bound says so.
         """
         check_delta(delta)
         check_method(method)
@@ -110,9 +114,10 @@ class Guarantee(Part):
     def tradeoff(self, false_positive_rate: float) -> float:
         """Return the least false-negative rate of any membership test.
 
-        The rate is rounded down. The test sees everything that was released. It declares an absent unit present with
-        probability at most `false_positive_rate`, in [0, 1]; its false-negative rate is the probability of missing a
-        unit that is present. This is the trade-off function of Dong, Roth and Su 2022; docs/theory/renyi_region.md.
+        A membership test sees everything that was released and decides whether a unit is in the table. If it wrongly
+        declares an absent unit present with probability `false_positive_rate`, in [0, 1], it misses a present unit with
+        at least the returned probability. This is the trade-off function of Dong, Roth and Su 2022, rounded down
+        (docs/theory/renyi_region.md).
         """
         return max(0.0, math.nextafter(1 - self._highest(false_positive_rate), 0.0))
 
@@ -121,8 +126,8 @@ class Guarantee(Part):
     ) -> "MembershipRisk":
         """Return bounds on the success of any membership test.
 
-        `prior`, in (0, 1), is the probability before any release that the unit is in the table; the best true-positive
-        rate is given at each of `false_positive_rates` in (0, 1). docs/theory/membership.md
+        `prior`, in (0, 1), is the attacker's probability before the release that the unit is in the table. The best
+        true-positive rate is stated at each of `false_positive_rates` in (0, 1). Proofs: docs/theory/membership.md.
 
         Examples
         --------

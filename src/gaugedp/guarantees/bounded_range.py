@@ -18,11 +18,12 @@ _FACTORIALS = tuple(float(math.factorial(2 * k + 1)) for k in range(1, 14))  # o
 
 @dataclass(frozen=True, eq=True, repr=False)
 class ExponentialLoss(Guarantee):
-    """ε-bounded range: the losses of any two outputs differ by at most ε.
+    """Guarantee of the exponential mechanism: ε-bounded range.
 
-    ε is `epsilon_value` (Dong, Durfee and Rogers 2020). With Δ the sensitivity of the score, the exponential mechanism
-    with weights e^{ε·score/(2Δ)} satisfies it, and so does the one with weights e^{ε·score/Δ} if all scores move in the
-    same direction. It implies ε-DP and ε²/8-zCDP (Cesar and Rogers 2021, lemma 3.2).
+    The losses of any two outputs differ by at most ε = `epsilon_value` (Dong, Durfee and Rogers 2020). The exponential
+    mechanism with weights e^{ε·score/(2Δ)} satisfies it, where Δ is the sensitivity of the score. The one with weights
+    e^{ε·score/Δ} does so if all scores move in the same direction. Bounded range implies ε-DP and ε²/8-zCDP (Cesar and
+    Rogers 2021, lemma 3.2).
     """
 
     epsilon_value: float
@@ -52,7 +53,7 @@ class ExponentialLoss(Guarantee):
         return Pair(BoundedRangePrivacyLoss, (self.epsilon_value,)) if self.epsilon_value <= LARGEST_LOSS else None
 
     def exact_delta(self, epsilon: float) -> float:
-        """Return (1 − e^{(`epsilon` − ε)/2})²/(1 − e^{−ε}), or 0."""
+        """Return the exact δ: (1 − e^{(`epsilon` − ε)/2})²/(1 − e^{−ε}), or 0."""
         if epsilon >= self.epsilon_value:
             return 0.0
         gap = self.epsilon_value - epsilon + 2.0**-52 * self.epsilon_value  # so that both may be read as decimals
@@ -60,7 +61,7 @@ class ExponentialLoss(Guarantee):
         return min(1.0, up(root * (root / -math.expm1(-self.epsilon_value))))
 
     def exact_epsilon(self, delta: float) -> float:
-        """Return ε + 2·log(1 − √(δ·(1 − e^{−ε}))), or 0."""
+        """Return the exact ε: ε + 2·log(1 − √(δ·(1 − e^{−ε}))), or 0."""
         root = math.sqrt(-delta * math.expm1(-self.epsilon_value))
         if root >= 1:
             return 0.0

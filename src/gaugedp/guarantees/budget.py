@@ -38,10 +38,11 @@ _ENDLESS = 10**12 * UNITS  # stands for an infinite divergence; no capacity reac
 
 @dataclass(frozen=True, eq=True)
 class RenyiBudget(SameAs, Guarantee, kind="BestOrder"):
-    """(ε, δ)-DP budget that sums Rényi curves at `orders`.
+    """Budget of (ε, δ)-DP that adds up Rényi curves.
 
-    At least one of the m sums must stay within its bound. The bound at order a (`capacity`) converts to (ε, δ/m), and a
-    union bound over the orders gives δ: docs/theory/budgets.md. Guarantees may depend on earlier answers.
+    It usually allows more releases than a sum of (ε, δ). The curves are added at each of the `orders`, and the budget
+    lasts as long as one of the m sums stays within its bound (`capacity`). Guarantees may depend on earlier answers.
+    The bound at an order converts to (ε, δ/m), and a union bound gives δ: docs/theory/budgets.md.
     """
 
     epsilon_value: float
@@ -88,9 +89,10 @@ class RenyiBudget(SameAs, Guarantee, kind="BestOrder"):
 
 
 class Budget:
-    """Budget and the charges of guarantees, in integer units.
+    """Arithmetic of a budget: the charges of guarantees, in integer units.
 
-    Charges round up and capacity down: charges that fit never exceed the budget, even if they are chosen adaptively.
+    Charges are rounded up and the capacity down, so charges that fit never exceed the budget, even if they are chosen
+    adaptively. A `Ledger` stores such charges durably.
     """
 
     def __init__(self, total: Guarantee) -> None:
@@ -145,7 +147,7 @@ class Budget:
         return tuple(_ENDLESS if number == math.inf else math.ceil(decimal(number) * UNITS) for number in curve)
 
     def admits(self, spent: tuple[int, ...], charge: tuple[int, ...]) -> bool:
-        """Return True if `charge` fits after `spent`: in every number, or in one for a best order."""
+        """Return True if the budget allows `charge` after `spent`."""
         fits = (a + b <= c for a, b, c in zip(spent, charge, self.capacity, strict=True))
         return any(fits) if self.accounting == "best_order" else all(fits)
 
@@ -221,11 +223,15 @@ class Budget:
 
 
 class Filter:
-    """Privacy filter for adaptively chosen guarantees.
+    """Privacy filter: it refuses releases that would exceed a budget.
 
-    All guarantees together satisfy the `budget`, and each may be chosen after all earlier answers. Sums of costs bound
-    PureDP, ApproxDP, ZCDP and GaussianDP; RenyiDP sums Rényi curves at every order, and RenyiBudget until the last
-    order is spent (docs/theory/budgets.md). A filter is neither durable nor shared: a `Ledger` is both.
+    All guarantees that it admits satisfy the `budget` together, and each may be chosen after all earlier answers. It is
+    neither durable nor shared between processes; a `Ledger` is both.
+
+    Notes
+    -----
+    Sums of costs bound PureDP, ApproxDP, ZCDP and GaussianDP. RenyiDP sums Rényi curves at every order, and RenyiBudget
+    until the last order is spent (docs/theory/budgets.md).
 
     Examples
     --------
@@ -259,11 +265,11 @@ class Filter:
 
     @property
     def total(self) -> Guarantee:
-        """The composition of all charges: an odometer, whose `epsilon(delta)` is tight for parts fixed in advance."""
+        """Composition of all charges, if they were fixed in advance."""
         return compose((guarantee, 1) for guarantee in self._guarantees)
 
     def admits(self, guarantee: Guarantee) -> bool:
-        """Return True if `guarantee` fits. Nothing is spent."""
+        """Return True if the remaining budget allows `guarantee`."""
         try:
             charge = self._budget.charge(guarantee)
         except LedgerRefused:
@@ -271,7 +277,7 @@ class Filter:
         return self._budget.admits(self._units, charge)
 
     def spend(self, guarantee: Guarantee) -> Guarantee:
-        """Charge `guarantee` and return the remaining budget; LedgerRefused, and nothing spent, if it does not fit."""
+        """Charge `guarantee` and return the remaining budget, or raise LedgerRefused."""
         charge = self._budget.charge(guarantee)
         if not self._budget.admits(self._units, charge):
             remaining = rounded_left(self._budget.in_words(self._units)[1], self.budget)

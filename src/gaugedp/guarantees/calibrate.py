@@ -24,9 +24,10 @@ _PRECISION = 1e-10  # relative precision of the search for the least noise
 
 
 class Noise(float):
-    """Noise parameter with the guarantee of all releases.
+    """Noise parameter: a float with the guarantee of all releases.
 
-    value/(1 + `slack`) is too small for `guarantee`; or, for the largest noise, value·(1 + `slack`) is too large.
+    `guarantee` is the guarantee that the noise satisfies. `slack` is the relative accuracy of the search: noise that is
+    smaller by more than this does not satisfy the request.
     """
 
     guarantee: Guarantee
@@ -43,10 +44,19 @@ class Noise(float):
 
 
 def gaussian_std(epsilon: float, delta: float, sensitivity: float = 1.0, count: int = 1) -> Noise:
-    """Return the least σ of Gaussian noise, rounded up.
+    """Return the standard deviation of Gaussian noise for (ε, δ)-DP.
 
-    With it, `count` answers of ℓ₂ `sensitivity` Δ together are (ε, δ)-DP, for `epsilon` ≥ 0 and 0 < `delta` < 1. They
-    are (√count·Δ/σ)-GDP (Balle and Wang 2018, theorem 8).
+    It is the least σ, rounded up, with which `count` answers together satisfy (ε, δ)-DP (Balle and Wang 2018, theorem
+    8).
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        ε ≥ 0 and 0 < δ < 1 of all answers together.
+    sensitivity : float
+        ℓ₂ sensitivity Δ of one answer: by how much one unit can change it. Default 1.
+    count : int
+        Number of answers. Default 1.
 
     Examples
     --------
@@ -62,10 +72,18 @@ def gaussian_std(epsilon: float, delta: float, sensitivity: float = 1.0, count: 
 
 
 def laplace_scale(epsilon: float, delta: float = 0.0, sensitivity: float = 1.0, count: int = 1) -> Noise:
-    """Return the least scale of Laplace noise, rounded up.
+    """Return the scale of Laplace noise for (ε, δ)-DP.
 
-    With it, `count` answers of ℓ₁ `sensitivity` Δ together are (ε, δ)-DP, for 0 ≤ `delta` < 1. At δ = 0 the scale is
-    count·Δ/ε.
+    It is the least scale, rounded up, with which `count` answers together satisfy (ε, δ)-DP. At δ = 0 it is count·Δ/ε.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        ε and 0 ≤ δ < 1 of all answers together. Default δ = 0.
+    sensitivity : float
+        ℓ₁ sensitivity Δ of one answer: by how much one unit can change it. Default 1.
+    count : int
+        Number of answers. Default 1.
 
     Examples
     --------
@@ -85,9 +103,10 @@ def laplace_scale(epsilon: float, delta: float = 0.0, sensitivity: float = 1.0, 
 
 
 def discrete_laplace_scale(epsilon: float, delta: float = 0.0, sensitivity: int = 1, count: int = 1) -> Noise:
-    """Return the least discrete Laplace scale, rounded up.
+    """Return the scale of discrete Laplace noise for (ε, δ)-DP.
 
-    As `laplace_scale`, for an integer `sensitivity` d. At δ = 0 the scale is count·d/ε.
+    The arguments are those of `laplace_scale`, for integer answers of an integer sensitivity. At δ = 0 the scale is
+    count·sensitivity/ε.
     """
     whole(minimum=1, sensitivity=sensitivity, count=count)
     if delta == 0:
@@ -98,7 +117,7 @@ def discrete_laplace_scale(epsilon: float, delta: float = 0.0, sensitivity: int 
 
 
 def discrete_gaussian_std(epsilon: float, delta: float, sensitivity: int = 1, count: int = 1) -> Noise:
-    """Return the least discrete Gaussian σ, for an integer `sensitivity`."""
+    """Return σ of discrete Gaussian noise for (ε, δ)-DP, as `gaussian_std` does."""
     whole(minimum=1, sensitivity=sensitivity, count=count)
     start = gaussian_std(epsilon, delta, float(sensitivity), count)
     limits = (LEAST_RATIO * sensitivity, MOST_RATIO)
@@ -106,10 +125,19 @@ def discrete_gaussian_std(epsilon: float, delta: float, sensitivity: int = 1, co
 
 
 def subsampled_noise_multiplier(epsilon: float, delta: float, rate: float, steps: int) -> Noise:
-    """Return the least noise multiplier of DP-SGD, rounded up.
+    """Return the noise multiplier of DP-SGD for (ε, δ)-DP.
 
-    With it, `steps` steps together are (ε, δ)-DP. Every step adds Gaussian noise to a Poisson sample of rate `rate`;
-    neighbours differ by one unit added or removed.
+    It is the least multiplier, rounded up, with which all steps together satisfy (ε, δ)-DP. Each step adds Gaussian
+    noise to the sum over a Poisson sample. Neighbours differ by one unit added or removed.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        ε and δ of all steps together.
+    rate : float
+        Sampling rate: the probability with which a unit is in a batch.
+    steps : int
+        Number of steps.
 
     Examples
     --------
@@ -203,7 +231,6 @@ def _log_ratio(cost: float, target: float) -> float:
 
 
 def _around(excess: Callable[[float], float], start: float, lowest: float, highest: float) -> tuple[float, float]:
-    """Return a bracket of the log noise within [`lowest`, `highest`]."""
     low = high = min(max(start, lowest), highest)
     step = 0.5
     while excess(high) > 0:

@@ -21,10 +21,10 @@ Parts = tuple[tuple[Guarantee, int], ...]
 
 @dataclass(frozen=True, eq=True)
 class Composed(Guarantee):
-    """Several releases of the same rows.
+    """Guarantee of several releases of the same rows together.
 
-    `parts` are pairs (guarantee, multiplicity), in a canonical order. `epsilon` and `delta` try the rules of
-    gaugedp.accountant and return the least bound.
+    Make it with `+`, `*` or `compose`. `parts` are pairs (guarantee, multiplicity). `epsilon` and `delta` try all
+    composition rules of `gaugedp.accountant` and return the least bound.
     """
 
     parts: Parts
@@ -59,7 +59,7 @@ class Composed(Guarantee):
         return tuple(sum(column) for column in columns)
 
     def group(self, size: int) -> Guarantee:
-        """Return the composition of the parts' group guarantees, or that of the whole along a chain."""
+        """Return the guarantee for groups of `size` units."""
         whole(minimum=1, size=size)
         parts = [(part.group(size), count) for part, count in self.parts]
         if all(isinstance(part, Grouped) for part, _ in parts):
@@ -80,11 +80,10 @@ class Composed(Guarantee):
 
 
 def compose(parts: Iterable[tuple[Guarantee, int]]) -> Guarantee:
-    """Return the guarantee of all `parts` (guarantee, count) together.
+    """Return the guarantee of several releases together.
 
-    Compositions are flattened and equal parts counted, so that k * g == g + … + g. A single part is returned unchanged,
-    and no parts give PureDP(0). Later mechanisms may read earlier answers; if their parameters depend on these, use a
-    Filter.
+    `parts` are pairs (guarantee, number of such releases); no parts give PureDP(0). Later mechanisms may read earlier
+    answers. If their parameters depend on earlier answers, use a `Filter`.
     """
     counts: dict[Guarantee, int] = {}
     for part, count in parts:
@@ -112,7 +111,6 @@ def _canonical(part: tuple[Guarantee, int]) -> tuple[Any, ...]:
 
 
 def _sortable(number: Any) -> Any:
-    """Return the number, or the text of a guarantee."""
     if isinstance(number, float):
         return number
     if isinstance(number, tuple):
@@ -121,5 +119,4 @@ def _sortable(number: Any) -> Any:
 
 
 def _numbers(leaf: Guarantee) -> Iterable[Any]:
-    """Return the numbers of a guarantee, trivial if all are zero."""
     return vars(leaf).values()

@@ -27,10 +27,10 @@ _WIDE, _DEVIATIONS = (
 
 @dataclass(frozen=True, eq=True, repr=False)
 class DiscreteLaplaceLoss(Guarantee):
-    """Discrete Laplace noise on an integer.
+    """Guarantee of discrete Laplace noise on an integer.
 
-    Its weights are ∝ e^{−|k|/scale}, and d = `sensitivity`. The losses are ±d/scale and (d − 2k)/scale for 0 < k < d;
-    with d = 1 this is randomized response at 1/scale.
+    The noise takes the integer k with probability proportional to e^{−|k|/scale}. `sensitivity` is the largest change
+    of the integer by one unit. With sensitivity 1 the guarantee is that of randomized response at ε = 1/scale.
     """
 
     scale: float
@@ -71,7 +71,6 @@ class DiscreteLaplaceLoss(Guarantee):
         return min(largest, up(math.log1p(float(grown.sum())) / z, relative=2.0**-42) or math.ulp(0.0))
 
     def _atoms(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """Return the losses, ascending, and their probabilities."""
         d, step = self.sensitivity, 1 / self.scale
         rate = math.exp(-step)
         values = [(2 * k - d) / self.scale for k in range(d + 1)]
@@ -100,10 +99,11 @@ class DiscreteLaplaceLoss(Guarantee):
 
 @dataclass(frozen=True, eq=True, repr=False)
 class DiscreteGaussianLoss(Guarantee):
-    """Discrete Gaussian noise on an integer.
+    """Guarantee of discrete Gaussian noise on an integer.
 
-    Its weights are ∝ e^{−k²/2σ²}, σ = `noise_std`, and d = `sensitivity` (Canonne, Kamath and Steinke 2020). The Rényi
-    curve is never above that of Gaussian noise; the profile may be.
+    The noise takes the integer k with probability proportional to e^{−k²/2σ²}, where σ is `noise_std` (Canonne, Kamath
+    and Steinke 2020). `sensitivity` is the largest change of the integer by one unit. The Rényi curve is never above
+    that of Gaussian noise; the privacy profile may be.
     """
 
     noise_std: float
@@ -137,7 +137,7 @@ class DiscreteGaussianLoss(Guarantee):
         return Pair(LatticeGaussianPrivacyLoss, (self.noise_std, self.sensitivity))
 
     def exact_delta(self, epsilon: float) -> float | None:
-        """Return Σ P(y)·(1 − e^{ε − l(y)}) over losses l(y) > ε, or None for wide noise or large ε."""
+        """Return the exact δ: Σ P(y)·(1 − e^{ε − l(y)}) over losses l(y) > ε, or None for wide noise or large ε."""
         if self.noise_std > _WIDE or epsilon > LARGEST_LOSS:
             return None
         std, size = self.noise_std, self.sensitivity

@@ -29,12 +29,12 @@ _BELOW_ALL_FLOATS = Decimal("4.9e-324")
 
 
 def bernoulli(order: Number, p: Number, q: Number) -> float:
-    """Return D_order(Bernoulli(p)‖Bernoulli(q)) in nats.
+    """Return the Rényi divergence of two Bernoulli distributions, in nats.
 
-    `order` is in [1, ∞], p and q in [0, 1]. With a = `order`, for 1 < a < ∞, it is log(p^a·q^(1−a) +
-    (1−p)^a·(1−q)^(1−a))/(a − 1); see `finite` for orders 1 and ∞. The float is never below the divergence and above it
-    by at most 1e-15 of it, or by one subnormal step. Raises InvalidRequest. Source: van Erven and Harremoës 2014,
-    equation 1.
+    `order` is in [1, ∞], and the success probabilities `p` and `q` are in [0, 1]. The returned number is never below
+    the divergence, and above it by at most 1e-15 of it, or by one subnormal step. For an order a, 1 < a < ∞, it is
+    log(p^a·q^(1−a) + (1−p)^a·(1−q)^(1−a))/(a − 1); see `finite` for 1 and ∞ (van Erven and Harremoës 2014, equation 1).
+    Invalid arguments raise InvalidRequest.
 
     Examples
     --------
@@ -50,12 +50,12 @@ def bernoulli(order: Number, p: Number, q: Number) -> float:
 
 
 def finite(order: Number, p: Sequence[Number], q: Sequence[Number]) -> float:
-    """Return D_order(P‖Q) in nats of two discrete distributions.
+    """Return the Rényi divergence of two discrete distributions, in nats.
 
-    `order` is in [1, ∞]. `p` and `q` have shape (n,), n ≥ 1, entries ≥ 0 and sums within 1e-9 of 1, and are divided by
-    their sums. Order 1: Σ p·log(p/q). Order a between: log(Σ p·(p/q)^(a−1))/(a − 1). Order ∞: the largest log(p/q)
-    where p > 0. Infinity if q = 0 < p somewhere. Rounding as in `bernoulli`. Raises InvalidRequest. Source: van Erven
-    and Harremoës 2014, equation 1 and theorems 5 and 6.
+    `order` is in [1, ∞]. The probabilities `p` and `q`, shape (n,), are divided by their sums, which must be within
+    1e-9 of 1. The result is infinity if q = 0 < p somewhere, and rounded as for `bernoulli`. At order 1 it is Σ
+    p·log(p/q), at order ∞ the largest log(p/q) where p > 0, and at an order a between log(Σ p·(p/q)^(a−1))/(a − 1) (van
+    Erven and Harremoës 2014, equation 1 and theorems 5 and 6). Invalid arguments raise InvalidRequest.
     """
     order = _order(order)
     law_p, law_q = law("p", p), law("q", q)
@@ -67,13 +67,13 @@ def finite(order: Number, p: Sequence[Number], q: Sequence[Number]) -> float:
 
 
 def normal(order: Number, mean_p: Number, std_p: Number, mean_q: Number, std_q: Number) -> float:
-    """Return D_order(N(mean_p, std_p²)‖N(mean_q, std_q²)) in nats.
+    """Return the Rényi divergence of two normal distributions, in nats.
 
-    `order` is in [1, ∞] and stds are > 0. With a = `order`, m = mean_p − mean_q and v = (1−a)·std_p² + a·std_q² it is,
-    for 1 < a < ∞, a·m²/(2v) + log(std_q/std_p) + log(std_q²/v)/(2(a−1)), and infinity where v ≤ 0. Order 1: (m² +
-    std_p² − std_q²)/(2·std_q²) + log(std_q/std_p), finite for all distributions. Order ∞: infinity unless std_p <
-    std_q, then m²/(2(std_q² − std_p²)) + log(std_q/std_p). Rounding as in `bernoulli`. Raises InvalidRequest. Source:
-    van Erven and Harremoës 2014, equation 10, and its limits.
+    `order` is in [1, ∞], and both standard deviations are above 0. The result is rounded as for `bernoulli`. With m =
+    mean_p − mean_q and v = (1−a)·std_p² + a·std_q² it is a·m²/(2v) + log(std_q/std_p) + log(std_q²/v)/(2(a−1)) for an
+    order a, 1 < a < ∞, or infinity where v ≤ 0. At order 1 it is (m² + std_p² − std_q²)/(2·std_q²) + log(std_q/std_p).
+    At order ∞ it is m²/(2(std_q² − std_p²)) + log(std_q/std_p) if std_p < std_q, else infinity (van Erven and Harremoës
+    2014, equation 10, and its limits). Invalid arguments raise InvalidRequest.
 
     Examples
     --------
@@ -100,11 +100,12 @@ def normal(order: Number, mean_p: Number, std_p: Number, mean_q: Number, std_q: 
 
 
 def laplace(order: Number, mean_p: Number, mean_q: Number, scale: Number) -> float:
-    """Return D_order(Laplace(mean_p, scale)‖Laplace(mean_q, scale)) in nats.
+    """Return the Rényi divergence of two Laplace distributions, in nats.
 
-    `order` is in [1, ∞] and scale > 0. With a = `order` and t = |mean_p − mean_q|/scale it is, for 1 < a < ∞,
-    log(a/(2a−1)·e^((a−1)t) + (a−1)/(2a−1)·e^(−at))/(a − 1). Order 1: t + e^(−t) − 1. Order ∞: t. Rounding as in
-    `bernoulli`. Raises InvalidRequest. Source: Mironov 2017, proposition 6.
+    `order` is in [1, ∞], and both distributions have the same `scale` > 0. The result is rounded as for `bernoulli`.
+    With t = |mean_p − mean_q|/scale it is log(a/(2a−1)·e^((a−1)t) + (a−1)/(2a−1)·e^(−at))/(a − 1) for an order a, 1 < a
+    < ∞ (Mironov 2017, proposition 6). It is t + e^(−t) − 1 at order 1, and t at order ∞. Invalid arguments raise
+    InvalidRequest.
     """
     order = _order(order)
     _validate.finite(mean_p=mean_p, mean_q=mean_q)
@@ -126,20 +127,20 @@ def laplace(order: Number, mean_p: Number, mean_q: Number, scale: Number) -> flo
 def weak_triangle(
     order: Number, first: Callable[[Number], float], second: Callable[[Number], float], p: Number | None = None
 ) -> float:
-    """Bound D_order(P‖Q) by way of a third distribution R.
+    """Bound the divergence of two distributions by way of a third one.
 
-    With a = `order` and 1/p + 1/q = 1 it is (a − 1/p)/(a − 1)·D_{pa}(P‖R) + D_{q(a − 1/p)}(R‖Q), rounded up (Mironov
-    2017, proposition 11; Hölder's inequality).
+    If divergences from P to R and from R to Q are known, that from P to Q is at most (a − 1/p)/(a − 1)·D_{pa}(P‖R) +
+    D_{q(a − 1/p)}(R‖Q), for the order a and 1/p + 1/q = 1 (Mironov 2017, proposition 11; Hölder's inequality).
 
     Parameters
     ----------
-    order
-        A number above 1, not ∞.
-    first, second
+    order : number
+        The order a, above 1 and finite.
+    first, second : callable
         Functions of an order that return at least D(P‖R) and D(R‖Q) of that order.
-    p
-        Hölder's exponent, above 1. None takes the best of 48 values and the limits at ∞ and 1, which are
-        a/(a − 1)·D_∞(P‖R) + D_a(R‖Q) and D_a(P‖R) + D_∞(R‖Q).
+    p : number, optional
+        Hölder's exponent, above 1. By default the best of 48 values and of the limits at ∞ and 1, which are a/(a −
+        1)·D_∞(P‖R) + D_a(R‖Q) and D_a(P‖R) + D_∞(R‖Q).
 
     Returns
     -------
@@ -184,15 +185,15 @@ def _sum_up(factor: Fraction, first: float, second: float) -> float:
 def push_forward(p: Sequence[Number], kernel: Sequence[Sequence[Number]]) -> list[Fraction]:
     """Return the distribution of an outcome after a random step.
 
-    Kernels do not increase divergences: D_a(PK‖QK) ≤ D_a(P‖Q) for every order (van Erven and Harremoës 2014, theorem
-    9), which is why post-processing keeps a guarantee.
+    It is a mechanism followed by post-processing. Random steps do not increase divergences: D_a(PK‖QK) ≤ D_a(P‖Q) for
+    every order (van Erven and Harremoës 2014, theorem 9), so post-processing keeps a guarantee.
 
     Parameters
     ----------
-    p
-        The distribution of the first outcome, shape (n,), as for `finite`.
-    kernel
-        Its row i is the distribution of the second outcome given the first one i, shape (n, m).
+    p : sequence of numbers, shape (n,)
+        The distribution of the first outcome, as for `finite`.
+    kernel : sequence of sequences, shape (n, m)
+        Row i is the distribution of the second outcome given the first outcome i.
 
     Returns
     -------

@@ -30,15 +30,16 @@ from gaugedp.guarantees.zcdp import ZCDP
 
 
 def from_event(event: Any) -> Guarantee:
-    """Return the guarantee of a dp-accounting `event`.
+    """Convert an event of dp-accounting into a guarantee.
 
-    Supported are Gaussian and Laplace noise, discrete or not, randomized response, the exponential mechanism,
-    permute-and-flip, zCDP with or without an offset, (ε, δ)-DP, samples and repetitions of these, mixtures of
-    Gaussians, truncated samples, trees of partial sums, compositions and the empty event; InvalidRequest for others.
+    It needs the extra `events`. Supported events are Gaussian and Laplace noise, discrete or not, randomized response,
+    the exponential mechanism, permute-and-flip, zCDP with or without an offset and (ε, δ)-DP. Samples, repetitions and
+    compositions of these are supported too, and so are mixtures of Gaussians, truncated samples and trees of partial
+    sums. Other events raise InvalidRequest.
 
-    Neighbours are those the event was written for. With Poisson samples one record is added or removed; with samples
-    without replacement one is replaced. Events speak of values of norm at most C, and a replaced record moves a sum by
-    2C; so the mechanism on the sample, and everything composed with it, is accounted for two records.
+    The neighbours are those of the event: one record is added or removed with Poisson samples, and one is replaced with
+    samples without replacement. There a replaced record moves a sum by twice the clipping norm, so the mechanism on the
+    sample, and everything composed with it, is accounted for two records.
     """
     name = type(event).__name__
     if name not in _READERS or not isinstance(event, _events().DpEvent):
@@ -47,11 +48,11 @@ def from_event(event: Any) -> Guarantee:
 
 
 def to_event(guarantee: Guarantee) -> Any:
-    """Return the dp-accounting event that implies `guarantee`.
+    """Convert a guarantee into an event of dp-accounting that implies it.
 
-    Its noise is rounded down. ε-DP becomes randomized response, and the group guarantee of Gaussian noise on a Poisson
-    sample a mixture of Gaussians. InvalidRequest if there is no such event: (ε, δ)-DP with δ > 0, Rényi curves, bounded
-    range, discrete Gaussian, finite losses, other groups.
+    It needs the extra `events`. Noise is rounded down. ε-DP becomes randomized response, and the group guarantee of
+    Gaussian noise on a Poisson sample becomes a mixture of Gaussians. Guarantees without such an event raise
+    InvalidRequest: (ε, δ)-DP with δ > 0, Rényi curves, bounded range, discrete Gaussian, finite losses, other groups.
     """
     events = _events()
     if isinstance(guarantee, Composed):
@@ -68,10 +69,10 @@ def to_event(guarantee: Guarantee) -> Any:
 
 
 def from_pld(distribution: Any) -> LossDistribution:
-    """Return the guarantee of a dp-accounting `PrivacyLossDistribution`.
+    """Convert a `PrivacyLossDistribution` of dp-accounting into a guarantee.
 
-    Each of its losses becomes one atom. InvalidRequest for a distribution that is not pessimistic: its profile is no
-    upper bound. This reads the private members that store the losses in dp-accounting 0.4 to 0.6.
+    It needs the extra `events`, and works with dp-accounting 0.4 to 0.6. A distribution that is not pessimistic raises
+    InvalidRequest, because its profile is no upper bound.
     """
     try:
         removed, added = distribution._pmf_remove, distribution._pmf_add
@@ -119,7 +120,6 @@ def _response(event: Any) -> Guarantee:
 
 
 def _is_replaced(event: Any) -> bool:
-    """Return True if a part samples without replacement."""
     inner = [event.event] if hasattr(event, "event") else getattr(event, "events", ())
     return type(event).__name__ == "SampledWithoutReplacementDpEvent" or any(map(_is_replaced, inner))
 
@@ -156,14 +156,12 @@ def _mixture(event: Any) -> Guarantee:
 
 
 def _tree(event: Any) -> Guarantee:
-    """Return the guarantee of the deepest tree: a record is in one leaf of one tree."""
     steps = event.step_counts
     n_nodes = int(max(steps if isinstance(steps, list | tuple) else [steps])).bit_length()  # above or at one leaf
     return _of_noise(event.noise_multiplier, lambda noise: n_nodes * GaussianDP(up_decimal(_inverse(noise))))
 
 
 def _discrete_gaussian(event: Any) -> Guarantee:
-    """Return the guarantee of a number, or zCDP for vectors."""
     sensitivity, dimension = event.sensitivity, event.dimension
     if dimension in (None, 1) and sensitivity == int(sensitivity):
         return DiscreteGaussianLoss(event.sigma, int(sensitivity))
@@ -175,7 +173,6 @@ def _on_sample(guarantee: Guarantee, rate: float, *sampling: str) -> Guarantee:
 
 
 def _told(events: Any, loss: float) -> Any:
-    """Return randomized response that lies slightly less than allowed."""
     if loss > 700:
         raise InvalidRequest(f"PureDP({loss:g}) cannot be exported.", "Export an epsilon of at most 700.")
     return events.RandomizedResponseDpEvent(2 / (1 + math.exp(min(loss, 700.0))) * (1 - 2.0**-50), 2)

@@ -18,11 +18,11 @@ from gaugedp.guarantees.pure import PureDP
 
 @dataclass(frozen=True, eq=True)
 class FiniteLoss(Guarantee):
-    """Mechanism with finitely many outputs.
+    """Guarantee of a mechanism with finitely many outputs.
 
-    `p` is the output distribution with the unit and `q` without it: probabilities of equal length on the same outcomes;
-    floats are read as their decimals, Fractions are exact; sums within 1e-9 of 1 are scaled to 1. In a composition the
-    same neighbour has `p` everywhere, and both directions are counted.
+    `p` holds the probabilities of the outputs with the unit in the table, and `q` those without it, in the same order.
+    Floats are read as decimals and Fractions exactly; sums within 1e-9 of 1 are scaled to 1. In a composition the same
+    neighbour has `p` everywhere, and both directions are counted.
     """
 
     p: tuple[Fraction, ...]

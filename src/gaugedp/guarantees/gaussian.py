@@ -17,10 +17,11 @@ from gaugedp.guarantees.pure import pure_cost
 
 @dataclass(frozen=True, eq=True, repr=False)
 class GaussianDP(Guarantee):
-    """μ-GDP: neighbours are at least as hard to distinguish as N(0, 1) and N(μ, 1).
+    """Gaussian differential privacy, μ-GDP.
 
-    Gaussian noise of standard deviation σ on an answer of ℓ₂ sensitivity Δ has μ = Δ/σ, and this is exact (Dong, Roth
-    and Su 2022, theorem 2.7; the profile is theirs in corollary 2.13).
+    Neighbouring tables are at least as hard to tell apart as the normal distributions N(0, 1) and N(μ, 1). Gaussian
+    noise of standard deviation σ on an answer of ℓ₂ sensitivity Δ satisfies it with μ = Δ/σ, and no smaller μ (Dong,
+    Roth and Su 2022, theorem 2.7 and corollary 2.13).
     """
 
     mu: float
@@ -31,7 +32,7 @@ class GaussianDP(Guarantee):
         object.__setattr__(self, "mu", float(self.mu))
 
     def renyi(self, order: float) -> float:
-        """Return order·μ²/2."""
+        """Return the Rényi divergence: order·μ²/2."""
         check_order(order)
         if math.isinf(order):
             return math.inf if self.mu else 0.0
@@ -43,7 +44,7 @@ class GaussianDP(Guarantee):
         return Pair(GaussianPrivacyLoss, (self.mu,)) if self.mu <= LARGEST_LOSS else None
 
     def exact_delta(self, epsilon: float) -> float:
-        """Return Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ), rounded up."""
+        """Return the exact δ: Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ), rounded up."""
         return gaussian_delta(self.mu, epsilon)
 
     def exact_epsilon(self, delta: float) -> float:

@@ -24,13 +24,19 @@ def doublings(size: int) -> int:
 
 
 def group_factor(order: float, steps: int, form: Literal["sharp", "printed"] = "sharp") -> float:
-    """Return the factor of a Rényi curve for groups.
+    """Return the factor of a Rényi curve for groups of units.
 
-    With f the factor, (a, ζ)-RDP, a = `order`, implies (a/2^c, f·ζ)-RDP for chains of 2^c neighbours, c = `steps`.
-    "printed" is 3^c for a ≥ 2^{c+1} (Mironov 2017, proposition 2); "sharp" is Π_{j<c} (2a_j − 1)/(a_j − 1) with a_j =
-    a/2^j, for a ≥ 2^c, a > 1, and never more than 3^c (docs/theory/composition.md). A map g is c-stable if it takes
-    neighbours to tables joined by a chain of c neighbours in its range; M∘g then satisfies the guarantee of M for such
-    chains.
+    If a mechanism satisfies (a, ζ)-RDP for single units, it satisfies (a/2^c, factor·ζ)-RDP for groups of 2^c units.
+
+    Parameters
+    ----------
+    order : float
+        The order a.
+    steps : int
+        The number c of doublings of the group.
+    form : {"sharp", "printed"}
+        "printed" is 3^c for a ≥ 2^{c+1} (Mironov 2017, proposition 2). "sharp" (default) is Π_{j<c} (2a_j − 1)/(a_j −
+        1) with a_j = a/2^j, for a ≥ 2^c and a > 1. It is never more than 3^c (docs/theory/composition.md).
 
     Examples
     --------
@@ -53,7 +59,7 @@ def group_factor(order: float, steps: int, form: Literal["sharp", "printed"] = "
 
 @dataclass(frozen=True, eq=True)
 class Grouped(Guarantee):
-    """Guarantee for groups of `size` units, by the sharp `group_factor`."""
+    """Guarantee for groups of `size` units of another guarantee."""
 
     guarantee: Guarantee
     size: int

@@ -11,7 +11,7 @@ VERSION = 1  # of the format; it increases when earlier texts would be read diff
 
 
 def from_dict(facts: Mapping[str, Any]) -> Guarantee:
-    """Return the guarantee that `to_dict` described."""
+    """Return the guarantee that `Guarantee.to_dict` described."""
     try:
         return KINDS[facts["kind"]].from_numbers(facts)
     except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError):
@@ -24,7 +24,7 @@ def to_json(guarantee: Guarantee) -> str:
 
 
 def from_json(text: str) -> Guarantee:
-    """Return the guarantee in a JSON text; the default version is 1.
+    """Return the guarantee that `to_json` wrote.
 
     Examples
     --------

@@ -19,9 +19,10 @@ _ENDLESS = 1e300  # from here on the value at infinity is returned: it is never 
 
 @dataclass(frozen=True, eq=True, repr=False)
 class LaplaceLoss(Guarantee):
-    """Laplace noise of `scale` λ with sensitivity 1.
+    """Guarantee of Laplace noise on an answer of ℓ₁ sensitivity 1.
 
-    Its losses are of Lap(0, λ) against Lap(1, λ), at most t = 1/λ. The curve is in Mironov 2017, proposition 6.
+    Its standard `scale` is λ, so the noise satisfies (1/λ)-DP. The Rényi curve and the privacy profile of this class
+    are exact, and therefore smaller than those of (1/λ)-DP (Mironov 2017, proposition 6).
     """
 
     scale: float
@@ -55,12 +56,12 @@ class LaplaceLoss(Guarantee):
         return Pair(LaplacePrivacyLoss, (raised,)) if raised <= LARGEST_LOSS else None
 
     def exact_delta(self, epsilon: float) -> float:
-        """Return 1 − e^{(ε − t)/2}, or 0."""
+        """Return the exact δ: 1 − e^{(ε − t)/2}, or 0."""
         gap = self.shift - epsilon + 2.0**-52 * self.shift  # so that both may be read as decimals
         return min(1.0, up(-math.expm1(-gap / 2))) if epsilon < self.shift else 0.0
 
     def exact_epsilon(self, delta: float) -> float:
-        """Return t + 2·log(1 − δ), or 0."""
+        """Return the exact ε: t + 2·log(1 − δ), or 0."""
         if delta >= 1:
             return 0.0
         lost = 2 * math.log1p(-delta)

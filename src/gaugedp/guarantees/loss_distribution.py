@@ -51,12 +51,16 @@ class Losses(NamedTuple):
 
 @dataclass(frozen=True, eq=True)
 class LossDistribution(Guarantee):
-    """Guarantee by the privacy losses of a dominating pair.
+    """Guarantee given by a discretised privacy loss distribution.
 
-    `removed` are the losses if a unit is removed and `added` those if one is added, as multiples of `span`. E[(1 −
-    e^{ε−L})₊] + P(L = ∞) is an upper bound on the profile in each direction: the definition of a "pessimistic" privacy
-    loss distribution of other accountants, and the only requirement. What their rounding and truncation left out is not
-    restored, with two exceptions: sums below 1, and small losses that no pair can have (E[e^{−L}] > 1).
+    Use it to import the result of another accountant. `removed` holds the losses if a unit is removed, and `added`
+    those if one is added, as multiples of `span`.
+
+    Notes
+    -----
+    E[(1 − e^{ε−L})₊] + P(L = ∞) must be an upper bound on the profile in each direction: the definition of a
+    "pessimistic" distribution. What rounding and truncation left out is not restored, with two exceptions: sums below
+    1, and small losses that no pair of distributions can have (E[e^{−L}] > 1).
     """
 
     span: float

@@ -43,7 +43,6 @@ def _test(guarantee: Guarantee, odds: float, rate: float) -> MembershipTest:
 
 
 def _posterior(odds: float, log_ratio: float) -> float:
-    """Return the posterior probability, rounded up."""
     if log_ratio + math.log(odds) > 700:
         return 1.0
     after = odds * math.exp(log_ratio)

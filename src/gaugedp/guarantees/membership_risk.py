@@ -15,10 +15,10 @@ class Stated(Protocol):
 
 @dataclass(frozen=True)
 class MembershipTest:
-    """Bounds for any membership test with a `false_positive_rate`.
+    """Bounds for membership tests with one `false_positive_rate`.
 
-    `true_positive_rate` bounds the probability that it declares a unit present that is present. `posterior` bounds the
-    probability that a unit that is declared present is in the table, given the prior.
+    `true_positive_rate` bounds the probability that a test declares a present unit present. `posterior` bounds the
+    probability, given the prior, that a unit that was declared present is in the table.
     """
 
     false_positive_rate: float
@@ -30,10 +30,10 @@ class MembershipTest:
 class MembershipRisk:
     """Upper bounds on the success of any membership test.
 
-    The test is about one unit and sees everything that was released. `prior` is the belief of the tester before.
-    `advantage` bounds the true-positive rate minus the false-positive rate, `accuracy` the probability of a correct
-    guess, `posterior` the belief after any output (1 if an output can settle it). `mu` is such that no test does better
-    than one between N(0, 1) and N(mu, 1); None if none is known.
+    A membership test sees everything that was released and guesses whether one unit is in the table. `prior` is the
+    attacker's probability before the release. `advantage` bounds the true-positive rate minus the false-positive rate,
+    `accuracy` the probability of a correct guess, and `posterior` the probability after any output. No test does better
+    than the best test between N(0, 1) and N(`mu`, 1); `mu` is None if no such number is known.
     """
 
     guarantee: Stated

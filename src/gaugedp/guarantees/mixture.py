@@ -20,11 +20,11 @@ from gaugedp.guarantees.sampling import least_of_profile, log_mean_of_powers
 
 @dataclass(frozen=True, eq=True)
 class Mixture(Guarantee):
-    """Guarantee of a mechanism drawn at random with `probabilities`.
+    """Guarantee of a mechanism that is drawn at random from several.
 
-    The draw does not depend on the rows. `guarantees` are those of the mechanisms, for the same neighbours. The drawn
-    index may be published. The profile is the mean of the profiles, or an upper bound if the index is not published
-    (docs/theory/sampling.md). `probabilities` within 1e-9 of a sum of 1 are scaled; floats mean their decimals.
+    The mechanism with `guarantees[i]` is drawn with probability `probabilities[i]`, independently of the rows, and
+    which one was drawn may be published. The profile is the mean of the profiles, or an upper bound if the index is not
+    published (docs/theory/sampling.md). Probabilities within 1e-9 of a sum of 1 are scaled; floats mean their decimals.
     """
 
     probabilities: tuple[Fraction, ...]

@@ -28,12 +28,16 @@ _UNSEEN, _FARTHEST = 1e-30, 600.0  # δ, and ε, beyond which the profile counts
 
 @dataclass(frozen=True, eq=True)
 class MixtureOfGaussians(Guarantee):
-    """Gaussian noise around a random shift.
+    """Guarantee of Gaussian noise around a random shift.
 
-    P = Σ p_i·N(s_i, σ²) against Q = N(0, σ²), in both directions, s_i = `shifts` ≥ 0, p_i = `chances`, σ = `noise_std`:
-    a vector of length s_i is added with probability p_i, and then Gaussian noise. Longer vectors reveal more, so the
-    lengths are upper bounds (Choquette-Choo, Ganesh, Haque, Steinke and Thakurta 2024). A single release has a closed
-    form; compositions use points of it, joined by lines. docs/theory/sampling.md
+    A vector of length `shifts[i]` is added with probability `chances[i]`, and then Gaussian noise of deviation σ =
+    `noise_std`. It describes groups of units, and matrix mechanisms, on a random sample.
+
+    Notes
+    -----
+    The pair is P = Σ p_i·N(s_i, σ²) against Q = N(0, σ²), in both directions. Longer vectors reveal more, so upper
+    bounds on the lengths suffice (Choquette-Choo, Ganesh, Haque, Steinke and Thakurta 2024). A single release has a
+    closed form; compositions use points of it, joined by lines. docs/theory/sampling.md
     """
 
     shifts: tuple[float, ...]
@@ -65,7 +69,7 @@ class MixtureOfGaussians(Guarantee):
         return ((self, 1),) if self.shifts[-1] else ()
 
     def renyi(self, order: float) -> float:
-        """Return log Σ p·e^{(a − 1)·a·s²/2σ²}/(a − 1), a = `order`, by joint convexity."""
+        """Return the Rényi divergence: log Σ p·e^{(a − 1)·a·s²/2σ²}/(a − 1), a = `order`, by joint convexity."""
         check_order(order)
         largest, shift = self._whole.renyi(order), max(order - 1, FIRST)
         # 1e100: an order beyond which the largest shift alone counts
@@ -88,7 +92,6 @@ class MixtureOfGaussians(Guarantee):
         return value if slack <= 1e-8 * value or value < LEAST_SURE else None  # relative, of a difference of tails
 
     def _bound(self, epsilon: float) -> tuple[float, float]:
-        """Return a bound on the profile, and its rounding error."""
         if not self.shifts[-1]:
             return 0.0, 0.0
         edges = np.array([epsilon, epsilon + 1e-6])  # precision of the search for one threshold, as a loss

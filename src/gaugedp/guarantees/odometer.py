@@ -12,10 +12,10 @@ from gaugedp.guarantees.composed import compose
 
 
 class Odometer:
-    """Guarantee of all releases so far.
+    """Running total of the privacy loss of several releases.
 
-    `epsilon` updates one contour with the new releases only. A contour whose bracket widens is recomputed from all
-    releases. The results are certified like those of the composed guarantee, for guarantees fixed in advance.
+    `add` a guarantee for each release, and read ε of all of them together with `epsilon`. The results are certified
+    upper bounds if the guarantees were fixed in advance. An update reads the new releases only.
 
     Examples
     --------

@@ -13,7 +13,10 @@ from gaugedp.guarantees.pure import PureDP
 
 @dataclass(frozen=True, eq=True, repr=False)
 class OffsetZCDP(Guarantee):
-    """(ξ, ρ)-zCDP: D_a(P‖Q) ≤ ξ + ρ·a for every order a > 1 (Bun and Steinke 2016, definition 1.1)."""
+    """(ξ, ρ)-zCDP: Rényi divergences of order a are at most ξ + ρ·a.
+
+    This holds for every order a > 1 (Bun and Steinke 2016, definition 1.1).
+    """
 
     rho: float
     xi: float
@@ -24,7 +27,7 @@ class OffsetZCDP(Guarantee):
         object.__setattr__(self, "xi", float(self.xi))
 
     def renyi(self, order: float) -> float:
-        """Return ξ + ρ·order."""
+        """Return the Rényi divergence: ξ + ρ·order."""
         check_order(order)
         if math.isinf(order):
             return math.inf if self.rho else self.xi

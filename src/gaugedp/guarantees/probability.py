@@ -5,11 +5,20 @@ from gaugedp.guarantees.base import Guarantee, check_delta
 
 
 def probability_range(guarantee: Guarantee, q: float) -> tuple[float, float]:
-    """Return bounds on P(E), given Q(E) = `q`.
+    """Bound how much a release can change an event's probability.
 
-    low ≤ P(E) ≤ high for every such event E. P and Q are the output distributions of neighbouring tables, in either
-    order, and `q` is in [0, 1]. The ends are rounded outwards. For a `RenyiDP` some P, Q and E satisfy the bounds and
-    attain the ends up to rounding (docs/theory/renyi_region.md). For other guarantees the bounds need not be attained.
+    Parameters
+    ----------
+    guarantee : Guarantee
+        The guarantee of the release.
+    q : float
+        The probability of an event under one of two neighbouring tables, in [0, 1].
+
+    Returns
+    -------
+    low, high : float
+        The least and the largest probability that the event can have under the other table, rounded outwards. For a
+        `RenyiDP` both are attained, up to rounding (docs/theory/renyi_region.md); otherwise they need not be.
 
     Examples
     --------

@@ -119,7 +119,6 @@ def _on_a_lattice(values: tuple[float, ...], weights: tuple[float, ...]) -> Atom
 
 
 def _lower_hull(points: Points) -> Points:
-    """Return the vertices of the decreasing lower convex hull."""
     hull: list[tuple[Fraction, Fraction]] = []
     for ratio, value in points:
         if hull and (value >= hull[-1][1] or ratio == hull[-1][0]):
@@ -133,7 +132,6 @@ def _lower_hull(points: Points) -> Points:
 def _is_above(
     point: tuple[Fraction, Fraction], before: tuple[Fraction, Fraction], after: tuple[Fraction, Fraction]
 ) -> bool:
-    """Return True if the point is not below the line."""
     rise, run = after[1] - before[1], after[0] - before[0]
     return (point[1] - before[1]) * run >= rise * (point[0] - before[0])
 

@@ -19,10 +19,15 @@ _HALF_PI = Fraction(15707963267948967, 10**16)  # π/2, rounded up
 
 @dataclass(frozen=True, eq=True, repr=False)
 class PureDP(Guarantee):
-    """ε-DP: probabilities change by a factor of at most e^ε.
+    """Pure differential privacy, ε-DP.
 
-    This holds for every output and every pair of neighbours. The curves are those of randomized response with the same
-    ε, which dominates every ε-DP mechanism (Kairouz, Oh and Viswanath 2015).
+    The data of one unit changes the probability of any output by at most a factor of e^ε. The Rényi curve and the
+    profile are those of randomized response, which dominates every ε-DP mechanism (Kairouz, Oh and Viswanath 2015).
+
+    Parameters
+    ----------
+    epsilon_value : float
+        ε, at least 0.
     """
 
     epsilon_value: float
@@ -53,14 +58,14 @@ class PureDP(Guarantee):
         return response_pair(self.epsilon_value)
 
     def exact_delta(self, epsilon: float) -> float:
-        """Return max(0, (e^ε − e^`epsilon`)/(1 + e^ε))."""
+        """Return the exact δ: max(0, (e^ε − e^`epsilon`)/(1 + e^ε))."""
         if epsilon >= self.epsilon_value:
             return 0.0
         gap = self.epsilon_value - epsilon + 2.0**-52 * self.epsilon_value  # so that both may be read as decimals
         return min(1.0, up(-math.expm1(-gap) / (1 + math.exp(-self.epsilon_value))))
 
     def exact_epsilon(self, delta: float) -> float:
-        """Return log(e^ε − delta·(1 + e^ε)), or 0."""
+        """Return the exact ε: log(e^ε − delta·(1 + e^ε)), or 0."""
         if delta == 0:
             return self.epsilon_value
         lost = delta * math.exp(-self.epsilon_value)

@@ -18,10 +18,18 @@ from gaugedp.guarantees.pure import PureDP
 
 @dataclass(frozen=True, eq=True)
 class RenyiDP(Guarantee):
-    """Rényi DP: D_a(P‖Q) ≤ value for orders a (Mironov 2017, definition 4).
+    """Rényi differential privacy at some orders.
 
-    `orders` are in [1, ∞], `values` ≥ 0, of equal length, sorted by order. Between two orders the curve follows from (a
-    − 1)·D_a being convex in a (van Erven and Harremoës 2014, corollary 2) and D_a increasing.
+    The Rényi divergence of order a between neighbours is at most the value for that order (Mironov 2017, definition 4).
+    Bounds between two orders follow, because (a − 1)·D_a is convex in a (van Erven and Harremoës 2014, corollary 2) and
+    D_a increases.
+
+    Parameters
+    ----------
+    orders : float or sequence of float
+        Orders in [1, ∞].
+    values : float or sequence of float
+        The bound at each order, at least 0.
     """
 
     orders: tuple[float, ...]

@@ -24,12 +24,14 @@ _OVERFLOW, _LOST = 700.0, 2.0**-50  # a power of e that is still a float; relati
 
 @dataclass(frozen=True, eq=True)
 class RepeatAndSelect(Guarantee):
-    """Guarantee of the best of K runs, K random.
+    """Guarantee of publishing the best of several runs.
 
-    Each run satisfies `guarantee`. The number K of runs is drawn from a public distribution and is not published; if it
-    is 0, nothing is released. Its mean is `mean`. The distribution is truncated negative binomial with the `shape` η >
-    −1 (K ≥ 1; η = 1 is geometric, η = 0 logarithmic), or Poisson if `shape` is infinite. Which run is best may depend
-    on the outputs only, with ties by a fixed order or at random.
+    Use it for the choice of hyperparameters: a mechanism runs K times, K is random, and only the best output is
+    published. Each run satisfies `guarantee`. The number of runs is drawn from a public distribution with mean `mean`
+    and is not published; if it is 0, nothing is released. Which run is best may depend on the outputs only.
+
+    K is truncated negative binomial with the `shape` η > −1 (K ≥ 1; η = 1 is geometric, η = 0 logarithmic), or Poisson
+    if `shape` is infinite.
 
     Theorem (Papernot and Steinke 2022, theorem 2). D_a ≤ ζ(a) + (1 + η)·((1 − 1/b)·ζ(b) − log(γ)/b) + log(E K)/(a − 1)
     for every b ≥ 1, ζ the curve of a run. For Poisson distributions e^{(a − 1)·D_a} ≤ 1 + G·(e^{(a − 1)·ζ(a)} − 1), G =
@@ -139,7 +141,6 @@ def _selection(repeated: RepeatAndSelect) -> float:
 
 
 def _least_near(bound: Callable[[float], float], values: list[float]) -> tuple[float, float]:
-    """Return the place and value of a minimum near those of `values`."""
     at = int(np.argmin(values))
     ends = np.log(_SHIFTS[[max(at - 1, 0), min(at + 1, len(_SHIFTS) - 1)]])
     place = scipy.optimize.minimize_scalar(lambda log: bound(math.exp(log)), bounds=tuple(ends), method="bounded").x

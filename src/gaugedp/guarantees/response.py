@@ -12,9 +12,10 @@ from gaugedp.guarantees.same_as import SameAs
 
 @dataclass(frozen=True, eq=True, repr=False)
 class RandomizedResponseLoss(SameAs, Guarantee):
-    """Randomized response: one bit, true with probability e^ε/(1 + e^ε).
+    """Guarantee of randomized response on one bit.
 
-    It has the largest curves of all ε-DP mechanisms, those of PureDP (Kairouz, Oh and Viswanath 2015).
+    The published bit is true with probability e^ε/(1 + e^ε). Its curves are the largest of all ε-DP mechanisms, so they
+    equal those of `PureDP` (Kairouz, Oh and Viswanath 2015).
     """
 
     epsilon_value: float

@@ -31,10 +31,14 @@ _STEP = 32  # orders that are evaluated together
 class Sampled(Guarantee):
     """Guarantee of a mechanism on a secret random sample.
 
-    "poisson": each unit is in the sample with probability q = `rate`, independently; neighbours differ by one unit
-    added or removed. "without_replacement": the sample is uniform over m of n units, q = m/n is `rate`, and neighbours
-    differ by one unit replaced. `guarantee`, that of the mechanism on the sample, is for the same neighbours. The
-    proof, and the pair of distributions for compositions, are in docs/theory/sampling.md.
+    Sampling amplifies privacy: a unit that is not in the sample cannot affect the output.
+
+    Notes
+    -----
+    With `sampling` "poisson", each unit is in the sample with probability `rate`, independently, and neighbours differ
+    by one unit added or removed. With "without_replacement", the sample is uniform over m of n units, `rate` is m/n,
+    and neighbours differ by one unit replaced. `guarantee` is that of the mechanism on the sample, for the same
+    neighbours. The proof is in docs/theory/sampling.md.
     """
 
     guarantee: Guarantee

@@ -17,12 +17,16 @@ from gaugedp.guarantees.spherical_curve import check_noise, spherical_delta, sph
 
 @dataclass(frozen=True, eq=True, repr=False)
 class SphericalLaplaceLoss(Guarantee):
-    """Spherical Laplace noise on answers of ℓ₂ sensitivity 1.
+    """Guarantee of spherical Laplace noise on answers of ℓ₂ sensitivity 1.
 
-    The density is ∝ e^{−‖z‖₂/σ} in d = `dimension` ≥ 2 dimensions, σ = `scale`. The pair (noise, noise shifted by 1)
-    dominates all neighbours whose answers differ by less, as the density is log-concave and depends only on the length;
-    docs/theory/knorm_delta.md. No loss exceeds t = 1/σ. The noise is the ℓ₂ mechanism of Joseph, Kulesza and Yu 2025;
-    its composition, with other proofs, is in Wei, Bienstock and Polychroniadou 2026.
+    The noise has a density proportional to e^{−‖z‖₂/σ} in d = `dimension` ≥ 2 dimensions, where σ = `scale`. No privacy
+    loss exceeds 1/σ.
+
+    Notes
+    -----
+    The pair (noise, noise shifted by 1) dominates all neighbours whose answers differ by less. The reason is that the
+    density is log-concave and depends only on the length (docs/theory/knorm_delta.md). The noise is the ℓ₂ mechanism
+    of Joseph, Kulesza and Yu 2025; its composition is also in Wei, Bienstock and Polychroniadou 2026.
     """
 
     scale: float
@@ -37,7 +41,7 @@ class SphericalLaplaceLoss(Guarantee):
 
     @classmethod
     def calibrated(cls, epsilon: float, delta: float, dimension: int) -> "SphericalLaplaceLoss":
-        """Return the loss of the least (`epsilon`, `delta`)-DP scale, rounded up."""
+        """Return the guarantee of the least noise that is (`epsilon`, `delta`)-DP."""
         return cls(up(1 / spherical_shift(epsilon, delta, dimension)), dimension)
 
     @property

@@ -110,7 +110,6 @@ def log_density(angles: Array, shift: float, dimension: int) -> Array:
 
 @lru_cache(maxsize=1024)
 def _whole(shift: float, dimension: int) -> Integral:
-    """Return the integral of the density."""
     return _by_panels(lambda angles: log_density(angles, shift, dimension), math.pi, shift, dimension)
 
 

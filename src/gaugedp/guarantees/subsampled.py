@@ -30,12 +30,14 @@ _LEAST_STD = 0.05  # noise below which quadratures need too many nodes, and samp
 
 @dataclass(frozen=True, eq=True, repr=False)
 class SubsampledGaussian(Guarantee):
-    """Gaussian noise on the sum over a Poisson sample.
+    """Guarantee of Gaussian noise on the sum over a Poisson sample.
 
-    Each unit is in the sample with probability q = `rate`; the sum has ℓ₂ sensitivity 1, and the noise deviation σ =
-    `noise_multiplier`. Neighbours differ by one unit added or removed, groups by `size` of them. With `neighbours` =
-    "replace" they have one unit replaced, which counts as two of length at most 1.
+    This is one step of DP-SGD. Each unit is in the sample with probability q = `rate`, the sum has ℓ₂ sensitivity 1,
+    and the noise has the standard deviation σ = `noise_multiplier`. With `neighbours` = "add_remove", neighbours differ
+    by one unit, or by a group of `size` units, added or removed. With "replace", one unit is replaced.
 
+    Notes
+    -----
     The pair Σ Bin(a, q)(i)·N(i, σ²) against Σ Bin(b, q)(j)·N(−j, σ²) dominates if a units are removed and b added
     (docs/theory/sampling.md; Zhu, Dong and Wang 2022, theorem 11, for one unit). The same (a, b) holds for all releases
     of a composition, and the worst of all a + b = `size` counts; replaced units have a = b = `size`.
@@ -76,7 +78,6 @@ class SubsampledGaussian(Guarantee):
 
     @property
     def _n_moved(self) -> int:
-        """The number of units in only one table."""
         return self.size * (2 if self._is_replaced else 1)
 
     @property
@@ -140,14 +141,14 @@ class SubsampledGaussian(Guarantee):
         return Pair(SubsampledPrivacyLoss, self._row(removed))
 
     def exact_delta(self, epsilon: float) -> float | None:
-        """Return q·G(ε′), e^{ε′} = 1 + (e^ε − 1)/q, G the profile of the Gaussian, for one unit."""
+        """Return the exact δ: q·G(ε′), e^{ε′} = 1 + (e^ε − 1)/q, G the profile of the Gaussian, for one unit."""
         return None if self._n_moved > 1 else self._exact_delta(epsilon)
 
     def _exact_delta(self, epsilon: float) -> float:
         return sampled_delta(self._whole.exact_delta, self.rate, epsilon)
 
     def exact_epsilon(self, delta: float) -> float | None:
-        """Return log(1 + q·(e^ε − 1)), ε that of the Gaussian at δ/q, for one unit."""
+        """Return the exact ε: log(1 + q·(e^ε − 1)), ε that of the Gaussian at δ/q, for one unit."""
         if delta == 0 or self._n_moved > 1:
             return math.inf if delta == 0 else None
         if delta >= self._exact_delta(0.0):

@@ -33,22 +33,34 @@ _NOT_SAMPLED = (  # banded batches, with epochs
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """A run of DP-SGD or DP-FTRL, described by its settings.
+    """Run of DP-SGD or DP-FTRL, described by its settings.
 
-    Each step releases the sum of clipped gradients with Gaussian noise.
+    Each step publishes the sum of clipped gradients with Gaussian noise. `guarantee` bounds the privacy loss of the
+    whole run for one example.
 
-    noise_multiplier : σ, the standard deviation of the noise divided by the clipping norm. For "banded" noise, also
-        divided by the largest ℓ₂ norm of a column of the factor C.
-    sampling_rate : q, the expected batch size divided by the number of examples. Round it up, or give epochs.
-    steps, epochs : the number of steps; passes over the examples, for "shuffled" and "banded" batches without sampling.
-    batches : "poisson", "fixed", "shuffled" or "banded"; `HYPOTHESES` states what each proof assumes.
-    bands : the number of bands of C.
-    neighbours : "add_remove" or "replace". By default "replace" for fixed and shuffled batches and with epochs, which
-        have no proof for added or removed examples, and "add_remove" else.
+    Parameters
+    ----------
+    noise_multiplier : float
+        The standard deviation of the noise divided by the clipping norm. For "banded" batches, also divided by the
+        largest ℓ₂ norm of a column of the factor C.
+    sampling_rate : float
+        The expected batch size divided by the number of examples. Round it up, or give `epochs`.
+    steps, epochs : int, optional
+        The number of steps. The number of passes over the examples, for "shuffled" batches and for "banded" batches
+        without sampling.
+    batches : {"poisson", "fixed", "shuffled", "banded"}
+        How batches are made. `HYPOTHESES` states what each proof assumes.
+    bands : int, optional
+        The number of bands of C.
+    neighbours : {"add_remove", "replace"}, optional
+        How neighbouring data sets differ. The default is "replace" for fixed and shuffled batches and with `epochs`,
+        which have no proof for added or removed examples, and "add_remove" otherwise.
 
-    Theorem. `guarantee` bounds the whole run (docs/theory/sampling.md, theorems 2, 3, 7 and 8). No amplification is
-    counted for shuffled batches: amplification by shuffling is not proved for Gaussian noise on batches. Groups of
-    examples are not covered for banded batches with sampling: their windows overlap.
+    Notes
+    -----
+    The proofs are in docs/theory/sampling.md, theorems 2, 3, 7 and 8. Shuffled batches count no amplification, because
+    none is proved for Gaussian noise on batches. Groups of examples are not covered for banded batches with sampling,
+    because their windows overlap.
 
     Examples
     --------
@@ -77,7 +89,7 @@ class TrainingRun:
                     f"sampling_rate is {self.sampling_rate!r}.", "Divide the batch size by the number of examples."
                 )
         if self.bands > 1 and self.batches != "banded":
-            raise InvalidRequest(f"bands is {self.bands}, and batches {self.batches!r}.", 'Give batches="banded".')
+            raise InvalidRequest(f"bands is {self.bands}, but batches is {self.batches!r}.", 'Give batches="banded".')
         self._check_counts()
         if self.neighbours is None:
             object.__setattr__(
@@ -92,7 +104,6 @@ class TrainingRun:
             )
 
     def _check_counts(self) -> None:
-        """Refuse missing, superfluous or contradictory numbers of uses."""
         if self.epochs is not None and self.batches in ("poisson", "fixed"):
             raise InvalidRequest(f"epochs does not apply to {self.batches} batches.", "Give steps and sampling_rate.")
         if self.epochs is not None and (self.steps is not None or self.sampling_rate is not None):
@@ -153,7 +164,7 @@ class TrainingRun:
 
 @dataclass(frozen=True)
 class TrainingLog:
-    """Runs that used the same examples, and the δ of the log or None."""
+    """Log of training runs on the same examples, with δ."""
 
     runs: tuple[TrainingRun, ...]
     delta: float | None = None
@@ -178,11 +189,24 @@ class TrainingLog:
 
 
 def training_log(text: str) -> TrainingLog:
-    """Read a training log in JSON.
+    """Read a log of training runs in JSON.
 
-    It is an object with the arguments of `TrainingRun`, or with a list of such objects under "runs"; "delta" is
-    optional. "neighbours" in the outer object holds for all runs; without it, all are for replaced examples if one of
-    them needs that. InvalidRequest for anything else; unknown names are refused.
+    Parameters
+    ----------
+    text : str
+        An object with the arguments of `TrainingRun`, or with a list of such objects under "runs". It may also have a
+        "delta", and "neighbours" for all runs. Without "neighbours", all runs are for replaced examples if one of them
+        needs that.
+
+    Returns
+    -------
+    TrainingLog
+        The runs; its `guarantee` is that of all runs together.
+
+    Raises
+    ------
+    InvalidRequest
+        If the text is not such an object, or contains an unknown name.
 
     Examples
     --------
@@ -220,21 +244,18 @@ def _is_replaced_only(batches: Any, epochs: Any) -> bool:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object; refuse a name that occurs twice."""
     if len(facts := dict(pairs)) < len(pairs):
         raise InvalidRequest("A name occurs twice in an object of the training log.", "Give it once.")
     return facts
 
 
 def _relation(runs: list[dict[str, Any]]) -> Any:
-    """Return the relation that a run states, else one that all runs have."""
     stated = [run["neighbours"] for run in runs if run.get("neighbours") is not None]
     needs_replaced = any(_is_replaced_only(run.get("batches"), run.get("epochs")) for run in runs)
     return stated[0] if stated else "replace" if needs_replaced else "add_remove"
 
 
 def _object(facts: Any, allowed: set[str]) -> dict[str, Any]:
-    """Return a copy of the object; refuse other types and unknown names."""
     if not isinstance(facts, dict):
         raise InvalidRequest("The text is not a training log.", 'Give {"noise_multiplier": …, "sampling_rate": …, …}.')
     for name in facts:

@@ -18,17 +18,30 @@ _MOST_UNITS = 2**53  # that floats count
 
 
 def truncated_poisson(n_units: int, rate: float, batch_size: int, noise_multiplier: float) -> Guarantee:
-    """Return the guarantee of one step on a truncated sample.
+    """Return the guarantee of a DP-SGD step with truncated batches.
 
-    Each unit is drawn with probability q = `rate`, independently; of more than B = `batch_size` a uniform B remain. The
-    sum of their vectors, of ℓ₂ norm at most 1, gets Gaussian noise of deviation σ = `noise_multiplier`. The user's
-    table has n = `n_units`, which is public. A neighbour has one unit less or one more: then the larger of both tables
-    has n units, or n + 1, and the guarantee holds for both.
+    Each unit joins the batch with probability `rate`, independently. If more than `batch_size` units join, a uniform
+    choice of `batch_size` of them remains. The sum of their vectors, of ℓ₂ norm at most 1, gets Gaussian noise.
+
+    Parameters
+    ----------
+    n_units : int
+        The number n of units in the table, which is public. A neighbour has one unit less or one more.
+    rate : float
+        The probability q with which a unit joins the batch.
+    batch_size : int
+        The largest batch B.
+    noise_multiplier : float
+        The standard deviation σ of the noise, in units of the clipping norm.
+
+    Notes
+    -----
+    Groups of units are not covered, because their tables have other numbers of rows: `group` raises InvalidRequest.
 
     With w = P(Bin(m − 1, q) ≥ B) and p = P(Bin(m, q) > B)·B/(m·w), a pair whose larger table has m units has the
     mixture of `SubsampledGaussian`(q, σ), with probability 1 − w, and `SubsampledGaussian`(p, σ/2), with probability w.
     The probability that only one of m = n and m = n + 1 has in its second part gets `SubsampledGaussian`(q, σ/2), which
-    dominates all: docs/theory/sampling.md. Groups raise InvalidRequest: their tables have other numbers of rows.
+    dominates all: docs/theory/sampling.md.
 
     Examples
     --------
@@ -42,7 +55,7 @@ def truncated_poisson(n_units: int, rate: float, batch_size: int, noise_multipli
 
 @dataclass(frozen=True, eq=True, repr=False)
 class TruncatedPoisson(SameAs, Guarantee):
-    """Guarantee of `truncated_poisson` for one unit, with `n_rows` rows."""
+    """Guarantee that `truncated_poisson` returns, for one unit."""
 
     n_rows: int
     rate: float

@@ -24,13 +24,26 @@ _SLACK = 1e-12  # relative distance of the result below the largest noise
 def interval_noise(
     half_width: float, level: float = 0.95, law: str = "discrete_laplace", sensitivity: int = 1
 ) -> Noise:
-    """Return the largest noise for a half-width, rounded down.
+    """Return the largest noise that a confidence interval allows.
 
-    With probability at least `level` the noise is at most `half_width` in size, so the answer ± `half_width` covers the
-    true value with that probability, and no larger noise does. The `guarantee` of the result is that of one answer of
-    the `sensitivity`, with the least ε for this interval. `law` is "laplace" or "discrete_laplace" (scale λ),
-    "gaussian" or "discrete_gaussian" (deviation σ). For discrete noise the integer part of `half_width` counts; for
-    discrete Gaussian noise beyond 10⁴ the result is within 1 in 10⁴ of the largest.
+    Use it if an answer must be accurate to ± `half_width`, and the privacy guarantee follows from that.
+
+    Parameters
+    ----------
+    half_width : float
+        Half the length of the interval; for discrete noise its integer part.
+    level : float
+        The probability with which the noise must be at most `half_width` in size. Default 0.95.
+    law : {"laplace", "discrete_laplace", "gaussian", "discrete_gaussian"}
+        The distribution of the noise.
+    sensitivity : int
+        By how much one unit can change the answer. Default 1.
+
+    Returns
+    -------
+    Noise
+        The scale (Laplace) or standard deviation (Gaussian), rounded down, with the `guarantee` of one answer. For
+        discrete Gaussian noise beyond 10⁴ it is within 1 in 10⁴ of the largest.
 
     Examples
     --------

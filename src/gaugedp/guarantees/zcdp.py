@@ -14,7 +14,11 @@ from gaugedp.guarantees.pure import pure_cost
 
 @dataclass(frozen=True, eq=True, repr=False)
 class ZCDP(Guarantee):
-    """ρ-zCDP: D_a(P‖Q) ≤ ρ·a for every order a > 1 (Bun and Steinke 2016, definition 1.1)."""
+    """Zero-concentrated differential privacy, ρ-zCDP.
+
+    The Rényi divergence of order a between neighbours is at most ρ·a, for every a > 1 (Bun and Steinke 2016, definition
+    1.1). Gaussian noise of deviation σ on an answer of ℓ₂ sensitivity Δ satisfies it with ρ = Δ²/(2σ²).
+    """
 
     rho: float
     accounting: ClassVar[Accounting | None] = "zcdp"
@@ -24,7 +28,7 @@ class ZCDP(Guarantee):
         object.__setattr__(self, "rho", float(self.rho))
 
     def renyi(self, order: float) -> float:
-        """Return ρ·order."""
+        """Return the Rényi divergence: ρ·order."""
         check_order(order)
         if math.isinf(order):
             return math.inf if self.rho else 0.0

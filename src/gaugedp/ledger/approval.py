@@ -16,7 +16,7 @@ from gaugedp.ledger.signature import Signature, same_name, unsigned
 
 @dataclass(frozen=True)
 class Approval:
-    """Person who approves, and digest of the only charge that is approved."""
+    """Approval of one charge: who approves, and the digest of the charge."""
 
     by: str
     charge: str

@@ -30,14 +30,12 @@ _FORGETS = "is not durable: a restart or a power cut may lose what was spent. Us
 
 
 class Ledger:
-    """Durable account of one table and one privacy unit.
+    """Durable account of the privacy budget of one table.
 
-    Threads and processes share it. Whatever races, and whenever a process is killed, the charges of all reservations
-    together never exceed the budget. A reservation that was returned is on disk and stays spent, settled or not. A
-    settled release is on disk before `settle` returns. Entries are never changed or removed, and a hash chain reveals
-    changes by other programs. The clock decides nothing.
-
-    `is_new`: whether the call of `open` that returned it created the ledger.
+    Open it with `Ledger.open`. A ledger has a budget for one privacy unit, and refuses any charge that would exceed it.
+    Threads and processes can share it: even if processes race or are killed, all charges together stay within the
+    budget. A charge is on disk before data is read, and stays spent. Entries never change, and a hash chain reveals
+    edits by other programs. `is_new` is True if the call of `open` created the ledger.
     """
 
     is_new = False
@@ -59,18 +57,27 @@ class Ledger:
         timeout: float = 30.0,
         approval: bool = False,
     ) -> "Ledger":
-        """Open the ledger in the file `path`, or create it.
+        """Open the ledger at `path`, or create it with a budget.
 
-        path : a file, ":memory:", or "postgresql://user@host:port/database?ledger=people", a schema of that database
-            (default "gaugedp"); pass passwords by PGPASSWORD or a password file
-        budget : of a new ledger; an existing one never changes its budget, and another one is refused
-        table, unit : bind the ledger if it is not yet bound (else the first reservation does); must match a bound one
-        timeout : seconds to wait for a locked ledger
-        approval : a new ledger refuses each charge that no second person approved; its first charge binds it, unless it
-            was bound when it was created
+        Parameters
+        ----------
+        path : path or str
+            A file, ":memory:", or "postgresql://user@host:port/database?ledger=people" for a schema of a database
+            (default "gaugedp"). Pass passwords by PGPASSWORD or a password file.
+        budget : Guarantee, optional
+            The budget of a new ledger. The budget of an existing ledger never changes, and another one is refused.
+        table, unit : str and PrivacyUnit, optional
+            Bind the ledger to a table and a unit, as the first charge otherwise does. A bound ledger must match.
+        timeout : float
+            The seconds to wait for a locked ledger. Default 30.
+        approval : bool
+            Whether a new ledger refuses each charge that no second person approved. Default False. Its first charge
+            binds it, unless it was bound when it was created.
 
-        A file system in memory, or a server that does not wait for its disk, causes the warning `NotDurable`. A ledger
-        that is replaced later is refused: open it again.
+        Warns
+        -----
+        NotDurable
+            If the file system is in memory, or the server does not wait for its disk.
 
         Examples
         --------
@@ -93,18 +100,16 @@ class Ledger:
 
     @classmethod
     def in_memory(cls, budget: Guarantee, *, table: str | None = None, unit: PrivacyUnit | None = None) -> "Ledger":
-        """Return a ledger for tests and trials. Its `durable` is False, and it is lost when the process ends."""
+        """Return a ledger in memory, which is lost when the process ends."""
         return cls.open(MEMORY, budget, table=table, unit=unit)
 
     def signed(
         self, *, by: str | None = None, purpose: str | None = None, approval: Approval | None = None
     ) -> "Ledger":
-        """Return this ledger with an author, a purpose and an approval.
+        """Return this ledger with a signature for later charges.
 
-        Its entries record `by` whom and for which `purpose` they were charged. Both are public, one line of at most 200
-        characters, and hashed with the entry. An `approval` is for one charge; any other one is refused. They change no
-        cost: a key returns what it was charged for, for any caller. A settlement or a resumed reservation keeps the
-        signature of its charge.
+        Entries record who is charged (`by`) and the `purpose`. Both are public, one line of at most 200 characters, and
+        part of the hash chain; they do not change what a charge costs. An `approval` is valid for one charge only.
         """
         second = () if approval is None else (approval.by, approval.charge)
         ledger = Ledger(self._store, Signature.checked(by, purpose, *second), self._chain)
@@ -113,7 +118,7 @@ class Ledger:
 
     @property
     def durable(self) -> bool:
-        """True if entries outlive the process and a power cut. The latter is as far as the store can tell."""
+        """True if entries survive a power cut, as far as is known."""
         return self._store.durable
 
     @property
@@ -128,23 +133,17 @@ class Ledger:
 
     @property
     def spent(self) -> Guarantee:
-        """Reserved total so far, in the budget's accounting."""
+        """Total of all charges so far, in the budget's accounting."""
         return self._total.guarantee(self._read(lambda ledger: ledger.spent(self._total)))
 
     @property
     def remaining(self) -> Guarantee:
-        """Remaining budget, in its accounting.
-
-        For a `RenyiBudget`, it is stated at the orders with remaining budget.
-        """
+        """Budget that is left; for a `RenyiBudget`, at the orders with budget left."""
         return self._total.room(self._read(lambda ledger: ledger.spent(self._total)))
 
     @property
     def balance(self) -> dict[str, str]:
-        """`budget`, `spent` and `remaining` as text.
-
-        They are exact guarantees or, for a `RenyiBudget`, its ε in few digits.
-        """
+        """`budget`, `spent` and `remaining` as text."""
         spent, remaining = self._total.in_words(self._read(lambda ledger: ledger.spent(self._total)))
         return {"budget": repr(self.budget), "spent": spent, "remaining": remaining}
 
@@ -152,19 +151,19 @@ class Ledger:
     def total(self) -> Guarantee:
         """Composition of all charged guarantees, whose `epsilon(delta)` is tight.
 
-        That holds for guarantees fixed in advance. If they were chosen after answers were seen, it is only for
-        information, and `spent` bounds the loss.
+        It bounds the privacy loss if all guarantees were fixed in advance. If some were chosen after answers were seen,
+        `spent` is the bound.
         """
         return compose((entry.guarantee, 1) for entry in self.entries() if entry.guarantee is not None)
 
     @property
     def table(self) -> str | None:
-        """Name of the table, None until bound."""
+        """Name of the table, or None until the ledger is bound."""
         return self._read(LedgerTransaction.header).table
 
     @property
     def unit(self) -> PrivacyUnit | None:
-        """Privacy unit, None until bound."""
+        """Privacy unit, or None until the ledger is bound."""
         return self._read(LedgerTransaction.header).unit
 
     @property
@@ -174,13 +173,13 @@ class Ledger:
 
     @property
     def tip(self) -> str:
-        """Hash of all entries so far, for a later `verify(tip)`. Print it with a release."""
+        """Hash of all entries so far, for a later `verify(tip)`."""
         return self._read(lambda ledger: ledger.transaction.head().tip)
 
     def affords(self, *guarantees: Guarantee) -> bool:
-        """Return True if a reservation would fit now.
+        """Return True if the budget left allows a charge now.
 
-        The first of `guarantees` that the budget can express is considered.
+        The ledger would charge the first of `guarantees` that its budget can express.
         """
         _check_guarantees(guarantees)
         if self._total.first_chargeable(guarantees) is None:
@@ -197,15 +196,14 @@ class Ledger:
         key: str | None = None,
         resume: bool = False,
     ) -> Reservation | Stored:
-        """Charge one release before any data is read.
+        """Charge a release, before any data is read.
 
-        The first of `guarantees` that the budget can express is charged. On return the charge is durable and final.
-        `request` describes the query, never data. A `key` that was settled for the same request and guarantee returns
-        the stored release at no cost. With `resume`, one that was reserved for them and never settled returns its
-        reservation, at no cost: it can still be settled, once.
+        On return, the charge is durable and final. It is the first of `guarantees` that the budget can express.
+        `request` describes the query, never the data. The `key` of a stored release returns that release at no cost, if
+        request and guarantee are the same. With `resume`, a charge that was never settled returns its reservation.
 
-        A charge that does not fit the budget, another table or unit, a key of another request, and, without `resume`, a
-        key that was reserved and never settled are refused; then nothing is spent.
+        A charge that exceeds the budget, another table or unit, the key of another request and, without `resume`, the
+        key of an unsettled charge are refused. Nothing is spent then.
         """
         _check_guarantees(guarantees)
         if table is None or unit is None:
@@ -224,13 +222,13 @@ class Ledger:
         request: Mapping[str, Any],
         key: str,
     ) -> str:
-        """Return the digest of a charge, which its approval names. Nothing is charged."""
+        """Return the digest that an approval of this charge must name."""
         _check_guarantees(guarantees)
         event = self._reserving(guarantees, request, key)
         return self._read(lambda ledger: ledger.charge_digest(event, LedgerHeader(self._total.total, table, unit)))
 
     def settle(self, reservation: Reservation, released: bytes) -> str:
-        """Store the result of a reservation durably, once. It returns the tip of the chain."""
+        """Store the result of a charge durably; return the tip."""
         if not isinstance(reservation, Reservation):
             raise InvalidRequest("This is not a reservation.", "Settle with the result of reserve.", STAYS_SPENT)
         if not isinstance(released, bytes) or len(released) > MAX_RELEASED_BYTES:
@@ -240,16 +238,12 @@ class Ledger:
             return self._write(lambda ledger: ledger.settle(reservation, released))
 
     def stored(self, key: str) -> bytes:
-        """Return the release stored under a key, at no cost. A key without a stored release is refused."""
+        """Return the release stored under a key, at no cost."""
         check_text("The key", key)
         return self._read(lambda ledger: ledger.stored(key))
 
     def account(self, reservation: Reservation) -> dict[str, Any]:
-        """Return public facts about a reservation.
-
-        They are `balance`, the charge, and its position in the chain. They are read before the evaluation, so that only
-        storing can fail after it.
-        """
+        """Return public facts about a charge and the balance."""
         with _after_paying():
             numbers = self.balance
         charged = {"charged": repr(reservation.guarantee), "entry": reservation.number, "tip": reservation.tip}
@@ -260,10 +254,10 @@ class Ledger:
         return self._read(LedgerTransaction.entries)
 
     def verify(self, tip: str | None = None) -> Report:
-        """Recompute chain, sums, budget and head from the entries.
+        """Check the ledger: recompute its hash chain, sums, budget and head.
 
-        `tip` is one exported before. Edits of entries, head and releases are found without a tip; a restored older copy
-        and a history that was rewritten to its end are found with one.
+        Edited entries, heads and releases are found without a `tip`. A `tip` that was published before also reveals a
+        restored older copy and a history that was rewritten to its end.
         """
 
         def verified(ledger: LedgerTransaction) -> Report:
@@ -273,9 +267,9 @@ class Ledger:
         return self._run(verified, write=False)
 
     def save_html(self, path: str | PathLike[str], year: int | None = None) -> None:
-        """Write the page of a `year`, by default the last one.
+        """Write a page about the charges of a year.
 
-        It shows what was spent, by whom, and what is left. Needs the extra `report`.
+        It shows what was spent, by whom, and what is left. It needs the extra `report`.
         """
         check_ending(fspath(path), ".html")
         Path(path).write_text(drawing("ledger_page")(self, year), encoding="utf-8")
@@ -296,7 +290,6 @@ class Ledger:
             self._write(lambda ledger: ledger.bind(LedgerHeader(header.budget, table, unit)))
 
     def _begins_with(self, opening: LedgerEvent) -> bool:
-        """Return True if the first entry is `opening`, which is unique."""
         first = self._read(lambda ledger: ledger.transaction.row(1))
         return first is not None and first.event.request == opening.request
 
@@ -307,7 +300,6 @@ class Ledger:
         return self._follow(act, write=True)
 
     def _follow(self, act: Callable[[LedgerTransaction], T], write: bool) -> T:
-        """Run `act` on the known chain, and remember its last entry."""
 
         def following(ledger: LedgerTransaction) -> tuple[T, Seen]:
             return act(ledger.following(self._chain.seen)), ledger.seen(self._chain.seen)
@@ -343,13 +335,11 @@ class _Chain:
         self.seen = seen
 
     def advance(self, seen: Seen) -> None:
-        """Remember a later entry, unless another thread saw a later one."""
         if seen.number >= self.seen.number:
             self.seen = seen
 
 
 def _open_store(path: str, timeout: float, opening: LedgerEvent | None) -> Store:
-    """Return the store at `path`, created with `opening` if absent."""
     if is_address(path):
         from gaugedp.ledger.postgres import PostgresStore
 

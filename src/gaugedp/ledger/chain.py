@@ -72,7 +72,6 @@ def request_text(request: Mapping[str, Any]) -> str:
 
 
 def _plain(facts: Any) -> Any:
-    """Return `facts` with tuples as lists."""
     if isinstance(facts, Mapping):
         return {key: _plain(value) for key, value in facts.items()}
     return [_plain(value) for value in facts] if isinstance(facts, list | tuple) else facts

@@ -15,7 +15,7 @@ ANSWERED, UNANSWERED, SEEDED = "answered", "charged, never answered", "seeded: n
 
 @dataclass(frozen=True)
 class Reservation:
-    """Permanent charge of `guarantee` by entry `number` under `key`. It can be settled once."""
+    """Durable charge of a guarantee, which can be settled once."""
 
     key: str
     guarantee: Guarantee
@@ -25,7 +25,7 @@ class Reservation:
 
 @dataclass(frozen=True)
 class Stored:
-    """Stored release of an earlier identical request, at no cost."""
+    """Release that the ledger stored for an earlier identical request."""
 
     key: str
     released: bytes = field(repr=False)
@@ -33,10 +33,10 @@ class Stored:
 
 @dataclass(frozen=True)
 class Entry:
-    """Entry of the ledger.
+    """Entry of a ledger: an opening, a binding, a charge or a result.
 
     `kind` is "open", "bind", "reserve" or "settle"; `key`, `guarantee` and `request` may be None. `charge` is in the
-    budget's integer units, `time` is ISO 8601 in UTC. `by`, `purpose` and `approved_by` are those of a `signed` ledger.
+    budget's integer units, and `time` is in UTC. `by`, `purpose` and `approved_by` come from `Ledger.signed`.
     """
 
     number: int

@@ -40,7 +40,7 @@ def check_place(path: Path, name: str) -> bool:
     except OSError as error:
         raise LedgerRefused(f"The ledger {name} cannot be reached ({error.strerror}).", "Check the path.") from None
     if not stat.S_ISDIR(folder.st_mode):
-        raise LedgerRefused(f"The folder of {name} is not a folder.", "Check the path.")
+        raise LedgerRefused(f"The parent of {name} is not a folder.", "Check the path.")
     if kind == stat.S_IFDIR:
         raise LedgerRefused(f"{name} is a folder, not a ledger.", "Give the path of a file.")
     if kind not in (None, stat.S_IFREG):
@@ -83,7 +83,6 @@ def is_in_memory(path: Path) -> bool:
 
 
 def _mounts() -> str:
-    """Return the text of /proc/mounts, or ""."""
     try:
         return os.fsdecode(_MOUNTS.read_bytes())
     except OSError:
@@ -100,7 +99,6 @@ class _Mount(NamedTuple):
 
 
 def _mounted(mounts: str) -> Iterator[_Mount]:
-    """Yield the mounts in the order of their lines."""
     for line in mounts.splitlines():
         fields = line.split(" ")[: len(_Mount._fields)]
         if "\\" in line:
@@ -110,13 +108,11 @@ def _mounted(mounts: str) -> Iterator[_Mount]:
 
 
 def _mount_of(path: Path, mounts: list[_Mount]) -> _Mount | None:
-    """Return the nearest, latest mount of `path`, or None."""
     holding = [mount for mount in mounts if path.is_relative_to(mount.point)]
     return max(reversed(holding), key=lambda mount: len(mount.point), default=None)
 
 
 def _kind(path: Path) -> int | None:
-    """Return the kind of file at `path`, or None."""
     try:
         return stat.S_IFMT(path.stat().st_mode)
     except FileNotFoundError:

@@ -12,7 +12,7 @@ from gaugedp.ledger.chain import LedgerEvent, canonical, units_text
 
 @dataclass(frozen=True)
 class LedgerHeader:
-    """Budget of a ledger, and the table and unit it accounts for. Table and unit are None until bound.
+    """Budget, table and unit of a ledger. Table and unit are None until bound.
 
     With `approval`, each charge must be approved by a second person.
     """
@@ -28,7 +28,7 @@ class LedgerHeader:
         return replace(self, table=self.table or table, unit=self.unit or people)
 
     def check(self, name: str, table: str | None, unit: PrivacyUnit | None) -> None:
-        """Refuse a table or unit other than the bound ones. The message names both; `name` is the ledger's."""
+        """Refuse a table or unit other than the bound ones."""
         if None not in (table, self.table) and table != self.table:
             raise LedgerRefused(
                 f"The ledger {name} is for the table {self.table!r}, but the request is about {table!r}.",
@@ -67,7 +67,6 @@ class LedgerHeader:
 
 
 def _other_unit(bound: PrivacyUnit | None, requested: PrivacyUnit | None) -> str:
-    """Return the remedy for a request with another unit."""
     if (
         bound is None
         or requested is None
@@ -81,7 +80,6 @@ def _other_unit(bound: PrivacyUnit | None, requested: PrivacyUnit | None) -> str
 
 
 def _in_domain_file(bound: PrivacyUnit | None, requested: PrivacyUnit | None) -> str:
-    """Return domain file lines that give the bound unit."""
     if bound is None or requested is None:
         return ""
     old, new = requested.to_dict(), bound.to_dict()

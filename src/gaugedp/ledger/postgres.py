@@ -61,7 +61,6 @@ class PostgresStore:
         return self._in_transaction(work, write)
 
     def _create(self, opening: LedgerEvent) -> None:
-        """Create the ledger atomically with `opening`, unless it exists."""
 
         def work(connection: Any) -> None:
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [schema.CREATING])
@@ -180,7 +179,6 @@ def _hang_up(idle: list[tuple[int, Any]]) -> None:
 
 
 def _let_go(connection: Any) -> None:
-    """Close the parent's connection in this process only, silently."""
     with suppress(OSError, driver().Error):
         nowhere = os.open(os.devnull, os.O_RDWR)
         os.dup2(nowhere, connection.fileno(), inheritable=False)

@@ -89,7 +89,6 @@ def _line(name: str, text: object) -> str | None:
 
 
 def _is_line(text: str) -> bool:
-    """Return True for one printable line without reordering."""
     hidden = [letter for letter in text if unicodedata.category(letter)[0] == "C" or letter in _BREAKS]
     length = len(unicodedata.normalize("NFC", text.strip()))
     return 1 <= length <= MOST_LETTERS and set(hidden) <= set(_JOINERS)

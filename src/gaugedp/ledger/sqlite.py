@@ -76,7 +76,6 @@ class SqliteStore:
         return code in _BUSY, schema.refusal(code, self.name, is_gone(self._path))
 
     def _create(self, opening: LedgerEvent) -> None:
-        """Create the file atomically with `opening`, unless it exists."""
         for suffix in ("-wal", "-journal"):
             if os.path.lexists(f"{self._path}{suffix}"):
                 if os.path.lexists(self._path):
@@ -146,7 +145,6 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _write_new(draft: Path, opening: LedgerEvent, name: str) -> None:
-    """Write a complete ledger durably under a temporary name."""
     with process_lock, closing(_connect(draft)) as connection:
         schema.make_durable(connection, name)
         connection.execute("BEGIN IMMEDIATE")

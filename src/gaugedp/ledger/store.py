@@ -107,7 +107,6 @@ def altered(name: str) -> LedgerRefused:
 
 
 def _cells(row: Row) -> tuple[object, ...]:
-    """Return the cells of `row` in column order."""
     event = row.event
     said = (event.kind, event.key, event.guarantee, event.charge, event.request, event.released)
     return (row.number, *said, row.spent, row.time, row.tip)

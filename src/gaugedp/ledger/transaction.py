@@ -141,7 +141,6 @@ class LedgerTransaction:
         return settled.event.released
 
     def _checked(self, requested: LedgerHeader) -> LedgerHeader:
-        """Return the header; refuse an altered or different ledger."""
         self._check_intact()
         header = self.header()
         header.check_budget(self.name, requested.budget)
@@ -149,7 +148,6 @@ class LedgerTransaction:
         return header
 
     def _replay(self, earlier: Row, event: LedgerEvent, resume: bool) -> Reservation | Stored:
-        """Return the result of an `earlier`, identical reservation."""
         self._check_link(earlier)
         if (_asked(earlier.event), earlier.event.guarantee) != (_asked(event), event.guarantee):
             raise _other_request(earlier.event, self.name)
@@ -188,7 +186,6 @@ class LedgerTransaction:
         return row
 
     def _check_intact(self) -> None:
-        """Refuse a changed head, and changed first or last entries."""
         head = self.transaction.head()
         last = self.transaction.row(head.entries)
         if last is None or (last.spent, last.tip) != (head.spent, head.tip):
@@ -197,7 +194,6 @@ class LedgerTransaction:
             self._check_link(row)
 
     def _check_link(self, row: Row) -> None:
-        """Refuse an entry that was altered after it was written."""
         before = self.transaction.row(row.number - 1)
         if link(ORIGIN if before is None else before.tip, row) != row.tip:
             raise self._altered()
@@ -207,7 +203,6 @@ class LedgerTransaction:
 
 
 def _asked(event: LedgerEvent) -> str:
-    """Return the request as text, without its signature."""
     return canonical(unsigned(json.loads(event.request or "{}")))
 
 
@@ -227,7 +222,6 @@ def _words(budget: Budget, charge: Units, event: LedgerEvent) -> str:
 
 
 def _other_request(earlier: LedgerEvent, name: str) -> LedgerRefused:
-    """Return the refusal of a key of another, public request."""
     question = json.loads(earlier.request or "{}").get("query")
     again = f" Or repeat the request {question!r} unchanged, at no cost." if question else ""
     return LedgerRefused(f"The key {earlier.key!r} belongs to another request in {name}.", f"Use a new key.{again}")

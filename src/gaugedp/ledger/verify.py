@@ -11,9 +11,9 @@ from gaugedp.ledger.store import Transaction
 
 @dataclass(frozen=True)
 class Report:
-    """Result of `verify`; `ok` if there are no `problems`.
+    """Result of `Ledger.verify`, `ok` if it has no `problems`.
 
-    `unsettled` lists the keys that were reserved and never settled. They stay spent, and are not a problem.
+    `unsettled` lists the keys of charges whose result was never stored. They stay spent, which is not a problem.
     """
 
     ok: bool
@@ -53,7 +53,6 @@ class _Replay:
         self.settled: set[str] = set()
 
     def take(self, row: Row) -> None:
-        """Check the next entry against those before it."""
         self._check_place(row)
         self.entries, self.number, self.tip = self.entries + 1, row.number, row.tip
         self.tips.add(row.tip)
@@ -65,7 +64,6 @@ class _Replay:
         self.spent = row.spent
 
     def close(self, head: Head) -> None:
-        """Check the head against the entries."""
         if head.entries > self.number:
             self.problems.append(f"Entries {self.number + 1} to {head.entries} are missing.")
         if head != Head(self.number, self.spent, self.tip):

@@ -20,10 +20,11 @@ _OUT = 2**61  # of scores in steps and a threshold: noise beyond that is refused
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AboveThreshold(Selection):
-    """Index of the first noisy score above a noisy threshold.
+    """Sparse vector technique: index of the first score above a threshold.
 
-    It is k if none of the k scores is at least the threshold. The threshold's noise is discrete Laplace of scale 2B/ε,
-    each score's of scale 4B/ε, B the ℓ_∞ radius of the body; 2B/ε for counts under add_remove, which all move one way.
+    The output is the index of the first noisy score that reaches the noisy threshold, or k if none of the k scores
+    does. The threshold's noise is discrete Laplace of scale 2B/ε, where B is the ℓ_∞ radius of the body. The noise of a
+    score has the scale 4B/ε, or 2B/ε for counts with units added or removed, which all move one way.
 
     Theorem. It is ε-DP, whatever k is (Dwork and Roth 2014, theorem 3.23, for discrete noise; Lyu, Su and Li 2017,
     theorem 4 for one answer). docs/theory/above_threshold.md
@@ -35,7 +36,7 @@ class AboveThreshold(Selection):
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, threshold: float = 0.0) -> "AboveThreshold":
-        """Return the mechanism for PureDP(ε) and a public threshold, in the scores' units."""
+        """Return the mechanism for PureDP(ε) and a public threshold."""
         epsilon = pure_epsilon(cls.name, guarantee)
         finite(threshold=threshold)
         mechanism = cls(

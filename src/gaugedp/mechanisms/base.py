@@ -25,11 +25,11 @@ FINE_STEPS = 2**12  # lattice steps per radius, for a body of real answers
 
 
 class Calibrated(ABC):
-    """Randomness that satisfies a guarantee and can be recalibrated.
+    """Randomness that is calibrated to a guarantee.
 
-    `exactness` is "exact" where integers, or floats within proved bounds, decide every draw, "idealized" where floats
-    do, "mixing" for a Markov chain. `form` is the output distribution's family, which selects an audit's tests, or
-    empty.
+    `exactness` states how draws are decided: "exact" by integers, or by floats within proved bounds; "idealized" by
+    floats; "mixing" by a Markov chain. `form` is the family of the output distribution, which selects an audit's tests,
+    or empty.
     """
 
     name: ClassVar[str]
@@ -54,10 +54,10 @@ class Calibrated(ABC):
         """Return a description of the distribution and its scale."""
 
     def recalibrated(self, guarantee: Guarantee) -> "Calibrated":
-        """Return the mechanism calibrated for `guarantee`, same body and options.
+        """Return the mechanism calibrated for another guarantee.
 
-        The new mechanism's guarantee implies `guarantee`, except for the allowance of a walk under `PureDP`. Guarantees
-        that the mechanism does not support are refused. A class without this method supports its own guarantee only.
+        Body and options stay the same. The new mechanism implies `guarantee`, except for the allowance of a walk under
+        `PureDP`. A guarantee that the mechanism does not support is refused.
         """
         if guarantee == self.guarantee:
             return self
@@ -71,10 +71,10 @@ class Calibrated(ABC):
 
 
 class Mechanism(Calibrated):
-    """Calibrated randomness between an exact answer and its release.
+    """Calibrated randomness that turns an exact answer into a release.
 
-    The exact answer is a vector of integers. `guarantee` holds for answers that differ between neighbours by a point of
-    `body`. If `in_rows`, errors and widths are ranks, counted in rows; otherwise they are in the answer's units.
+    The exact answer is a vector of integers. `guarantee` holds if the answers of neighbouring tables differ by a point
+    of `body`. Errors and widths are in the units of the answers or, if `in_rows`, are ranks counted in rows.
     """
 
     in_rows: ClassVar[bool] = False
@@ -89,13 +89,13 @@ class Mechanism(Calibrated):
     def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[Mechanism]":  # noqa: ARG003
         """Yield the mechanisms of this class that a plan compares.
 
-        They imply `guarantee`; errors are over `weights` (d,), ones if None. Unsupported bodies yield nothing.
+        Each implies `guarantee` and is chosen for small errors over `weights`, shape (d,), by default 1.
         """
         yield from ()
 
     @classmethod
     def why_not(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> str:  # noqa: ARG003
-        """Return the reason why `candidates` yields nothing. Empty for a class that no plan considers."""
+        """Return the reason why `candidates` yields nothing, or ""."""
         return ""
 
     @property
@@ -110,7 +110,7 @@ class Mechanism(Calibrated):
 
     @abstractmethod
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return the expected ‖error/weights‖ in norm 1 or 2."""
+        """Return the expected norm of error/weights, in the ℓ₁ or ℓ₂ norm."""
 
     def least_error(self, weights: np.ndarray | None = None) -> float:  # noqa: ARG002
         """Return a proved lower bound of `error(2, weights)`, or 0."""
@@ -127,15 +127,15 @@ class Mechanism(Calibrated):
 
     @abstractmethod
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return half-widths that cover each error with probability `level`.
+        """Return half-widths of confidence intervals at `level`.
 
-        The coverage is at least `level`, pointwise, or jointly for all answers if `simultaneous`.
+        Each interval covers its exact answer with at least that probability or, if `simultaneous`, all together do.
         """
 
     def ordinary_widths(self) -> np.ndarray:
-        """Return the half-widths of 95 % intervals on ordinary tables, pointwise.
+        """Return the half-widths of 95 % intervals on ordinary tables.
 
-        They differ from `half_widths` only for ranks, where those are for the worst table.
+        They differ from `half_widths` only for ranks, where `half_widths` is for the worst table.
         """
         return self.half_widths(0.95)
 
@@ -145,7 +145,7 @@ class Mechanism(Calibrated):
 
     @abstractmethod
     def is_valid_for(self, body: Body) -> bool:
-        """Return whether the guarantee holds for this sensitivity body."""
+        """Return True if the guarantee holds for this sensitivity body."""
 
     def prepare(self, rng: Entropy | None = None, progress: Progress = silent) -> "Prepared":
         """Draw the randomness for one answer; `progress` receives the completed share."""
@@ -163,9 +163,9 @@ class Mechanism(Calibrated):
 
 
 class AdditiveNoise(Mechanism, ABC):
-    """Mechanism that releases answer + noise.
+    """Mechanism that releases the exact answer plus random noise.
 
-    It satisfies `guarantee` if neighbours' answers differ by a point of `body`, which fixes the lattice.
+    It satisfies `guarantee` if the answers of neighbouring tables differ by a point of `body`.
     """
 
     @property
@@ -183,11 +183,11 @@ class AdditiveNoise(Mechanism, ABC):
         """The variance of each coordinate of the noise, shape (d,)."""
 
     def mean_square(self, weights: np.ndarray | None = None) -> float:
-        """Return the sum of variances over squared weights."""
+        """Return the sum of variance/weight² over all answers."""
         return float((self.variances / (1.0 if weights is None else np.square(weights))).sum())
 
     def sample_noise(self, size: int, rng: Entropy | None = None) -> np.ndarray:
-        """Return `size` noise draws, shape (size, d), dtype float.
+        """Return draws of the noise, shape (size, d).
 
         Draws of a Markov chain ("mixing") are correlated: their effective sample size is below `size`.
         """
@@ -219,7 +219,7 @@ class AdditiveNoise(Mechanism, ABC):
         return [partial(np.add, noise) for noise in noises]
 
     def checked(self, steps: np.ndarray, size: int) -> np.ndarray:
-        """Refuse other shapes and types: one draw broadcast over the answers would reveal their differences."""
+        """Refuse draws of another shape or type, which could reveal differences."""
         shape, draw_shape = np.shape(steps), (size, self.body.ambient_dim)
         kind = steps.dtype if isinstance(steps, np.ndarray) else None
         if shape != draw_shape or kind != np.int64:
@@ -242,10 +242,10 @@ def _generator(rng: Entropy | None) -> Entropy:
 
 
 class Prepared:
-    """Randomness for one answer, to be used once.
+    """Randomness for one answer, which can be used once.
 
-    Two answers under one draw would reveal their difference. `apply_noise` turns the answer (integers) into what is
-    released. `mechanism` is the one that drew it, `seed` that of a research stream.
+    Two answers with the same noise would reveal their difference. `apply_noise` turns the exact answer (integers) into
+    the released one. `mechanism` drew the randomness, and `seed` is that of a research stream.
     """
 
     def __init__(self, apply_noise: ApplyNoise, mechanism: Mechanism, seed: int | None) -> None:
@@ -257,7 +257,9 @@ class Prepared:
         """Return the release for `answer` (d,) and discard the noise."""
         shape = (self.mechanism.body.ambient_dim,)
         if np.shape(answer) != shape:
-            raise InvalidRequest(f"The answer has shape {np.shape(answer)}, not {shape}.", "Give a number per answer.")
+            raise InvalidRequest(
+                f"The answer has shape {np.shape(answer)}, not {shape}.", "Give one number per answer."
+            )
         if self._forks != fork_count():
             raise InvalidRequest("This noise was prepared before a fork.", "Prepare the noise in this process.")
         try:
@@ -288,7 +290,7 @@ def lattice_radius(body: Body, p: float, weights: np.ndarray | None) -> tuple[Fr
     check_body(body)
     radius = body.radius(p, weights)
     if not radius > 0:
-        raise InvalidRequest("No unit can change this answer.", "Ask something that depends on the rows.")
+        raise InvalidRequest("No unit can change this answer.", "Use a query that depends on the rows.")
     if is_integer(body):
         exact = weights is None and (p == 1 or math.isinf(p)) and radius < 2**53 and radius.is_integer()
         return Fraction(1), Fraction(radius) if exact else _up(radius, body.ambient_dim)
@@ -310,5 +312,4 @@ def _cube_radius(d: int, p: float, weights: np.ndarray | None) -> float:
 
 
 def _up(value: float, n_terms: int) -> Fraction:
-    """Return an upper bound of a norm of `n_terms` floats."""
     return Fraction(value) * (1 + Fraction(1, 2**40) + Fraction(n_terms, 2**51))

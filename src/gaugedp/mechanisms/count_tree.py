@@ -65,7 +65,6 @@ class CountTree:
         return float(self.rows_wide(quantile, np.array([n_nodes // 2]), n_nodes, self._part(height, miss))[0])
 
     def _widest(self, quantile: Fraction, depth: int, miss: float) -> float:
-        """Return a width in rows that suffices for all boundaries."""
         return _widest(self, max(quantile, 1 - quantile), depth, miss)
 
     def _part(self, depth: int, miss: float) -> float:
@@ -144,7 +143,6 @@ def _ranks(quantile: Fraction, left: np.ndarray, right: np.ndarray) -> np.ndarra
 
 
 def _first(is_met: np.ndarray) -> int:
-    """Return the first true index, or the length."""
     places = np.flatnonzero(is_met)
     return int(places[0]) if len(places) else len(is_met)
 

@@ -33,11 +33,11 @@ from gaugedp.samplers.gauge_noise import gauge_noise
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cube(NormNoise):
-    """Noise of density ∝ e^{−ε·max|z_i|/(w_i·Δ)}.
+    """K-norm noise shaped to a box, with density ∝ e^{−ε·max|z_i|/(w_i·Δ)}.
 
-    Δ is the ℓ_∞ radius of the body over the weights w. The noise is R·U, R ~ Gamma(d + 1) and U uniform on the box with
-    half sides w_i·Δ/ε (Steinke and Ullman 2017, for w = 1). Good where the body nearly fills the box: many more random
-    generators than answers. Draws are rounded exactly, by as many random bits as that takes (docs/theory/reals.md).
+    Use it where the sensitivity body nearly fills a box, as with many more random generators than answers. Δ is the ℓ_∞
+    radius of the body over the weights w. The noise is R·U, with R ~ Gamma(d + 1) and U uniform on the box with half
+    sides w_i·Δ/ε (Steinke and Ullman 2017, for w = 1). Draws are rounded exactly (docs/theory/reals.md).
     """
 
     name: ClassVar[str] = "Cube"
@@ -45,7 +45,7 @@ class Cube(NormNoise):
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Cube":
-        """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ), using ε only; `weights` (d,) are half sides."""
+        """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ), of which only ε is used."""
         epsilon, satisfied = pure_or_approx(guarantee, walks=False)
         step, radius = lattice_radius(body, np.inf, weights)
         box: Body = LpBall(body.ambient_dim, np.inf)
@@ -69,9 +69,9 @@ class Cube(NormNoise):
 
     @remembered
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return E R·E‖w·U/weights‖ by quadrature, or from trial draws.
+        """Return the expected norm of noise/weights, by quadrature or trial draws.
 
-        The relative error is some thousandths; narrow noise takes trial draws. Rounding lengthens the ℓ₂ norm like the
+        The relative error is some thousandths. Narrow noise takes trial draws. Rounding lengthens the ℓ₂ norm like the
         root of the mean square, by 1/12 per answer.
         """
         if norm != 2 or self._sides.min() < 1:
@@ -121,7 +121,6 @@ class Cube(NormNoise):
 
 
 def _is_radius_proved(body: Body) -> bool:
-    """Return whether `lattice_radius` covers the errors of the radius."""
     if isinstance(body, Product):
         return all(map(_is_radius_proved, body.parts))
     return isinstance(body, Polytope | LpBall | Ellipsoid | SchattenBall)
@@ -134,7 +133,6 @@ def _log_moment(t: np.ndarray, sides: np.ndarray) -> np.ndarray:
 
 
 def _erf(x: np.ndarray) -> np.ndarray:
-    """Return erf, for few numbers without loading scipy.special."""
     if x.size <= 10_000:  # numbers, of which math.erf takes a millisecond
         return np.array([math.erf(each) for each in x.ravel()]).reshape(x.shape)
     return np.asarray(scipy.special.erf(x))

@@ -28,11 +28,11 @@ from gaugedp.samplers.variables import Spherical
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EllipsoidNoise(NormNoise):
-    """Noise of density ∝ e^{−ε‖z‖_E/Δ} for the best ellipsoid E.
+    """K-norm noise shaped to an ellipsoid around the sensitivity body.
 
-    E is the ellipsoid around the body with the least E‖η‖₂² of such noise. Its axes are those of the optimal Gaussian
-    factorisation: with E = L·B₂ the noise has the covariance (r + 1)(Δ/ε)²·LLᵀ, so that tr LLᵀ is minimised while every
-    generator lies in E. Good where the body is long and thin; docs/theory/ellipsoid.md.
+    Use it where the body is long and thin. E is the ellipsoid around the body that makes the expected squared error
+    least, and the density of the noise is ∝ e^{−ε‖z‖_E/Δ}. With E = L·B₂ the noise has the covariance (r +
+    1)(Δ/ε)²·LLᵀ, so tr LLᵀ is minimised while every generator lies in E (docs/theory/ellipsoid.md).
     """
 
     name: ClassVar[str] = "Ellipsoid"
@@ -40,11 +40,11 @@ class EllipsoidNoise(NormNoise):
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "EllipsoidNoise":
-        """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ), whose δ reduces it; errors are over `weights`."""
+        """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ)."""
         if not isinstance(body, Polytope):
             raise InvalidRequest(f"{body!r} is not a polytope.", "Use KNorm, whose noise has the shape of the body.")
         if not body.radius(2) > 0:
-            raise InvalidRequest("No unit can change this answer.", "Ask a query that depends on the rows.")
+            raise InvalidRequest("No unit can change this answer.", "Use a query that depends on the rows.")
         factorisation = factorise(body, weights)
         shape = Ellipsoid(factorisation.left)
         noise, radius = _proved_noise(body, factorisation, gauge_noise(shape))
@@ -78,7 +78,6 @@ class EllipsoidNoise(NormNoise):
 
 
 def _proved_noise(body: Polytope, factorisation: Factorisation, noise: GaugeNoise) -> tuple[GaugeNoise, float]:
-    """Return the noise, with its distribution if proved, and the radius."""
     strategy, exact = (
         proved(body, Dense(factorisation.left, factorisation.radius, words_for(factorisation)), 2),
         copy(noise),

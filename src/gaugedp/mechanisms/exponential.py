@@ -23,9 +23,9 @@ from gaugedp.samplers.choice import choose
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Exponential(Selection):
-    """The exponential mechanism: index i with probability ∝ e^{ε·score_i/(2B)}.
+    """Exponential mechanism: the index of a candidate with a high score.
 
-    B is the ℓ_∞ radius of the body; for counts the exponent is ε·score_i/B.
+    Index i has a probability ∝ e^{ε·score_i/(2B)}, where B is the ℓ_∞ radius of the body; for counts ∝ e^{ε·score_i/B}.
 
     Theorem. The losses of any two outputs differ by at most ε between neighbours: ExponentialLoss(ε), hence ε-DP and
     ε²/8-zCDP (McSherry and Talwar 2007, theorem 6; Dong, Durfee and Rogers 2020). "For counts": of cells, prefixes or
@@ -47,7 +47,7 @@ class Exponential(Selection):
         return Exponential.calibrate(self.body, guarantee)
 
     def error_bound(self, failure: float) -> float:
-        """Return (2B/ε)·log(k/failure), half for counts, plus a rounding step."""
+        """Return a bound on the gap to the best score: (2B/ε)·log(k/failure) or half, and a step."""
         return (tail(self.n_candidates, failure) / float(self.rate) + (self.step != 1)) * float(self.step)
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:

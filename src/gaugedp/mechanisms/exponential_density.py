@@ -29,9 +29,10 @@ _BATCH = 2**14  # proposals that are scored together
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExponentialDensity(Calibrated):
-    """A point of a body Y of density ∝ e^{ε·u(a, y)/2}.
+    """Exponential mechanism for points of a body, by their quality.
 
-    It is rounded to a lattice (McSherry and Talwar 2007).
+    A point y of the body has a density ∝ e^{ε·u(a, y)/2} for the answer a, and is rounded to a lattice (McSherry and
+    Talwar 2007).
 
     Theorem. Under the hypotheses of `Quality` the losses of any two outputs differ by at most ε: ExponentialLoss(ε),
     hence ε-DP (their theorem 6; Dong, Durfee and Rogers 2020). Rounding is post-processing.
@@ -117,7 +118,7 @@ class ExponentialDensity(Calibrated):
         return np.rint(points / step) * step
 
     def error_bound(self, t: float, slope: float) -> float:
-        """Return a bound on max u − u(out), before rounding.
+        """Return a bound on the gap to the best quality, max u − u(out).
 
         It fails with probability at most e^{−t}. Hypothesis: |u(a, y) − u(a, y′)| ≤ slope·‖y − y′‖_Y in Y. The bound is
         the least over λ in (0, 1] of 2λ·slope + (2/ε)·(r·log(1/λ) + t), r = rank Y, or the width of u. A walk adds its
@@ -135,7 +136,6 @@ class ExponentialDensity(Calibrated):
         return f"a point of a body of rank {self.over.rank}, scores within {self.quality.bounds}, {how}"
 
     def _accepted(self, answer: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
-        """Accept uniform points with probability e^{log weight}."""
         accepted: list[np.ndarray] = []
         missing, count = size, max(64, min(size, _BATCH))
         while missing > 0:
@@ -147,7 +147,6 @@ class ExponentialDensity(Calibrated):
         return np.concatenate(accepted)
 
     def _walked(self, answer: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
-        """Run `size` chains through `proposals` uniform points each."""
         places = uniform(self.over, size, rng)
         heights = self.log_weights(answer, places)
         batch = max(1, _BATCH // size)

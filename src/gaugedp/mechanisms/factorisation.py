@@ -60,7 +60,6 @@ def factorise(body: Polytope, weights: np.ndarray | None = None) -> Factorisatio
 
 
 def _check_work(body: Polytope) -> None:
-    """Refuse bodies that would take too long."""
     n = body.generators.n_generators
     count = n * (n - 1) // 2 + (n if body.with_zero else 0) if body.differences else n
     dim = min(body.ambient_dim, count)
@@ -101,7 +100,6 @@ def _roots(columns: np.ndarray, probability: np.ndarray) -> tuple[np.ndarray, np
 
 
 def _fast_roots(columns: np.ndarray, probability: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the same from squares, if precise enough."""
     squares, axes = np.linalg.eigh((columns * probability) @ columns.T)
     return (axes, np.sqrt(squares)) if squares[0] > 1e-8 * squares[-1] else _roots(columns, probability)
 

@@ -23,12 +23,12 @@ from gaugedp.samplers.laws import DiscreteGaussian, Law, RoundedGaussian
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Gaussian(IndependentNoise):
-    """Independent Gaussian noise of standard deviation w_i·σ.
+    """Independent Gaussian noise, for approximate, Gaussian or concentrated DP.
 
-    Δ is the ℓ₂ radius of the body over the weights w. For (ε, δ)-DP or μ-GDP: a normal variable rounded to the lattice,
-    σ = Δ/μ. Rounding is post-processing of Gaussian noise on lattice answers, so the release is exactly μ-GDP (Dong,
-    Roth and Su 2022, theorem 2.7); μ is the largest whose profile is at most δ at ε. For ρ-zCDP: the discrete Gaussian
-    with σ² = Δ²/(2ρ) (Canonne, Kamath and Steinke 2020). See docs/theory/gaussian.md.
+    The standard deviation of answer i is w_i·σ, and Δ is the ℓ₂ radius of the body over the weights w. For (ε, δ)-DP or
+    μ-GDP, a normal variable with σ = Δ/μ is rounded to the lattice. Rounding is post-processing, so the release is
+    exactly μ-GDP (Dong, Roth and Su 2022, theorem 2.7); μ is the largest whose profile is at most δ at ε. For ρ-zCDP,
+    the noise is discrete Gaussian with σ² = Δ²/(2ρ) (Canonne, Kamath and Steinke 2020). See docs/theory/gaussian.md.
     """
 
     name: ClassVar[str] = "Gaussian"
@@ -38,7 +38,7 @@ class Gaussian(IndependentNoise):
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Gaussian":
-        """Return the mechanism for ApproxDP, GaussianDP or ZCDP; its guarantee is the sharper curve."""
+        """Return the mechanism for ApproxDP, GaussianDP or ZCDP."""
         step, radius = lattice_radius(body, cls.p, weights)
         satisfied = _sharpen(guarantee)
         return cls(

@@ -35,9 +35,9 @@ _lately: "deque[tuple[tuple[Any, ...], float]]" = deque(maxlen=128)  # errors th
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Identity(AdditiveNoise):
-    """Noise F·η, η independent discrete Laplace on every cell.
+    """Independent discrete Laplace noise on every cell of the joint table.
 
-    η has scale c/ε on each cell of the joint table.
+    The answers are computed from the noisy cells: the release is F(x + η), and η has the scale c/ε.
 
     Theorem. Where neighbours' answers differ by F·z with z integer and ‖z‖₁ ≤ c, the release F(x + η) is a function of
     the ε-DP histogram x + η, hence ε-DP. Where F has as many distinct columns as its rank (a histogram, prefix sums,
@@ -112,9 +112,9 @@ class Identity(AdditiveNoise):
 
     @remembered
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return the mean norm of trial draws (about 2 %).
+        """Return the expected norm of noise/weights, from trial draws, to about 2 %.
 
-        The public seed serves every budget. If most trials are 0, the bound Σ E|η_i|·‖F_i‖ ≤ n·E η²·max ‖F_i‖.
+        The public seed serves every budget. If most trials are 0, Σ E|η_i|·‖F_i‖ ≤ n·E η²·max ‖F_i‖ is the bound.
         """
         one_of(("1", "2"), norm=f"{norm:g}")
         noisy = self._n_cells * self.law.variance
@@ -131,12 +131,12 @@ class Identity(AdditiveNoise):
         return error
 
     def least_error(self, weights: np.ndarray | None = None) -> float:
-        """Return the lower bound √(E S/(1 + v)), S = ‖F·η‖².
+        """Return a lower bound on the expected ℓ₂ error, √(E S/(1 + v)).
 
-        v ≥ Var S/(E S)²: E√S ≥ (E S)^{3/2}/√(E S²) by Hölder's inequality. With G = FᵀF, E S = σ²·tr G and Var S =
-        2σ⁴·tr G² + κ·Σ G_jj², where κ = σ⁴·(2 + cosh(1/scale)) is the fourth cumulant. tr G² ≤ tr G·‖G‖, and ‖G‖ is at
-        most the largest sum of a row of |F| times that of a column. For answers that add up cells, without weights;
-        otherwise, and for noise so narrow that cosh is beyond a float, it is 0.
+        S = ‖F·η‖² and v ≥ Var S/(E S)²: E√S ≥ (E S)^{3/2}/√(E S²) by Hölder's inequality. With G = FᵀF, E S = σ²·tr G
+        and Var S = 2σ⁴·tr G² + κ·Σ G_jj², where κ = σ⁴·(2 + cosh(1/scale)) is the fourth cumulant. tr G² ≤ tr G·‖G‖,
+        and ‖G‖ is at most the largest sum of a row of |F| times that of a column. For answers that add up cells,
+        without weights; otherwise, and for noise so narrow that cosh is beyond a float, it is 0.
         """
         if weights is not None or not self._adds.all() or float(self.law.scale) < 0.05:  # scale in steps
             return 0.0
@@ -149,11 +149,11 @@ class Identity(AdditiveNoise):
         return math.sqrt(self.law.variance * float(rows.sum()) / (1 + v)) * (1 - 2.0**-40)
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return exact quantiles for answers that add up cells.
+        """Return half-widths of intervals, which are exact for sums of cells.
 
-        Other answers get quantiles of trial draws or Chernoff bounds. Simultaneous: the quantile of the largest noise
-        relative to its deviation in trial draws, or, with too few draws, widths for each answer at 1 − (1 − level)/d.
-        Quantiles of draws are raised by three standard errors.
+        Other answers get quantiles of trial draws or Chernoff bounds. Simultaneous widths are quantiles of the largest
+        noise relative to its deviation in trial draws, or with too few draws widths at 1 − (1 − level)/d for each
+        answer. Quantiles of draws are raised by three standard errors.
         """
         if not simultaneous:
             return self._each(level)
@@ -181,7 +181,6 @@ class Identity(AdditiveNoise):
 
     @property
     def _adds(self) -> np.ndarray:
-        """Mask of the answers that add up cells."""
         generators = self.body.generators
         return np.asarray(generators.row_squares() == generators.apply(np.ones(self._n_cells)))
 
@@ -224,12 +223,10 @@ class Identity(AdditiveNoise):
 
     @cached_property
     def _sorted_sizes(self) -> np.ndarray:
-        """The sorted magnitudes of each answer's noise."""
         return np.sort(self._sizes, axis=0)
 
     @cached_property
     def _sorted_ratios(self) -> np.ndarray:
-        """The sorted largest magnitudes relative to the deviations."""
         sizes, deviations = self._sizes, np.sqrt(self.variances)
         ratios = np.divide(sizes, deviations, out=np.zeros_like(sizes), where=deviations > 0)
         return np.sort(ratios.max(axis=1))

@@ -95,7 +95,6 @@ class IndependentNoise(AdditiveNoise, ABC):
         return step == self.step and radius <= self.radius
 
     def _in_units(self, sizes: Sequence[float]) -> str:
-        """Return sizes in the body's units, as text."""
         words = in_words([float(self.step) * size for size in sizes])
         return words if self.step == 1 else f"{words} on steps of {self.step}"
 
@@ -140,7 +139,6 @@ def _expected_length(parts: Parts) -> float:
 
 
 def _alike_together(parts: Parts) -> Parts:
-    """Merge the entries with the same distribution and scale."""
     counts: Counter[tuple[Law, float]] = Counter()
     for count, law, scale in parts:
         counts[law, scale] += count

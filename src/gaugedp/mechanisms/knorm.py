@@ -32,14 +32,15 @@ from gaugedp.samplers.rejection import RejectionNoise
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KNorm(NormNoise):
-    """Noise of density ∝ e^{−ε‖z‖_K}, K the sensitivity body.
+    """K-norm mechanism: noise shaped to the sensitivity body K.
 
-    It lies in the span of K (Hardt and Talwar 2010). It is drawn directly for balls and ellipsoids, for the hull of a
-    box and its negative, and for polytopes with as many generators as their rank; from the list of all facets for
-    polytopes of rank at most 8; in plans, from a box for integer answers in a flat body if few trials are needed;
-    otherwise by a random walk over the facets. Then the mechanism is "mixing", and its
-    `guarantee` is ApproxDP(ε, δ), even if PureDP(ε) was requested: δ is an allowance for the distance of the walk from
-    its target distribution. That the walk meets it is measured by a rule, not proved (docs/theory/knorm.md).
+    Its density is ∝ e^{−ε‖z‖_K} in the span of K (Hardt and Talwar 2010). The noise is drawn directly for balls,
+    ellipsoids, the hull of a box and its negative, and polytopes with as many generators as their rank. For polytopes
+    of rank at most 8 it is drawn from the list of facets and, in plans, from a box for integer answers in a flat body.
+
+    For all other bodies a random walk over the facets draws it. The mechanism is then "mixing", and its `guarantee` is
+    ApproxDP(ε, δ), even if PureDP(ε) was requested: δ is an allowance for the distance of the walk from its target
+    distribution. A rule measures that the walk meets this allowance; no proof does (docs/theory/knorm.md).
     """
 
     name: ClassVar[str] = "KNorm"
@@ -52,9 +53,9 @@ class KNorm(NormNoise):
         A walk uses at most min(δ, 1e−9). Balls and ellipsoids use all of δ: their rate is the largest that satisfies
         (ε, δ), and their guarantee the exact loss (docs/theory/knorm_delta.md). Other bodies use ε only; no proof is
         known that δ permits smaller noise. For PureDP(ε) and a body that needs a walk, the guarantee is ApproxDP(ε,
-        1e−9), and `describe` states it; with walk=False the noise is drawn by rejection from a box around the body, is
-        pure, and is refused if that takes too many trials (docs/theory/walks.md). For integer answers in a flat body
-        it is exact (docs/theory/flat_knorm.md).
+        1e−9). With walk=False the noise is drawn by rejection from a box around the body and is pure. It is refused if
+        that takes too many trials (docs/theory/walks.md). For integer answers in a flat body it is exact
+        (docs/theory/flat_knorm.md).
         """
         noise = gauge_noise(body)
         if noise.walks and not walk:
@@ -93,7 +94,6 @@ class KNorm(NormNoise):
 
     @property
     def _is_scale_proved(self) -> bool:
-        """True if `is_own_scale_proved`."""
         return is_own_scale_proved(self.body, self.noise)
 
     def describe(self) -> str:

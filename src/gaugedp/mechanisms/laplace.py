@@ -20,9 +20,9 @@ from gaugedp.samplers.laws import DiscreteLaplace
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Laplace(IndependentNoise):
-    """Independent discrete Laplace noise of scale w_i·Δ/ε.
+    """Independent discrete Laplace noise, for pure differential privacy.
 
-    Δ is the ℓ₁ radius of the body over the weights w.
+    The scale of answer i is w_i·Δ/ε, where Δ is the ℓ₁ radius of the body over the weights w.
 
     Theorem. Answers on the lattice whose neighbours differ by a point of `body` are released with ε-DP: the ratio of
     two outputs' probabilities is at most exp(Σ_i |z_i|·ε/(w_i·Δ)) ≤ e^ε (for one answer: Ghosh, Roughgarden and
@@ -60,7 +60,7 @@ class Laplace(IndependentNoise):
         return Laplace.calibrate(self.body, guarantee, self.weights)
 
     def error_bound(self, failure: float) -> float:
-        """Return t with P(max_i |noise_i|/w_i > t) ≤ `failure`.
+        """Return a bound t on the noise, with P(max_i |noise_i|/w_i > t) ≤ `failure`.
 
         t = log(d/failure)·Δ/ε. Rounding to the lattice increases Δ slightly and adds one step, or 1/w_i steps if the
         noise is divided by w_i (Dwork and Roth 2014, theorem 3.8).

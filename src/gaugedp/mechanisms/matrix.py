@@ -50,9 +50,10 @@ _STEADY = 0.01  # of that; E√S ≥ √(E S)·(1 − Var S/(2·(E S)²)), by H�
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Matrix(AdditiveNoise):
-    """The matrix mechanism: noise round(s·L·g) for a strategy L.
+    """Matrix mechanism: correlated noise that suits all answers of a query.
 
-    g are independent standard normal (or Laplace) variables, and body ⊆ Δ·L·{‖u‖_p ≤ 1} with p = 2 (or 1).
+    A strategy L maps independent standard normal (or Laplace) variables g to the noise round(s·L·g), and body ⊆
+    Δ·L·{‖u‖_p ≤ 1} with p = 2 (or 1).
 
     Theorem (docs/theory/matrix.md, theorem 1). With s = Δ/μ and normal g the release is μ-GDP, and ρ-zCDP for μ² = 2ρ;
     with s = Δ/ε and Laplace g it is ε-DP. Two answers differ by L·u, so both releases are one function of g and of g +
@@ -76,8 +77,8 @@ class Matrix(AdditiveNoise):
     def calibrate(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Matrix":
         """Return the mechanism for a polytope and a guarantee.
 
-        It supports PureDP, ApproxDP, GaussianDP and ZCDP. The strategy makes E‖noise/w‖₂² small, w = `weights` (d,).
-        Other bodies are refused, and unstructured ones too large to write out (see `best_strategy`).
+        It supports PureDP, ApproxDP, GaussianDP and ZCDP. The strategy is chosen for a small E‖noise/w‖₂², w =
+        `weights` (d,). Other bodies are refused, and so are large ones without structure (see `best_strategy`).
         """
         satisfied, rate = _sharpen(guarantee)
         if not isinstance(body, Polytope):
@@ -159,10 +160,10 @@ class Matrix(AdditiveNoise):
 
     @remembered
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return E‖noise/weights‖, to a standard error below 1 %.
+        """Return the expected norm of noise/weights, to a standard error below 1 %.
 
-        By quadrature, or from trial draws of a public seed. If lengths vary little, the root mean square (≤ 0.5 %
-        above).
+        It is computed by quadrature, or from trial draws of a public seed. If lengths vary little, the root mean square
+        is returned, which is at most 0.5 % larger.
         """
         one_of(("1", "2"), norm=f"{norm:g}")
         if norm == 1 and self._is_normal:
@@ -180,11 +181,11 @@ class Matrix(AdditiveNoise):
         return scaled * expected_root(values, counts)
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return quantiles of the noise, exact for normal noise.
+        """Return half-widths of intervals, which are exact quantiles for normal noise.
 
-        For Laplace noise, from trial draws or `laplace_reach`. Simultaneous: a quantile, raised by three standard
-        errors, of the largest noise relative to its deviation in trial draws of a public seed; or the bound by Šidák's
-        inequality (normal) or a union bound (Laplace), if smaller.
+        For Laplace noise they come from trial draws or `laplace_reach`. Simultaneous widths come from the largest noise
+        relative to its deviation in trial draws of a public seed: its quantile is raised by three standard errors. If
+        it is smaller, Šidák's inequality (normal) or a union bound (Laplace) gives the widths.
         """
         between(0, 1, level=level)
         if not simultaneous:
@@ -198,7 +199,7 @@ class Matrix(AdditiveNoise):
         return self._in_units(min(bound, together, key=np.sum))
 
     def is_valid_for(self, body: Body) -> bool:
-        """Return whether this body covers it: same generators, no larger factor, no other differences."""
+        """Return True if the guarantee holds for this sensitivity body."""
         if not isinstance(body, Polytope) or body.factor > self.body.factor:
             return False
         if not _equal(body.generators, self.body.generators):
@@ -222,7 +223,6 @@ class Matrix(AdditiveNoise):
         return is_integer(self.body) or self.strategy.is_cube_proved
 
     def _real(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return the noise before rounding, in steps."""
         return drawn(self.strategy, size, self._is_normal, rng) * self.scale
 
     @cached_property
@@ -243,7 +243,6 @@ class Matrix(AdditiveNoise):
 
     @cached_property
     def _deviations(self) -> np.ndarray:
-        """The deviations before rounding, in steps, one per run."""
         return self.scale * np.sqrt(self._runs[0] * (1 if self._is_normal else 2))
 
     @property
@@ -256,7 +255,6 @@ class Matrix(AdditiveNoise):
         return float((self.variances / (1 if weights is None else np.asarray(weights, dtype=float) ** 2)).sum())
 
     def _trial_error(self, norm: float, weights: np.ndarray | None) -> float:
-        """Return the trials' mean norm, corrected by the mean square."""
         scales = 1.0 if weights is None else np.asarray(weights, dtype=float)
         # 4 * 10**6: numbers drawn to estimate an expected error
         size = min(_MOST_TRIALS, max(12, (4 * 10**6) // (self.strategy.n_noise + self.body.ambient_dim)))
@@ -315,7 +313,6 @@ def _is_beaten(body: Body, guarantee: Guarantee, weights: np.ndarray | None) -> 
 
 
 def _agree(norms: list[np.ndarray]) -> bool:
-    """Return whether three or more trials agree within 0.3 %."""
     lengths = np.concatenate(norms)
     return len(lengths) >= _FEW and bool((np.abs(lengths - lengths.mean()) <= _ALIKE * lengths.mean()).all())
 
@@ -347,7 +344,6 @@ def _step(strategy: Strategy, fine: Fraction) -> Fraction:
 
 
 def _scale(body: Body, strategy: Strategy, step: Fraction, rate: float) -> float:
-    """Return the radius over `rate` in steps, including rounding."""
     radius = strategy.radius / float(step) + (0.0 if is_integer(body) else strategy.cube_radius())
     scale = radius / rate * UP
     check_scale(Fraction(scale * math.sqrt(float(strategy.squares.max()))))

@@ -155,9 +155,9 @@ class NestedNoise(GaugeNoise):
 class NIM(NormNoise):
     """Nested K-norm mechanism (Hardt and Talwar 2010), with corrected recursion.
 
-    Add K-norm noise, project onto the half of the eigendirections of largest moment, repeat (their section 7).
+    It adds K-norm noise, projects the body onto the half of the eigendirections with the largest moments, and repeats.
 
-    Theorem. With shares ε_l that sum to ε and orthogonal splits that do not depend on data, the answers of all levels
+    Theorem. Let the shares ε_l sum to ε, and let orthogonal splits not depend on data. Then the answers of all levels
     together are ε-DP, and so is any function of them (docs/theory/nim.md). The splits come from estimated second
     moments, whose error costs accuracy only; ε_l ∝ (mean square)^{1/3}; the depth is the best of all, or given.
     """
@@ -198,7 +198,6 @@ class NIM(NormNoise):
 
     @property
     def _is_scale_proved(self) -> bool:
-        """True if the scale is proved, as for KNorm."""
         return is_own_scale_proved(self.body, self.noise)
 
     @property
@@ -245,7 +244,6 @@ def _nested(levels: list[ProjectedNoise]) -> NestedNoise:
 
 
 def _mixed(levels: list[ProjectedNoise], shares: np.ndarray) -> tuple[float, list[float]]:
-    """Return the total mean square and the levels' weights."""
     weights = [0.0]
     square = (levels[-1].short_square + levels[-1].long_square) / shares[-1] ** 2
     for level, share in zip(levels[-2::-1], shares[-2::-1], strict=True):

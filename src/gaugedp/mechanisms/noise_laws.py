@@ -125,7 +125,6 @@ class HullLaw(NoiseLaw):
         return [Fraction(0), *listed, *self._gauges(columns, [shift for shift, own, _ in found if not own])]
 
     def _gauges(self, columns: np.ndarray, shifts: list[list[int]]) -> Iterator[Fraction | float | None]:
-        """Yield the exact gauges of the first shifts, and None for others."""
         if not shifts:
             return
         start, is_whole = independent(columns), bool((columns == self.columns()).all())
@@ -199,14 +198,12 @@ class LinearLaw(NoiseLaw):
 
 
 def _over_one(numbers: Iterable[Fraction]) -> tuple[list[int], int]:
-    """Return the numerators over a common denominator, and the denominator."""
     listed = list(numbers)
     whole = math.lcm(*(number.denominator for number in listed))
     return [int(number * whole) for number in listed], whole
 
 
 def _primitive(vector: list[int]) -> tuple[tuple[int, ...], int]:
-    """Return the primitive vector, up to sign, and the multiple."""
     times = math.gcd(*vector)
     first = next((number for number in vector if number), 1)
     step = times if first > 0 else -times

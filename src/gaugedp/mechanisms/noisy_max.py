@@ -22,9 +22,9 @@ _REACH = 45  # scales beyond which noise has no weight in floating point
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoisyMax(Selection):
-    """Report noisy max: index of the largest score + η.
+    """Report noisy max: the index of the largest noisy score.
 
-    Or of |score + η| if `absolute`; η is discrete Laplace, and ties go to the first index.
+    The score is score + η, or |score + η| if `absolute`, with discrete Laplace noise η. Ties go to the first index.
 
     Theorem. With noise of scale 2B/ε the INDEX by itself is ε-DP, B the ℓ_∞ radius of the body; for counts under
     add_remove, which all move one way, B/ε suffices (Dwork and Roth 2014, claim 3.9). The noisy maximum itself is not
@@ -76,7 +76,7 @@ class NoisyMax(Selection):
         return 1 / self.rate
 
     def error_bound(self, failure: float) -> float:
-        """Return 2·scale·log(k/failure) (Dwork and Roth 2014, theorem 3.8)."""
+        """Return a bound on the gap to the best score (Dwork and Roth 2014, theorem 3.8)."""
         return (2 * tail(self.n_candidates, failure) * float(self.scale) + (self.step != 1)) * float(self.step)
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:

@@ -256,13 +256,13 @@ def pure_or_approx(guarantee: Guarantee, walks: bool) -> tuple[float, Guarantee]
     """Return ε and the guarantee: PureDP, or ApproxDP for a walk."""
     if not isinstance(guarantee, PureDP | ApproxDP) or not guarantee.epsilon_value > 0:
         raise InvalidRequest(
-            f"Noise of a body does not support {guarantee!r}.", "Give PureDP or ApproxDP, epsilon > 0."
+            f"Noise shaped to a body does not support {guarantee!r}.", "Give PureDP or ApproxDP with epsilon above 0."
         )
     epsilon = guarantee.epsilon_value
     if not walks:
         return epsilon, PureDP(epsilon)
     if epsilon > _LARGEST_WALKED_EPSILON:
-        raise InvalidRequest(f"A random walk does not support {guarantee!r}.", "Ask for an epsilon of at most 100.")
+        raise InvalidRequest(f"A random walk does not support {guarantee!r}.", "Give an epsilon of at most 100.")
     delta = guarantee.delta_value if isinstance(guarantee, ApproxDP) else 0.0
     return epsilon, ApproxDP(epsilon, min(delta or ALLOWANCE, ALLOWANCE))
 
@@ -279,7 +279,7 @@ def lattice_of(body: Body, shape: Body, inside: float, gauge: Fraction | None = 
     """
     radius = body.radius(2)
     if not radius > 0:
-        raise InvalidRequest("No unit can change this answer.", "Ask something that depends on the rows.")
+        raise InvalidRequest("No unit can change this answer.", "Use a query that depends on the rows.")
     if is_integer(body):
         return Fraction(1), inside * _UP
     coarsest = radius / (body.ambient_dim * FINE_STEPS)
@@ -312,7 +312,6 @@ def _power_below(size: float) -> Fraction:
 
 
 def _kind_and_size(body: Body) -> tuple[Body, float]:
-    """Return the body of unit size, and its size."""
     match body:
         case Polytope():
             return replace(body, factor=1.0), body.factor
@@ -332,7 +331,6 @@ def _gauge_of_cube(shape: Body) -> float:
 
 
 def _slip(body: Body) -> Fraction:
-    """Return the rounding error of generator differences, per coordinate."""
     is_rounded = isinstance(body, Polytope) and body.differences
     return Fraction(body.radius(np.inf)) / 2**52 if is_rounded else Fraction(0)
 

@@ -24,9 +24,9 @@ _DOWN = 1 - 2.0**-30
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PartitionSelection(Calibrated):
-    """Partition selection: noisy counts of keys above a cut.
+    """Partition selection: the keys whose noisy counts reach a cut.
 
-    A count n ≥ 1 of each key is shown, with noise N, if n + N reaches the cut; otherwise the key is hidden.
+    A key with count n ≥ 1 is published, with its noisy count n + N, if n + N reaches the cut; otherwise it is hidden.
 
     Theorem. Let the counts of neighbouring tables differ by one in at most `n_changed` keys, among them keys that only
     one of the tables has. What is shown is (ε, δ)-DP. For one changed key no selection of independent keys that is (ε,
@@ -42,7 +42,7 @@ class PartitionSelection(Calibrated):
 
     @classmethod
     def calibrate(cls, n_changed: int, guarantee: Guarantee) -> "PartitionSelection":
-        """Return the selection, split or Gaussian, that reaches probability 1/2 at the smaller count."""
+        """Return the selection that shows keys of smaller counts, split or Gaussian."""
         whole(minimum=1, n_changed=n_changed)
         target = _approximate(guarantee)
         options = [*_split(n_changed, target), *_gaussian(n_changed, target)]
@@ -60,7 +60,7 @@ class PartitionSelection(Calibrated):
         return self.noise.chances(np.asarray(counts))
 
     def least_count(self, chance: float) -> int:
-        """Return the least count that is shown with probability `chance` or more."""
+        """Return the least count that is shown with probability `chance`."""
         between(0, 1, chance=chance)
         low, high = 0, 1
         while self.chances(np.array([high]))[0] < chance:
@@ -91,7 +91,7 @@ def _approximate(guarantee: Guarantee) -> ApproxDP:
     if delta == 0:
         raise InvalidRequest(
             "delta is 0: no key may be shown, because a key that only one person has would reveal that person.",
-            "Give a delta above 0, the probability of that, far below 1 over the number of people.",
+            "Give a delta above 0, far below 1 divided by the number of people. It bounds the probability of that.",
         )
     positive(epsilon=epsilon)
     return ApproxDP(epsilon, delta)
@@ -100,14 +100,15 @@ def _approximate(guarantee: Guarantee) -> ApproxDP:
 def _numbers(guarantee: Guarantee) -> tuple[float, float]:
     cost = guarantee.cost("approx")
     if cost is None:
-        raise InvalidRequest(f"Keys cannot be shown for {guarantee!r}.", "Give ApproxDP, with epsilon and delta.")
+        raise InvalidRequest(
+            f"Partition selection does not support {guarantee!r}.", "Give ApproxDP with delta above 0."
+        )
     return (
         (guarantee.epsilon_value, guarantee.delta_value) if isinstance(guarantee, ApproxDP) else (float(cost[0]), 0.0)
     )
 
 
 def _too_small(n_changed: int, target: ApproxDP) -> InvalidRequest:
-    """Return the error, which names delta if only delta is too small."""
     epsilon, delta = target.epsilon_value, target.delta_value
     if _is_too_small(n_changed, epsilon, 1e-9):  # to decide whether epsilon or delta is too small
         return InvalidRequest(f"epsilon is {epsilon:g}: a key would need a million people.", "Give a larger epsilon.")
@@ -115,7 +116,6 @@ def _too_small(n_changed: int, target: ApproxDP) -> InvalidRequest:
 
 
 def _is_too_small(n_changed: int, epsilon: float, delta: float) -> bool:
-    """Return whether the table is too long or a share no float."""
     share = delta / n_changed
     return share < _LEAST_DELTA or n_chances(epsilon / n_changed, share) > MOST_CHANCES
 
@@ -150,7 +150,6 @@ def _calibrated(n_changed: int, epsilon: float, delta: float) -> GaussianNoise:
 
 
 def _chance_of_one(noise: GaussianNoise) -> float:
-    """Return a bound on the probability of showing one person's key."""
     return float(scipy.special.ndtr((1.5 - noise.cut) / float(noise.std))) / _DOWN
 
 

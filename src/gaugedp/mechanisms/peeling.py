@@ -32,10 +32,10 @@ NOISES = ("gumbel", "laplace")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Peeling(Selection):
-    """The indices of the `k` largest scores, with noisy values.
+    """Selection of the `k` largest scores, with noisy values.
 
-    They are chosen one after another among those that are left: largest in absolute value; largest for counts under
-    add_remove. An output is a row (i_1 … i_k, v_1 … v_k), which `split` separates. B is the ℓ_∞ radius of the body.
+    Indices are chosen one after another: the largest absolute score or, for counts with units added or removed, the
+    largest score. An output is a row (i_1 … i_k, v_1 … v_k), which `split` separates. B is the ℓ_∞ radius of the body.
 
     Theorem. `noise` = "gumbel" (default): k exponential mechanisms of range e (jointly, Gumbel noise and a top k:
     Durfee and Rogers 2019) and Gaussian values of μ-GDP, μ = min(√k·B, ℓ₂ radius)/std: k * ExponentialLoss(e) +
@@ -65,11 +65,11 @@ class Peeling(Selection):
         if share != 1:
             between(0, 1, share=share)
         if k > body.ambient_dim:
-            raise InvalidRequest(f"k is {k} and there are {body.ambient_dim} candidates.", "Ask for fewer.")
+            raise InvalidRequest(f"k is {k} and there are {body.ambient_dim} candidates.", "Select fewer.")
         return _as_printed(body, guarantee, k) if noise == "laplace" else _calibrated(body, guarantee, k, share)
 
     def recalibrated(self, guarantee: Guarantee) -> "Peeling":
-        """Return the mechanism with the same options; itself for its own guarantee."""
+        """Return the mechanism with the same options for a guarantee."""
         if guarantee == self.guarantee:
             return self
         return Peeling.calibrate(self.body, guarantee, self.k, self.noise, self.share)
@@ -142,7 +142,9 @@ class Peeling(Selection):
 
 def _as_printed(body: Body, guarantee: Guarantee, k: int) -> Peeling:
     if not isinstance(guarantee, ApproxDP) or not guarantee.delta_value > 0:
-        raise InvalidRequest(f"Peeling with Laplace noise is not for {guarantee!r}.", "Give ApproxDP, delta above 0.")
+        raise InvalidRequest(
+            f"Peeling with Laplace noise does not support {guarantee!r}.", "Give ApproxDP with delta above 0."
+        )
     step_epsilon = guarantee.epsilon_value / (2 * math.sqrt(3 * k * math.log(1 / guarantee.delta_value)))
     step, width = score_lattice(body)
     true = k * PureDP(up(1.5 * step_epsilon))

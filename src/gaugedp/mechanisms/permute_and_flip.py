@@ -17,10 +17,10 @@ from gaugedp.samplers.choice import coins, one_of_each
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PermuteAndFlip(Selection):
-    """Permute-and-flip: the first candidate whose coin shows heads.
+    """Permute-and-flip: a candidate with a high score, in random order.
 
-    The order is random, and P(heads) = e^{−ε·(max score − score_i)/(2B)}, B the ℓ_∞ radius of the body; for counts
-    under add_remove, which all move one way, the exponent is ε·(…)/B.
+    Each candidate in turn tosses a coin, and the first one that shows heads is chosen. P(heads) is e^{−ε·(max score −
+    score_i)/(2B)}, B the ℓ_∞ radius of the body; for counts with units added or removed the exponent is ε·(…)/B.
 
     Theorem. It reveals no more than Laplace noise of scale 1/ε on an answer of sensitivity 1: LaplaceLoss(1/ε), hence
     ε-DP. Its expected gap to the best score is at most that of the exponential mechanism at the same ε, for all scores
@@ -41,7 +41,7 @@ class PermuteAndFlip(Selection):
         return PermuteAndFlip.calibrate(self.body, guarantee)
 
     def error_bound(self, failure: float) -> float:
-        """Return the exponential mechanism's bound, (2B/ε)·log(k/failure), half for counts."""
+        """Return a bound on the gap to the best score: (2B/ε)·log(k/failure), half for counts."""
         return (tail(self.n_candidates, failure) / float(self.rate) + (self.step != 1)) * float(self.step)
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
@@ -69,7 +69,6 @@ class PermuteAndFlip(Selection):
 
 
 def _loss(guarantee: Guarantee) -> LaplaceLoss:
-    """Return the LaplaceLoss of least scale that implies the guarantee."""
     match guarantee:
         case LaplaceLoss():
             return guarantee

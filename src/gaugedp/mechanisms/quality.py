@@ -24,14 +24,13 @@ _FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, Runti
 
 @dataclass(frozen=True, eq=False)
 class Quality:
-    """The quality u(a, y) of a point y for an answer a.
+    """Quality of an output point for an exact answer.
 
-    `score`(a (d,), points (k, m)) returns k numbers; u is the score clipped to `bounds` = (low, high), and low where
-    the score is not a number. Hypotheses, proved by the supplier: a score depends on its own point only, and |u(a + z,
-    y) − u(a, y)| ≤ 1 for all answers a, all z in `body` (the sensitivity body of the query) and all points y. Clipping
-    never breaks the second. Random pairs are checked (`check`); a score that passes may be wrong elsewhere.
-
-    A score beyond its bounds at the answer 0 is refused unless `clipped`.
+    `score`(a (d,), points (k, m)) returns k numbers. The quality u is the score clipped to `bounds` = (low, high), and
+    low where the score is not a number. You must prove two hypotheses: a score depends on its own point only, and |u(a
+    + z, y) − u(a, y)| ≤ 1 for all answers a, all z in `body` (the sensitivity body of the query) and all points y.
+    `check` tests random pairs; a score that passes may be wrong elsewhere. A score beyond its bounds at the answer 0 is
+    refused unless `clipped`.
     """
 
     score: Score
@@ -49,7 +48,7 @@ class Quality:
         finite(low=low, high=high)
         positive(high_less_low=high - low)
         if not self.body.radius(2) > 0:
-            raise InvalidRequest("No unit can change this answer.", "Ask a query that depends on the rows.")
+            raise InvalidRequest("No unit can change this answer.", "Use a query that depends on the rows.")
 
     @property
     def width(self) -> float:
@@ -70,7 +69,7 @@ class Quality:
         """
         with contextlib.suppress(*_FAILURES):
             return self._clip(self._scored(answer, points))
-        raise InvalidRequest("The score failed on the answer.", "Make it a number everywhere.", STAYS_SPENT)
+        raise InvalidRequest("The score failed on the answer.", "Let it return a number for every answer.", STAYS_SPENT)
 
     def check(self, over: Body) -> None:
         """Refuse a score that breaks a hypothesis at random points.
@@ -126,7 +125,9 @@ class Quality:
     def _scored(self, answer: np.ndarray, points: np.ndarray) -> np.ndarray:
         scores = np.asarray(self.score(answer.copy(), points.copy()), dtype=float)  # so that it cannot move a point
         if scores.shape != (len(points),):
-            raise InvalidRequest(f"{len(points)} points got scores of shape {scores.shape}.", "Return one per point.")
+            raise InvalidRequest(
+                f"{len(points)} points got scores of shape {scores.shape}.", "Return one score per point."
+            )
         return scores
 
     def _clip(self, scores: np.ndarray) -> np.ndarray:

@@ -25,9 +25,9 @@ _DEVIATIONS = 12  # beyond which a binomial has no weight in floating point
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RandomizedResponse(Calibrated):
-    """Randomized response over k categories.
+    """Randomized response: each person reports a random category.
 
-    The true category is reported with probability e^ε/(e^ε + k − 1), otherwise any other one, uniformly.
+    The true one of k categories is reported with probability e^ε/(e^ε + k − 1), and each other one equally often.
 
     Theorem. A person's response is ε-DP for the replacement of their category (k = 2: Warner 1965; Kairouz, Oh and
     Viswanath 2015); a table of responses, one per row, is ε-DP for the replacement of one row.
@@ -53,7 +53,7 @@ class RandomizedResponse(Calibrated):
 
     @classmethod
     def calibrate(cls, body: Body | int, guarantee: Guarantee) -> "RandomizedResponse":
-        """Return the mechanism for PureDP(ε); `body` is the cube of k scores, or k."""
+        """Return the mechanism for PureDP(ε); `body` may be the number k."""
         epsilon = _epsilon(guarantee)
         if not isinstance(body, Body):
             whole(minimum=2, n_categories=body)
@@ -81,7 +81,7 @@ class RandomizedResponse(Calibrated):
         return shares
 
     def draw(self, answer: int, size: int, rng: Entropy) -> np.ndarray:
-        """Return `size` responses of one person, each of which costs the guarantee."""
+        """Return `size` responses of one person; each spends the guarantee."""
         whole(minimum=1, size=size)
         return self.respond(np.full(size, int(answer)), rng)
 
@@ -108,9 +108,9 @@ class RandomizedResponse(Calibrated):
     def interval(self, responses: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Return a confidence interval (lower, upper) for each category count.
 
-        Each covers with probability `level` or more, over the coins, for fixed rows. With m rows of a category its
-        count is Binomial(m, p) + Binomial(n − m, q), which grows with m: the interval holds all m with the count in no
-        tail of (1 − level)/2.
+        Each interval covers its count with probability at least `level`, over the coins, for fixed rows. With m rows of
+        a category its count is Binomial(m, p) + Binomial(n − m, q), which grows with m. The interval holds all m for
+        which the count is in no tail of (1 − level)/2.
         """
         between(0, 1, level=level)
         counts = self._counts(responses)
@@ -125,10 +125,12 @@ class RandomizedResponse(Calibrated):
 
     def _checked(self, categories: np.ndarray) -> np.ndarray:
         if not np.issubdtype(categories.dtype, np.integer) and categories.dtype != bool:
-            raise InvalidRequest("A category is not an integer.", "Give categories by number.", STAYS_SPENT)
+            raise InvalidRequest("A category is not an integer.", "Give categories as integers from 0 on.", STAYS_SPENT)
         responses = categories.astype(np.int64)
         if responses.size and (responses.min() < 0 or responses.max() >= self.n_categories):
-            raise InvalidRequest("A category is out of range.", f"Give 0 to {self.n_categories - 1}.", STAYS_SPENT)
+            raise InvalidRequest(
+                "A category is out of range.", f"Give one from 0 to {self.n_categories - 1}.", STAYS_SPENT
+            )
         return responses
 
     def _counts(self, responses: np.ndarray) -> np.ndarray:
@@ -159,7 +161,6 @@ def _epsilon(guarantee: Guarantee) -> Fraction:
 
 
 def _binomial(n: int, share: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the values of non-negligible binomial probability, and the probabilities."""
     middle, spread = n * share, _DEVIATIONS * (n * share * (1 - share)) ** 0.5 + _DEVIATIONS
     values = np.arange(max(0, int(middle - spread)), min(n, int(middle + spread) + 1) + 1)
     logs = scipy.special.xlogy(values, share) + scipy.special.xlog1py(n - values, -share)

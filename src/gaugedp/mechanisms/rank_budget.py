@@ -83,7 +83,6 @@ def _tight(epsilon: float, delta: float, budget: RankBudget) -> float:
 
 
 def _slope(points: list[tuple[float, float]], missing: float) -> float:
-    """Return the last slope, clipped to [1/2, 3]."""
     if len(points) < 2 or points[-1][0] == points[-2][0]:
         # 0.4: how a first slope grows with what is missing: a rule that only decides how many rounds there are
         return min(2.0, 1 + 0.4 * abs(missing))
@@ -91,7 +90,6 @@ def _slope(points: list[tuple[float, float]], missing: float) -> float:
 
 
 def _rounded(exact: Fraction) -> float:
-    """Return the largest 12-digit number that is not above `exact`."""
     if exact < 1e-290:  # 12 digits of a smaller one are no normal floats
         raise InvalidRequest("The guarantee is too small for quantiles.", "Give a larger epsilon, rho or mu.")
     # 12: digits of an ε: then its double and its multiples are decimals that floats hold

@@ -30,7 +30,7 @@ _MOST_PARTS = 2**20  # of a sensitivity, in which distances of different quantil
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankExponential(Mechanism):
-    """Joint exponential mechanism for k quantiles, with interval ends.
+    """Exponential mechanism for several quantiles jointly, with intervals.
 
     Values of a lattice are drawn with P(y_1, …, y_k) ∝ e^{−(ε/2)·max_j d_j(y_j)/Δ_j}. d_j is the distance of the ranks
     of y_j from a target s: in each cell, of a histogram with n rows, L below y and E at y, d(y) = max(L − s, s − L − E,
@@ -74,22 +74,25 @@ class RankExponential(Mechanism):
             **{f"quantile_{i}": quantile for i, quantile in enumerate(shares)},
         )
         if not isinstance(body, Polytope) or not shares or len(set(shares)) < len(shares):
-            raise InvalidRequest("Quantiles need a histogram and distinct numbers.", "Give the body, and each once.")
+            raise InvalidRequest(
+                "Quantiles need a histogram and distinct numbers.",
+                "Give the body of the histogram, and each quantile once.",
+            )
         _shape(body)
         if any(quantile.denominator > 10**6 for quantile in shares):  # the largest denominator
-            raise InvalidRequest("A quantile has too many digits.", "Give at most six.")
+            raise InvalidRequest("A quantile has too many digits.", "Give quantiles with at most six digits.")
         budget = RankBudget((1,) if level is None else (2 if len(shares) == 1 else 4, 1, 1))
         epsilon = budget.epsilon(guarantee)
         mechanism = cls(body, budget.guarantee(epsilon), shares, level, first, epsilon, budget)
         longest: Fraction = max(mechanism.shift(quantile) * quantile.denominator for quantile in shares)
         if longest > _LARGEST_SHIFT or mechanism.limit(Fraction(1), len(shares)) > _LARGEST_SHIFT:
-            raise InvalidRequest(f"The guarantee {guarantee!r} is too small for quantiles.", "Give a larger one.")
+            raise InvalidRequest(f"The guarantee {guarantee!r} is too small for quantiles.", "Give a larger guarantee.")
         if mechanism._largest_product > _LARGEST_SHIFT:
             raise InvalidRequest("A unit has too many rows for quantiles.", "Use a smaller max_rows.")
         return mechanism
 
     def recalibrated(self, guarantee: Guarantee) -> "RankExponential":
-        """Return the mechanism with the same options; itself for its own guarantee."""
+        """Return the mechanism with the same options for a guarantee."""
         if guarantee == self.guarantee:
             return self
         return RankExponential.calibrate(self.body, guarantee, self.quantiles, self.level, self.first)
@@ -140,7 +143,9 @@ class RankExponential(Mechanism):
     def probabilities(self, answer: np.ndarray) -> np.ndarray:
         """Return the answer's distribution (n_values,), for one cell and quantile."""
         if self.n_cells > 1 or len(self.quantiles) > 1:
-            raise InvalidRequest("The distribution is computed for one cell and one quantile.", "Ask for one.", "")
+            raise InvalidRequest(
+                "The distribution is computed for one cell and one quantile.", "Use one cell and one quantile.", ""
+            )
         runs, speed = Runs.of(np.asarray(answer)), Fraction(self.answer_speed)
         gaps = self._parts_off(runs, self.quantiles[0], Fraction(0), self.limit(speed, 1))
         weights = np.exp(-float(self._part_rate(speed)) * gaps)
@@ -166,7 +171,7 @@ class RankExponential(Mechanism):
         return self.error(2, weights) ** 2
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return how far the released intervals, or answers without ends, reach, in rows.
+        """Return the half-widths of the intervals, in rows.
 
         With probability at least `level`, per cell or simultaneously, the ends y of the intervals have rank distances
         of at most that from q·n. The shape is (answers,).
@@ -179,9 +184,9 @@ class RankExponential(Mechanism):
         return np.full(self.n_answers, max(reach))
 
     def ordinary_widths(self) -> np.ndarray:
-        """Return the distances, in rows, at which ends are aimed.
+        """Return the expected half-widths on ordinary tables, in rows.
 
-        Without ends, those that an answer exceeds with probability at most 1/20 if values are spread evenly.
+        Without intervals, an answer exceeds them with probability at most 1/20 if values are spread evenly.
         """
         spread = 0.0 if self.level is not None else spread_of_draws(len(self.quantiles), _LEVEL)
         rows = [float(self._aim(quantile) + Fraction(spread) / self.rate(quantile)) for quantile in self.quantiles]
@@ -215,14 +220,13 @@ class RankExponential(Mechanism):
         return sorted(self.draw_jointly(Runs.of(table), self.aims(0), self.answer_speed, stream))
 
     def aims(self, side: int) -> list[tuple[Fraction, Fraction]]:
-        """Return the targets (q, rows from q·n) of the answers, or of the ends of a side (−1, 1)."""
+        """Return the targets (q, rows from q·n) of answers or ends."""
         return [(quantile, side * self.shift(quantile)) for quantile in self.quantiles]
 
     def _finishers(self, size: int, rng: Entropy, progress: Progress) -> Iterable[ApplyNoise]:  # noqa: ARG002
         return [partial(self._apply_noise, Entropy(rng.integer(256))) for _ in range(size)]
 
     def _apply_noise(self, stream: Entropy, answer: np.ndarray) -> np.ndarray:
-        """Return the answers, then twice the lower and upper ends, in steps."""
         tables = answer.astype(np.int64).reshape(self.n_cells, self.n_values)
         places = np.array([self._drawn(Runs.of(table), stream) for table in tables])  # (cells, draws, quantiles)
         return self.first + released(places)
@@ -256,7 +260,6 @@ class RankExponential(Mechanism):
 
     @cached_property
     def _n_parts(self) -> int:
-        """Parts per sensitivity in which distances are integers, or a large number."""
         sensitivities = [math.ceil(rank_sensitivity(self.body, q) * q.denominator) for q in self.quantiles]
         rows = 2 * math.ceil(self.body.factor)
         exact = math.lcm(rows, *sensitivities)
@@ -264,7 +267,6 @@ class RankExponential(Mechanism):
 
     @property
     def _largest_product(self) -> int:
-        """A bound on the integers of the computation."""
         return self._n_parts * max(math.ceil(rank_sensitivity(self.body, q) * q.denominator) for q in self.quantiles)
 
     def _part_rate(self, speed: Fraction) -> Fraction:
@@ -303,7 +305,6 @@ def _is_histogram(body: Polytope) -> bool:
 
 
 def _shape(body: Polytope) -> tuple[int, int]:
-    """Return the numbers of cells and values of a histogram."""
     if not _is_histogram(body) or body.generators.structure is None:
         raise InvalidRequest("Quantiles need the body of a histogram.", "Take it from gd.quantiles(...).sensitivity.")
     *cells, values = body.generators.structure.shape
@@ -376,7 +377,6 @@ class Runs:
 
 
 def _below(count: int, rng: Entropy) -> int:
-    """Return a uniform integer below `count`, by rejection."""
     n_bits = (count - 1).bit_length()
     while n_bits:
         word = rng.integer(n_bits)

@@ -23,12 +23,12 @@ from gaugedp.samplers.discrete import check_scale
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankTree(Mechanism):
-    """Joint draw of k quantiles, with ends from noisy counts.
+    """Quantiles drawn jointly, with interval ends from noisy counts.
 
     Theorem (docs/theory/rank_tree.md). The draw of `ranks` is ExponentialLoss(speed·ε), and the counts in a tree, of
     all cells, are 2ε-DP together: the ends are read off them, and cost nothing more. Whatever the histogram, the first
-    pairs of ends hold all their true quantiles simultaneously with probability `ranks.level`, and each of the second
-    pairs its own with probability `alone`; if values are many and rows not few, hardly more often than that.
+    pairs of ends hold all their true quantiles simultaneously with probability `ranks.level`. Each of the second pairs
+    holds its own quantile with probability `alone`.
     """
 
     ranks: RankExponential
@@ -65,7 +65,7 @@ class RankTree(Mechanism):
         return mechanism
 
     def recalibrated(self, guarantee: Guarantee) -> "RankTree":
-        """Return the mechanism with the same options; itself for its own guarantee."""
+        """Return the mechanism with the same options for a guarantee."""
         if guarantee == self.guarantee:
             return self
         ranks = self.ranks
@@ -95,7 +95,7 @@ class RankTree(Mechanism):
         return self.ranks.mean_square(weights)
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return how far the released intervals reach, in rows.
+        """Return the half-widths of the intervals, in rows.
 
         With probability at least `level`, pointwise or simultaneously, the ends y of the intervals have rank distances
         of at most that from q·n. The shape is (answers,).
@@ -108,7 +108,7 @@ class RankTree(Mechanism):
         return np.tile(reach, self.ranks.n_cells)
 
     def ordinary_widths(self) -> np.ndarray:
-        """Return the width of an ordinary boundary, in rows: an individual interval ends about where it has it."""
+        """Return the expected half-widths on ordinary tables, in rows."""
         rows = [self.tree.ordinary(quantile, self._misses[1]) for quantile in self.ranks.quantiles]
         return np.tile(rows, self.ranks.n_cells)
 
@@ -129,14 +129,12 @@ class RankTree(Mechanism):
 
     @property
     def _misses(self) -> tuple[float, float]:
-        """Error probabilities per end: simultaneous, and pointwise."""
         return self.ranks.miss / (2 * self.n_answers), (1 - self.alone) / 2
 
     def _finishers(self, size: int, rng: Entropy, progress: Progress) -> Iterable[ApplyNoise]:  # noqa: ARG002
         return [partial(self._apply_noise, Entropy(rng.integer(256))) for _ in range(size)]
 
     def _apply_noise(self, stream: Entropy, answer: np.ndarray) -> np.ndarray:
-        """Return answers, simultaneous and pointwise interval ends, in steps."""
         tables = answer.astype(np.int64).reshape(self.ranks.n_cells, self.ranks.n_values)
         places = np.array([self._drawn(table, stream) for table in tables])  # (cells, 5, quantiles)
         values, *ends = places.transpose(1, 0, 2).reshape(5, -1)

@@ -30,7 +30,7 @@ _UNVERIFIED = 0.2  # of the cells, at most, on ordinary tables; by a bound that 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankVerified(Mechanism):
-    """Joint draw of k quantiles, with ends that noisy counts verify.
+    """Quantiles drawn jointly, with interval ends that noisy counts verify.
 
     Ends are proposed by a joint draw at a rank distance of t (`shifts`). Noisy counts of the rows between the proposed
     ends decide which of these are on their side of the quantile. The answers are drawn last; if an end of their cell
@@ -72,7 +72,7 @@ class RankVerified(Mechanism):
         return mechanism
 
     def recalibrated(self, guarantee: Guarantee) -> "RankVerified":
-        """Return the mechanism with the same options; itself for its own guarantee."""
+        """Return the mechanism with the same options for a guarantee."""
         if guarantee == self.guarantee:
             return self
         ranks = self.ranks
@@ -85,7 +85,7 @@ class RankVerified(Mechanism):
 
     @cached_property
     def counts(self) -> NestedCounts:
-        """The noisy counts of one cell, and the widths of their ranks."""
+        """The noisy counts of one cell and their ranks' widths."""
         epsilon = self.ranks.budget.counts * decimal(self.ranks.epsilon)
         miss = float(1 - _FALLBACK) * self.ranks.miss / (2 * self.n_answers)
         return NestedCounts(self.ranks.quantiles, Fraction(self.body.coefficient_radius) / epsilon, miss)
@@ -97,7 +97,7 @@ class RankVerified(Mechanism):
 
     @cached_property
     def shifts(self) -> list[tuple[Fraction, Fraction]]:
-        """The targets (q, rows from q·n) of the proposals: lower ends, then upper ends."""
+        """The proposals' targets (q, rows from q·n): lower ends, then upper."""
         return [(quantile, side * self._shift(quantile, side)) for side in (-1, 1) for quantile in self.ranks.quantiles]
 
     def _shift(self, quantile: Fraction, side: int) -> Fraction:
@@ -110,7 +110,7 @@ class RankVerified(Mechanism):
         return Fraction(math.ceil(rows * quantile.denominator), quantile.denominator)
 
     def far(self, quantile: Fraction) -> Fraction:
-        """Return the distance in rows at which a drawn end needs no count."""
+        """Return the rows beyond which a drawn end needs no count."""
         times = 2 * self.ranks.n_cells / (float(_FALLBACK) * self.ranks.miss)
         rows = self.ranks.reach(3 * len(self.ranks.quantiles), times) / self._answer_rate(quantile)
         return Fraction(math.ceil(rows * quantile.denominator), quantile.denominator)
@@ -127,7 +127,7 @@ class RankVerified(Mechanism):
         return self.error(2, weights) ** 2
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return how far the released intervals reach, in rows, in the worst case.
+        """Return the worst-case half-widths of the intervals, in rows.
 
         With probability at least `level`, per cell or simultaneously, the ends y of the intervals have rank distances
         of at most that from q·n. The shape is (answers,).
@@ -143,7 +143,7 @@ class RankVerified(Mechanism):
         return np.full(self.n_answers, float(max(near + far)))
 
     def ordinary_widths(self) -> np.ndarray:
-        """Return the distances, in rows, at which ends are proposed."""
+        """Return the expected half-widths on ordinary tables, in rows."""
         rows = np.abs([float(rows) for _, rows in self.shifts]).reshape(2, -1).max(axis=0)
         return np.tile(rows, self.ranks.n_cells)
 
@@ -168,7 +168,6 @@ class RankVerified(Mechanism):
         return [partial(self._apply_noise, Entropy(rng.integer(256))) for _ in range(size)]
 
     def _apply_noise(self, stream: Entropy, answer: np.ndarray) -> np.ndarray:
-        """Return the answers, then twice the lower and upper ends, in steps."""
         tables = answer.astype(np.int64).reshape(self.ranks.n_cells, self.ranks.n_values)
         return self.ranks.first + released(np.array([self._drawn(table, stream) for table in tables]))
 

@@ -22,11 +22,11 @@ _MOST_STEPS = 2**60  # scores are clipped here, so that differences of two of th
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Selection(Calibrated):
-    """A choice among k candidates by scores of sensitivity `body`.
+    """Interface of a private choice among k candidates by their scores.
 
-    Each score moves by at most B = `body.radius(∞)` between neighbours: the body lies in the cube B·[−1, 1]^k. Scores
-    are rounded to the lattice step·ℤ first; `width` is B on the lattice, in steps. `epsilon` sets the noise, and
-    `guarantee` is what the choice satisfies; `monotone`: all scores of neighbours move the same way.
+    Each score moves by at most B = `body.radius(∞)` between neighbouring tables. Scores are rounded to the lattice
+    first, and `width` is B in steps. `epsilon` sets the noise, and `guarantee` is what the choice satisfies.
+    `monotone` is True if all scores of neighbours move the same way.
     """
 
     body: Body
@@ -54,7 +54,7 @@ class Selection(Calibrated):
         return self.epsilon / (self.width * (1 if self.monotone else 2))
 
     def draw(self, scores: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
-        """Return `size` independent outputs for the scores (k,), each of which costs the guarantee."""
+        """Return `size` outputs for the scores (k,); each spends the guarantee."""
         whole(minimum=1, size=size)
         return self._draw(self.in_steps(scores), size, rng)
 
@@ -106,7 +106,9 @@ class PreparedChoice:
         try:
             stream = self._streams.pop()  # atomic, so that no second thread can take it too
         except IndexError:
-            raise InvalidRequest("This choice was made.", "Prepare the mechanism again for other scores.") from None
+            raise InvalidRequest(
+                "This choice has been made.", "Prepare the mechanism again for other scores."
+            ) from None
         return self.mechanism._draw(numbers, 1, stream)[0]
 
     @property

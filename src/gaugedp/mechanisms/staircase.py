@@ -91,9 +91,9 @@ class StaircaseLaw(SymmetricLaw):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Staircase(AdditiveNoise):
-    """Staircase noise for one answer.
+    """Staircase noise, which has the least expected error for one answer.
 
-    It falls by e^−ε within every Δ lattice steps, in stairs of width r and Δ − r.
+    Its probabilities fall by a factor e^−ε within every Δ lattice steps, in stairs of width r and Δ − r.
 
     Theorem. Answers on the lattice whose neighbours differ by at most Δ steps are released with ε-DP, for every r: P(k
     + z) ≥ P(|k| + Δ) = e^−ε·P(k) for |z| ≤ Δ. No additive noise on the integers for one answer is ε-DP with a smaller
@@ -112,7 +112,9 @@ class Staircase(AdditiveNoise):
     def calibrate(cls, body: Body, guarantee: Guarantee) -> "Staircase":
         """Return the mechanism for one coordinate and a pure guarantee."""
         if not isinstance(guarantee, PureDP) or guarantee.epsilon_value <= 0:
-            raise InvalidRequest(f"Staircase noise does not support {guarantee!r}.", "Give PureDP, epsilon above 0.")
+            raise InvalidRequest(
+                f"Staircase noise does not support {guarantee!r}.", "Give PureDP with epsilon above 0."
+            )
         step, period = _lattice(body)
         return cls(body, guarantee, step, StaircaseLaw.narrowest(decimal(guarantee.epsilon_value), period))
 
@@ -160,7 +162,7 @@ class Staircase(AdditiveNoise):
         return np.array([self.law.variance]) * float(self.step) ** 2
 
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return E|noise|/weight in closed form, for either norm."""
+        """Return the expected size of noise/weight, in closed form."""
         one_of(("1", "2"), norm=f"{norm:g}")
         return self.law.mean_size * float(self.step) / (1.0 if weights is None else float(weights[0]))
 

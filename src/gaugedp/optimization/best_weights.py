@@ -88,7 +88,6 @@ class NoisyEvidence:
 
     @property
     def _share(self) -> float:
-        """Assumed share of `most` in one direction."""
         return self.most / math.sqrt(len(self.second))
 
     def best(self, mean_square: float, total: float | None = None) -> NormalMixture:

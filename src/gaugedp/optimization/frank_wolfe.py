@@ -28,7 +28,7 @@ _DENSE, _WIDEST = 16, 2**11  # columns per step, and in total, for which all sec
 
 @dataclass(frozen=True)
 class FrankWolfe:
-    """Calibrated vertex selection for `steps` steps, with their total guarantee."""
+    """Calibration of private Frank–Wolfe, with its total guarantee."""
 
     selection: Exponential
     steps: int
@@ -96,9 +96,9 @@ def frank_wolfe(  # noqa: PLR0913, PLR0917 - data, problem, guarantee, randomnes
     rng: Entropy | None = None,
     progress: Progress = silent,
 ) -> np.ndarray:
-    """Return weights w (d,) with a small mean loss.
+    """Minimise a mean loss over an ℓ₁ ball by private Frank–Wolfe.
 
-    The loss of a row is φ(⟨w, x⟩, y), and ‖w‖₁ ≤ radius. Charge the budget first.
+    Return weights w (d,) with ‖w‖₁ ≤ radius. The loss of a row is φ(⟨w, x⟩, y). Charge the budget first.
 
     Theorem (docs/theory/frank_wolfe.md). For features (n, d) in [−1, 1] and a loss of finite `lipschitz`, the weights
     satisfy `calibration.guarantee`: all T vertices together satisfy it, and the weights are computed from them.
@@ -243,7 +243,6 @@ def start(features: RowBlocks, targets: np.ndarray, problem: tuple[Loss, float],
 
 
 def _step_epsilon(guarantee: Guarantee, steps: int) -> float:
-    """Return the largest epsilon allowed for each of `steps` choices."""
     if isinstance(guarantee, PureDP) and guarantee.epsilon_value > 0:
         return guarantee.epsilon_value / steps * (1 - 2.0**-40)
     if isinstance(guarantee, ApproxDP) and guarantee.epsilon_value > 0 and guarantee.delta_value > 0:

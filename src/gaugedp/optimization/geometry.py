@@ -15,7 +15,7 @@ from gaugedp.errors import InvalidRequest
 
 @dataclass(frozen=True)
 class Geometry:
-    """The ball of a norm, with a strongly convex regulariser.
+    """Ball of a norm, with a strongly convex regulariser for Gibbs sampling.
 
     The ball is {x : ‖x‖_p ≤ radius}, 1 ≤ p ≤ ∞: ℓ_p for the shape (d,), Schatten-p for the shape (m, n). Points are
     rows of arrays (k, d); matrices are rows of length m·n, row after row. With N entries or singular values, N = d or
@@ -178,7 +178,6 @@ class Geometry:
         return np.linalg.norm(values, exponent, axis=1)
 
     def _spectral(self, points: np.ndarray, change: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """Apply `change` to the entries, or to matrices' singular values."""
         if len(self.shape) == 1:
             return change(points)
         left_vectors, values, right_vectors = np.linalg.svd(points.reshape(-1, *self.shape), full_matrices=False)
@@ -187,7 +186,7 @@ class Geometry:
 
 @dataclass(frozen=True)
 class Simplex:
-    """The simplex in ℝ^d with the negative entropy.
+    """Simplex in ℝ^d, with the negative entropy as regulariser.
 
     Theorem. r(x) = Σ x_i·log x_i is 1-strongly convex in ℓ₁ on {x ≥ 0, Σ x_i = 1} (Pinsker's inequality), 2-strongly
     convex in ℓ₂, and Θ = log d. The mirror map is the softmax. (Differences h of points have sum 0, so ‖h‖₁² ≥ 2‖h‖₂².)

@@ -36,14 +36,14 @@ _BLOCK = 2**17  # numbers processed together
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Gibbs:
-    """A weight vector w drawn from a strongly log-concave distribution.
+    """Weights w drawn from a distribution that favours small losses.
 
-    The density is ∝ exp(−κ·Σ_i φ(⟨w, x_i⟩, y_i) − λ·r(w)) on 𝒳: k = κn and μ = λ/k in the reference. 𝒳 is the
-    geometry's ball, the simplex, or the smallest Euclidean ball if `in_ball` is False. Rows have dual norm at most
-    `row_norm`; G = lipschitz·row_norm; c = 2 if rows are replaced, 1 if they are added or removed; `geometry` gives the
-    norm, the ball, r and Θ; κ is `rate`, λ is `strength`. The end of the walk and the target distribution are (2τ)-GDP
-    to each other, τ = `total_variation`, which also bounds their distance in total variation. `stop` is the probability
-    that a sampler by values stops early.
+    It minimises a convex loss privately, as w is likely to have a loss near the minimum. The density is ∝ exp(−κ·Σ_i
+    φ(⟨w, x_i⟩, y_i) − λ·r(w)) on 𝒳: the geometry's ball, the simplex, or the smallest Euclidean ball if `in_ball` is
+    False. κ is `rate` and λ is `strength` (k = κn and μ = λ/k in the reference); `geometry` gives the norm, the ball, r
+    and Θ. Rows have dual norm at most `row_norm`; G = lipschitz·row_norm; c = 2 if rows are replaced, 1 if they are
+    added or removed. The end of the walk and the target distribution are (2τ)-GDP to each other, τ = `total_variation`,
+    which also bounds their distance in total variation. `stop` bounds the probability of an early stop.
 
     Theorem 1 (privacy). The target is μ-GDP with μ = cGκ/√λ: neighbours' exponents differ by a cGκ-Lipschitz function
     and are λ-strongly convex (Gopi and others 2023, theorem 2; they state c = 1 for replaced rows, and that is not
@@ -134,7 +134,7 @@ class Gibbs:
         one_of(PURPOSES, purpose=purpose)
         one_of(("replace", "add_remove"), neighbours=neighbours)
         if (purpose == "strongly_convex") != (convexity is not None):
-            raise InvalidRequest('convexity goes with purpose="strongly_convex".', "Pass both, or neither.")
+            raise InvalidRequest('convexity applies only to purpose="strongly_convex".', "Pass both, or neither.")
         if convexity is not None:
             positive(convexity=convexity)
         factor = 2 if neighbours == "replace" else 1
@@ -183,7 +183,7 @@ class Gibbs:
     def sample(
         self, rows: np.ndarray, targets: np.ndarray, rng: Entropy | None = None, progress: Progress = silent
     ) -> np.ndarray:
-        """Return weights of `weight_shape` for rows (n, …) and targets (n,). Charge the budget first."""
+        """Draw weights for rows (n, …) and targets (n,). Charge the budget first."""
         rng = system_rng() if rng is None else rng
         return self.draw(rows, targets, 1, rng, progress)[0].reshape(self.weight_shape)
 
@@ -232,11 +232,12 @@ class Gibbs:
         return Posterior(clipped, np.clip(goal, -largest, largest), self.loss, self.geometry, self.rate, self.strength)
 
     def risk_bound(self, population: bool | None = None, *, confidence: float | None = None) -> float:
-        """Return a bound on the mean of F(w) − min F over the ball; with `confidence`, on F(w) − min F itself.
+        """Return a bound on the excess loss F(w) − min F.
 
-        Theorem 3. F the mean loss of the rows, k = κn: (d + λΘ)/k. F the mean loss of the population from which the
-        rows are independent draws: 2κG²/λ more. For losses with `convexity`·r added, F the mean of those: d/k. The
-        errors of a smoothed kink, the sampler and the lattice are added. `population` defaults to purpose = "sco".
+        The bound is on its mean, or with `confidence` on the excess itself. Theorem 3: if F is the mean loss of the
+        rows and k = κn, the bound is (d + λΘ)/k. If F is the mean loss of the population that the rows are drawn from,
+        it is 2κG²/λ more. If the losses have `convexity`·r added, it is d/k. The errors of a smoothed kink, the sampler
+        and the lattice are added. `population` is by default True if the purpose is "sco".
 
         Theorem 4. F the mean loss of the rows, L = −log Φ(Φ⁻¹(1 − confidence − `stop`) − 2τ): F(w) − min F is above (d
         + √(2dL) + L + λΘ)/k plus the errors of a kink and the lattice with probability at most 1 − `confidence`.

@@ -114,7 +114,7 @@ def walk_of(given: object, in_ball: bool) -> Walk:
         return LpWalk(_swift(given), in_ball)
     if isinstance(given, Simplex):
         if given.d == 1 or not in_ball:
-            raise InvalidRequest("The simplex needs d of at least 2 and in_ball=True.", "Change these arguments.")
+            raise InvalidRequest("The simplex needs d of at least 2 and in_ball=True.", "Give both.")
         return SimplexWalk(given)
     kind = "body that is not an ℓ_p or Schatten ball" if isinstance(given, Body) else type(given).__name__
     raise InvalidRequest(

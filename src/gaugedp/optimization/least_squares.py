@@ -36,12 +36,12 @@ Sums = Callable[[Of], np.ndarray]  # Σ of(features, target) over blocks of the 
 
 @dataclass(frozen=True)
 class LeastSquares:
-    """Least squares for rows in the unit ball.
+    """Private linear least squares for rows in the unit ball.
 
     It makes Σ(⟨w, x⟩ − t)² small for ‖x‖₂ ≤ 1, |t| ≤ 1 and ‖w‖₂ ≤ `radius`. Each step subtracts M⁻¹ times the gradient
     Σ x·clip(⟨w, x⟩ − t, ±c), with noise, and projects onto the ball in the norm of M. "preconditioned": M is Σ xxᵀ with
     noise, its eigenvalues raised to the edge of the noise, and the last steps are averaged. "gradient": M is a multiple
-    of the identity; n, d, ε and δ alone set the path's length, and a long path uses `momentum`, with about twice the
+    of the identity. The path's length depends on n, d, ε and δ alone; a long path uses `momentum`, with about twice the
     square root of the steps (Nesterov 1983). With a `constant` it starts at the noisy mean of the target, and the way
     from there shrinks by the part that noise explains. The width c is 1. "preconditioned" doubles it, once, and
     discards earlier gradients if a noisy count of residuals beyond 1 shows that clipping changes the gradient more than
@@ -90,7 +90,6 @@ class LeastSquares:
 
     @property
     def _loudness(self) -> float:
-        """Standard deviation of the noise in the mean gradient."""
         return deviation_of(self.gradient) / math.sqrt(self.steps)
 
     @classmethod
@@ -152,7 +151,7 @@ class LeastSquares:
         return f"{self.steps} {self.solver} steps, noise of deviation {std:.6g} on sums of gradients"
 
     def solve(self, features: np.ndarray, target: np.ndarray, rng: Entropy) -> np.ndarray:
-        """Return w (d,) for features (n, d) and target (n,) in steps of 2^−BITS. Charge the budget first."""
+        """Solve for w (d,), in steps of 2^−BITS. Charge the budget first."""
         return self.solve_sums(lambda of: of(features, target), rng)[0]
 
     def solve_sums(
@@ -232,7 +231,6 @@ class LeastSquares:
         return clip * released(exact, self.gradient, rng)
 
     def _n_clipped(self, sums: Sums, point: np.ndarray, rng: Entropy) -> float:
-        """Return the noisy number of clipped residuals."""
         assert self.clipped is not None
         exact = sums(Clipped(np.rint(point / self._fine), self._fine)).astype(float)
         return float(released(exact, self.clipped, rng)[0])
@@ -251,7 +249,6 @@ class LeastSquares:
         return (_SQUARE * least + (_SHIFT * most) ** 2) / self.n_rows
 
     def _mean_square(self, sums: Sums, weights: np.ndarray, clip: float, rng: Entropy) -> float:
-        """Return the residuals' noisy mean square plus one standard deviation."""
         assert self.residuals is not None
         exact = sums(Squares(np.rint(weights / self._fine), self._fine, clip)) * 4.0**-BITS
         noisy, std = released(exact, self.residuals, rng)[0], deviation_of(self.residuals)

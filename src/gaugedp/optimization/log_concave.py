@@ -7,17 +7,17 @@ from gaugedp.guarantees.gaussian import GaussianDP
 
 
 def log_concave_pair(lipschitz: float, convexity: float) -> GaussianDP:
-    """Return the guarantee of two strongly log-concave densities.
+    """Return the guarantee of sampling from a log-concave density.
 
-    Let F and F̃ be μ-strongly convex on a convex set and F̃ − F be G-Lipschitz, both in one norm. The densities ∝ e^{−F}
-    and ∝ e^{−F̃} are (G/√μ)-GDP (Gopi and others 2023, theorem 2), with equality for quadratic F and linear F̃ − F.
+    If one row changes the exponent F to F̃, both μ-strongly convex on a convex set, and F̃ − F is G-Lipschitz,
+    samples from the densities ∝ e^{−F} and ∝ e^{−F̃} are (G/√μ)-GDP (Gopi and others 2023, theorem 2).
 
     Parameters
     ----------
-    lipschitz
-        G. For k·(the mean of n losses, each L-Lipschitz) it is 2kL/n if a row is replaced.
-    convexity
-        μ of both.
+    lipschitz : float
+        The Lipschitz constant G. For k·(the mean of n losses, each L-Lipschitz) it is 2kL/n if a row is replaced.
+    convexity : float
+        The strong convexity μ of both exponents.
 
     Returns
     -------
@@ -36,18 +36,18 @@ def log_concave_pair(lipschitz: float, convexity: float) -> GaussianDP:
 
 
 def lipschitz_tail(deviation: float, lipschitz: float, convexity: float) -> float:
-    """Bound P(ℓ(X) − E ℓ(X) ≥ t) for a Lipschitz function.
+    """Bound the tail of a Lipschitz function of a log-concave variable.
 
-    X has a density ∝ e^{−F}, F is μ-strongly convex and ℓ is G-Lipschitz in one norm: it is e^{−t²μ/(2G²)} (Gopi and
-    others 2023, lemma 5, after Ledoux 1999 and Bobkov and Ledoux 2000).
+    The variable X has a density ∝ e^{−F}, where F is μ-strongly convex and the function ℓ is G-Lipschitz in one norm.
+    The bound on P(ℓ(X) − E ℓ(X) ≥ t) is e^{−t²μ/(2G²)} (Gopi and others 2023, lemma 5, after Ledoux 1999 and Bobkov and
+    Ledoux 2000).
 
     Parameters
     ----------
-    deviation
-        t ≥ 0.
-    lipschitz
-        G of ℓ.
-    convexity
+    deviation : float
+        The deviation t ≥ 0.
+    lipschitz, convexity : float
+        The Lipschitz constant G of ℓ, and the strong convexity μ of F.
         μ of F.
 
     Returns

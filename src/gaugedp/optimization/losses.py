@@ -21,10 +21,10 @@ def check_loss(loss: object) -> None:
 
 
 class Loss(ABC):
-    """A loss φ(z, y), convex in the prediction z.
+    """Loss φ(z, y) of predictions z and targets y, convex in z.
 
-    z and y have shape (n,). A row x has the loss φ(⟨w, x⟩, y), whose gradient in w is φ′·x: for ‖x‖ ≤ R in a norm it is
-    `lipschitz`·R-Lipschitz in w for the dual norm, and `smoothness`·R²-smooth if that is finite.
+    Both have shape (n,). The loss of a row x is φ(⟨w, x⟩, y), and its gradient in w is φ′·x. If ‖x‖ ≤ R in a norm, it
+    is `lipschitz`·R-Lipschitz in w for the dual norm, and `smoothness`·R²-smooth if that is finite.
     """
 
     is_clipped_residual: ClassVar[bool] = False  # True if φ′ = lipschitz·clip((z − y)·smoothness/lipschitz, ±1)
@@ -54,7 +54,7 @@ class Loss(ABC):
 
 @dataclass(frozen=True)
 class Logistic(Loss):
-    """The logistic loss log(1 + e^{−yz}), y = ±1."""
+    """Logistic loss log(1 + e^{−yz}) of a score z and a label y = ±1."""
 
     lipschitz = 1.0
     smoothness = 0.25
@@ -76,7 +76,7 @@ class Logistic(Loss):
 
 @dataclass(frozen=True)
 class Hinge(Loss):
-    """The hinge loss max(0, 1 − yz), y = ±1."""
+    """Hinge loss max(0, 1 − yz) of a score z and a label y = ±1."""
 
     lipschitz = 1.0
     smoothness = math.inf  # a kink
@@ -97,9 +97,9 @@ class Hinge(Loss):
 
 @dataclass(frozen=True)
 class Squared(Loss):
-    """The squared loss ½r² for |r| ≤ `reach`, linear beyond.
+    """Squared loss ½r² of residuals r = z − y, linear beyond |r| = `reach`.
 
-    r = z − y, and residuals count as clipped to ±reach. For |y| ≤ b and |z| ≤ b, reach = 2b changes nothing.
+    So residuals count as clipped to ±reach. For |y| ≤ b and |z| ≤ b, reach = 2b changes nothing.
     """
 
     reach: float
@@ -131,7 +131,7 @@ class Squared(Loss):
 
 @dataclass(frozen=True)
 class Huber(Loss):
-    """The Huber loss ½r²/`width` for |r| ≤ width, |r| − ½·width beyond; |φ′| ≤ 1."""
+    """Huber loss of a residual r: ½r²/`width` for |r| ≤ width, |r| − ½·width beyond."""
 
     width: float = 1.0
     is_clipped_residual = True
@@ -161,7 +161,7 @@ class Huber(Loss):
 
 @dataclass(frozen=True)
 class Absolute(Loss):
-    """The absolute loss |z − y|."""
+    """Absolute loss |z − y| of a prediction z and a target y."""
 
     lipschitz = 1.0
     smoothness = math.inf  # a kink
@@ -182,7 +182,7 @@ class Absolute(Loss):
 
 @dataclass(frozen=True)
 class Softmax:
-    """The multinomial logistic loss log Σ_k e^{z_k} − z_y.
+    """Multinomial logistic loss log Σ_k e^{z_k} − z_y, for several classes.
 
     Predictions z are (n, K), classes y (n,) in 0 … K − 1. A row's gradient in the weights (K, d) is (p − e_y)xᵀ, of
     Frobenius norm at most √2·‖x‖₂. Its Hessian is (diag p − ppᵀ) ⊗ xxᵀ, of eigenvalues at most ‖x‖²/2 and trace at most

@@ -50,7 +50,7 @@ class FullBatch:
 
 @dataclass(frozen=True, eq=False)
 class MatrixDescent(FullBatch):
-    """Projected gradient descent from 0, averaged over its later half.
+    """Trace regression by noisy projected gradient descent.
 
     A step is X ← Π(X − length·(Σ φ′·A + noise)/n), with Π the Euclidean projection of the spectrum. The length of the
     path balances the bias of descent, 1/(2·path), with the noise, from public numbers only.
@@ -85,7 +85,7 @@ class MatrixDescent(FullBatch):
 
 @dataclass(frozen=True, eq=False)
 class MatrixFrankWolfe(FullBatch):
-    """Frank–Wolfe, X ← X + 2/(t + 2)·(V − X), with Analyze-Gauss as oracle."""
+    """Trace regression by Frank–Wolfe, X ← X + 2/(t + 2)·(V − X), with noisy gradients."""
 
     @classmethod
     def calibrate(cls, guarantee: Guarantee, scale: TraceScale) -> "MatrixFrankWolfe":
@@ -111,7 +111,6 @@ class MatrixFrankWolfe(FullBatch):
 
 
 def _noise(guarantee: Guarantee, scale: TraceScale, n_steps: int) -> AdditiveNoise:
-    """Return the noise of one step."""
     return ball_noise(LpBall(scale.region.n_coordinates, 2, scale.factor * (1 + NORMS)), shared(guarantee, 1 / n_steps))
 
 

@@ -22,7 +22,7 @@ _FLOOR = 0.3  # of eigenvalues, in units of the edge of the noise
 
 @dataclass(frozen=True)
 class GramScale:
-    """Scale of the noise for designs A (m, k).
+    """Public scales from which the noise of `MatrixGrams` follows, for designs A (m, k).
 
     ‖A‖_F ≤ 1, ‖A‖_op ≤ `widest`, t = y/`largest` in [−1, 1], y is within `bounds`, and predictions are reach·⟨A, X⟩.
     """
@@ -133,7 +133,6 @@ class MatrixGrams:
         return accelerated(moved, np.zeros_like(first))
 
     def _raised(self, gram: np.ndarray) -> np.ndarray:
-        """Raise a Gram matrix's eigenvalues above part of its noise."""
         edge = math.sqrt(2 * len(gram) * float(self.of_grams.variances.max()))
         values, vectors = np.linalg.eigh(gram)
         return np.asarray((vectors * np.maximum(values, _FLOOR * edge)) @ vectors.T)

@@ -31,7 +31,7 @@ _LIGHT, _HEAVY = 0.5, math.sqrt(2.0)  # limits of the weight of b relative to H
 
 @dataclass(frozen=True)
 class MomentScale:
-    """Scale of the noise of moments H and b.
+    """Public scales from which the noise of `MatrixMoments` follows.
 
     a = vec(A) with ‖a‖₂ ≤ 1, and t = y_c/`largest`. y is within `bounds`, predictions are reach·⟨A, X⟩, and y_c = y −
     reach·c·tr A is the remainder after c·I, c = `centre` ≥ 0. `products_at_least` is a lower bound on ⟨A, A′⟩ of two
@@ -54,7 +54,7 @@ class MomentScale:
             raise InvalidRequest("Only designs zzᵀ have a centre.", "Leave centre at 0 for other designs.")
 
     def centred(self) -> "MomentScale":
-        """Return the scale with the c of least noise, from public numbers; itself unless designs are zzᵀ."""
+        """Return the scale with the centre c of least noise, from public numbers."""
         if self.products_at_least < 0:
             return self
         return min((replace(self, centre=c) for c in _CENTRES), key=lambda scale: scale.noise)
@@ -76,13 +76,13 @@ class MomentScale:
 
     @property
     def from_second(self) -> float:
-        """Half of the largest ‖X − c·I‖² of an extreme point X: the weight of H's noise in the gradient."""
+        """Weight of H's noise in the gradient: half of the largest ‖X − c·I‖²."""
         size = self.centre * self.centre * self.region.shape[0]
         return max(1 - 2 * self.centre + size, size) / 2
 
     @property
     def weight(self) -> float:
-        """Weight w of b relative to H: at w² = ratio/√from_second both noises matter equally in the gradient."""
+        """Weight of b relative to H, at which both noises matter equally."""
         return min(_HEAVY, max(_LIGHT, math.sqrt(self.ratio / math.sqrt(self.from_second))))
 
     @property
@@ -123,7 +123,7 @@ class MomentScale:
 
 @dataclass(frozen=True, eq=False)
 class MatrixMoments:
-    """Trace regression from noisy moments.
+    """Trace regression from noisy second moments of the designs.
 
     X with Σ(reach·⟨A, X⟩ − y)² small is estimated from H = Σ aaᵀ and b = Σ t·a, a = vec(A), with noise on both.
     Gaussian noise has one deviation on the joint vector (H, w·b), in coordinates that preserve its Frobenius norm;
@@ -140,7 +140,7 @@ class MatrixMoments:
 
     @classmethod
     def calibrate(cls, guarantee: Guarantee, scale: MomentScale) -> "MatrixMoments":
-        """Return the method for GaussianDP or PureDP; refuse more than MOST_COORDINATES coefficients."""
+        """Return the method for GaussianDP or PureDP, at most MOST_COORDINATES coefficients."""
         p = scale.region.n_coordinates
         if p > MOST_COORDINATES:
             raise InvalidRequest(
@@ -168,7 +168,7 @@ class MatrixMoments:
 
     @property
     def edge(self) -> float:
-        """About the largest eigenvalue of H's noise: √(2p) standard deviations of a diagonal entry."""
+        """Approximate largest eigenvalue of H's noise: √(2p) diagonal deviations."""
         return math.sqrt(2 * self.scale.region.n_coordinates * float(self.noise.variances.max()))
 
     @property
@@ -220,7 +220,6 @@ class MatrixMoments:
         return np.asarray((vectors * np.maximum(values, self._floor(n_rows))) @ vectors.T)
 
     def _floor(self, n_rows: float) -> float:
-        """Return the floor of H's eigenvalues."""
         loudness = self.loudness(n_rows) / _LOUDNESS_OF_ONE_EDGE
         return self.edge * min(_MOST_FLOOR, max(_LEAST_FLOOR, min(loudness, math.sqrt(loudness))))
 
@@ -275,7 +274,6 @@ def _furthest(target: float, shift: float) -> float:
 
 
 def _separate(scale: MomentScale) -> tuple[float, float]:
-    """Return the sensitivities of H and b."""
     return (math.sqrt(2.0), 2.0) if scale.replaced else (1.0, 1.0)
 
 

@@ -59,7 +59,6 @@ class Regularised(ABC, Generic[L]):
         return sum(total for total, _ in sums), np.sum([gradient for _, gradient in sums], axis=0).ravel()
 
     def _sums(self, matrix: np.ndarray, blocks: list[slice]) -> tuple[float, np.ndarray]:
-        """Return the sum and its gradient over some blocks, in the shape of `matrix`."""
         total, gradient = 0.0, np.zeros_like(matrix)
         for block in blocks:
             rows, target, shares = self.rows[block], self.target[block], self.weights[block]
@@ -236,7 +235,6 @@ def _descended(problem: Regularised[Any], weights: np.ndarray, here: tuple[np.nd
 def _step(
     problem: Regularised[Any], weights: np.ndarray, here: tuple[float, np.ndarray], direction: np.ndarray
 ) -> tuple[np.ndarray, float, np.ndarray]:
-    """Return the next point, with F and its gradient there."""
     value, gradient = here
     slope = float(gradient @ direction)
     length, slack = 1.0, 2.0**-44 * (abs(value) + 1)

@@ -108,7 +108,6 @@ class NoisyNewton:
     def _steps(
         self, sums: Sums, metric: Metric, start: np.ndarray, stage: NewtonStage, rng: Entropy
     ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Return the points from `start` on and the noisy gradients at all but the last."""
         points, gradients = [start], []
         for _ in range(stage.n_steps):
             exact = sums(Slopes(np.rint(points[-1] / self._fine), self._fine)) * 4.0**-BITS

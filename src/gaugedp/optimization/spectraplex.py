@@ -32,7 +32,7 @@ class Vertex:
 
 @dataclass(frozen=True)
 class Spectraplex:
-    """Positive semidefinite (d, d) matrices with trace at most radius.
+    """Set of positive semidefinite (d, d) matrices with trace at most radius.
 
     Theorem. The extreme points are 0 and radius·vvᵀ, ‖v‖₂ = 1, so min ⟨A, X⟩ = radius·min(0, λ_min(A)). The nearest
     point has the eigenvectors of the symmetric part, and its eigenvalues are projected onto {w ≥ 0, Σw ≤ radius}.
@@ -102,7 +102,7 @@ class Spectraplex:
 
 @dataclass(frozen=True)
 class NuclearBall:
-    """Matrices (m, k) with nuclear norm at most radius.
+    """Set of matrices (m, k) with nuclear norm at most radius.
 
     Theorem. Its extreme points are radius·uvᵀ with unit u and v, so min ⟨A, X⟩ = −radius·σ_max(A), and the dilation
     [[0, A], [Aᵀ, 0]], whose eigenvalues are ±σ_i(A) and zeros, has the lowest eigenvector (u, −v)/√2.

@@ -73,7 +73,7 @@ class Schedule:
 
 @dataclass(frozen=True, eq=False)
 class StochasticFrankWolfe:
-    """One-pass Frank–Wolfe with private oracles.
+    """Trace regression by Frank–Wolfe that reads each row once.
 
     X_{t+1} = (1 − η)X_t + η·V_t from X_0 = 0, with V_t the oracle's point for D_t. D_0 = Σ φ′(0)·A/n_0 over n_0 = n/2
     rows, and D_t = (1 − η)·D_{t−1} + g_t with g_t = (φ′(X_t) − (1 − η)·φ′(X_{t−1}))·A, for each other row once
@@ -137,7 +137,6 @@ class StochasticFrankWolfe:
         return point
 
     def _added(self, problem: TraceProblem, places: np.ndarray, points: tuple[np.ndarray, ...]) -> np.ndarray:
-        """Return the contribution of a slot's rows, summed by blocks."""
         parts = slices(problem.designs.rows[: len(places)], PRODUCTS)
         return sum(
             (problem.designs.combine(*self._weights(problem, places[part], points)) for part in parts),
@@ -147,7 +146,6 @@ class StochasticFrankWolfe:
     def _weights(
         self, problem: TraceProblem, places: np.ndarray, points: tuple[np.ndarray, ...]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return a slot's rows and the weights of their designs."""
         now = problem.slopes(places, points[0])
         if len(points) == 1:
             return places, now / (self.schedule.first * self.schedule.group)

@@ -19,7 +19,7 @@ _DRAWN = 2**20  # numbers at a time
 
 @dataclass(frozen=True)
 class ToeplitzRoot:
-    """Toeplitz noise C·w for running decayed sums.
+    """Correlated noise C·w for running sums that decay, with a Toeplitz matrix C.
 
     It is added to D_0 … D_{n−1}, where D = A·g, A_{ts} = a^{t−s}, A = C·C, and w is one standard normal vector per
     step. C is the lower triangular Toeplitz matrix of c_k = a^k·C(2k, k)/4^k, with the generating function (1 −

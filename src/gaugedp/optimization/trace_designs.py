@@ -29,7 +29,10 @@ class _Cut:
 
 @dataclass(frozen=True, eq=False)
 class RankOne(_Cut):
-    """Designs A = zzᵀ for rows z (n, d), ‖z‖₂ ≤ 1: ⟨A, X⟩ = zᵀXz is in [0, 1] on the spectraplex."""
+    """Designs A = zzᵀ of rows z (n, d) with ‖z‖₂ ≤ 1.
+
+    ⟨A, X⟩ = zᵀXz is in [0, 1] on the spectraplex.
+    """
 
     rows: np.ndarray
 
@@ -76,7 +79,7 @@ class RankOne(_Cut):
 
 @dataclass(frozen=True, eq=False)
 class Full(_Cut):
-    """Designs A (m, k) as rows (n, m·k), ‖A‖_F ≤ 1.
+    """Designs that are matrices A (m, k), as rows (n, m·k) with ‖A‖_F ≤ 1.
 
     On the nuclear ball |⟨A, X⟩| ≤ ‖A‖_op·‖X‖_* ≤ `widest`, a public bound on ‖A‖_op before entries are truncated
     (default 1).
@@ -137,7 +140,7 @@ Designs = RankOne | Full
 
 
 class CountedSlope:
-    """A slope that counts the single-row gradients a method takes.
+    """Slope of a loss that counts how many single-row gradients a method takes.
 
     `n_gradients` depends on the number of rows, which is not released if rows are added or removed.
     """
@@ -153,11 +156,11 @@ class CountedSlope:
 
 @dataclass(frozen=True, eq=False)
 class TraceProblem:
-    """Designs, targets (n,) and the slope of a convex loss.
+    """Data of a trace regression: designs, targets (n,) and the slope of a loss.
 
-    Slopes are clipped to [−1, 1]. Hypothesis, which the caller proves: the slope of a row depends on its prediction and
-    target alone. Guarantees rest on that, and on nothing else about the slope. If it is not the increasing slope of a
-    convex loss, the methods may not find a minimum.
+    Slopes are clipped to [−1, 1]. You must prove that the slope of a row depends on its prediction and target alone;
+    guarantees rest on that, and on nothing else about the slope. If it is not the increasing slope of a convex loss,
+    the methods may not find a minimum.
     """
 
     designs: Designs
@@ -176,7 +179,7 @@ class TraceProblem:
 
 @dataclass(frozen=True)
 class TraceScale:
-    """Public numbers for planning: region, rows and slopes.
+    """Public numbers for planning a trace regression: region, rows and slopes.
 
     `smoothness` is the Lipschitz constant β of φ′ in the prediction, `prediction_range` the largest difference of
     predictions; `replaced` is False if rows are added or removed.

@@ -94,10 +94,10 @@ class MechanismChoice(ABC):
 
 
 class Query(ABC):
-    """Map from a table to integers in public steps, with sensitivity.
+    """What to publish about a table, before any row is read.
 
-    The sensitivity body contains every change of these integers by one unit. Noisy integers are released, and
-    `estimates` compute the answers from them.
+    A query maps a table to integers in public steps, and knows by how much one unit can change them (`sensitivity`). A
+    release adds noise to these integers; the answers (`estimates`) are computed from the noisy integers.
     """
 
     if TYPE_CHECKING:  # read-only: a field of some queries, computed by others
@@ -112,7 +112,7 @@ class Query(ABC):
 
     @property
     def parts(self) -> "tuple[Query, ...]":
-        """Queries with one mechanism each; the query itself if it has one."""
+        """Queries with separate mechanisms, by default the query itself."""
         return (self,)
 
     @property
@@ -169,8 +169,7 @@ class Query(ABC):
     def evaluate(self, table: Rows, row_key: bytes) -> np.ndarray:
         """Read the data and return the exact integers.
 
-        There is one for each dimension of the sensitivity body: the released ones without noise, if noise is added.
-        Only the release may call this.
+        Only a release may call this, after the charge. There is one integer for each dimension of the sensitivity body.
         """
 
     @property

@@ -33,10 +33,19 @@ Names = str | Sequence[str] | None
 
 
 def marginals(domain: Domain, *attribute_sets: Sequence[str] | str) -> Workload:
-    """Return the counts of each marginal, the last attribute fastest.
+    """Count the rows in each cell of contingency tables.
+
+    Parameters
+    ----------
+    domain : Domain
+        Description of the table.
+    *attribute_sets : str or sequence of str
+        One attribute, or the attributes of one contingency table. The last attribute varies fastest in the answers.
 
     Examples
     --------
+    The query has 2 counts by sex, and 20 counts by sex and age.
+
     >>> import gaugedp as gd
     >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10))
     >>> gd.marginals(domain, "sex", ["sex", "age"]).n_answers
@@ -46,7 +55,7 @@ def marginals(domain: Domain, *attribute_sets: Sequence[str] | str) -> Workload:
 
 
 def count(domain: Domain) -> Workload:
-    """Return the number of rows.
+    """Return the query for the number of rows of the table.
 
     Examples
     --------
@@ -59,9 +68,10 @@ def count(domain: Domain) -> Workload:
 
 
 def weighted_count(domain: Domain, by: Names = None) -> Workload:
-    """Return the sum of the rows' weights, in total or by cell.
+    """Return the query for sums of survey weights.
 
-    This estimates the number of persons in the population from which the survey was drawn.
+    The sum of the weights estimates how many persons of the population the rows represent, in total or, with
+    attributes `by`, in each of their cells.
 
     Examples
     --------
@@ -78,7 +88,9 @@ def weighted_count(domain: Domain, by: Names = None) -> Workload:
 
 
 def prefix_sums(domain: Domain, attribute: str) -> Workload:
-    """Return cumulative counts over the cells of an attribute.
+    """Return the query for cumulative counts along an attribute.
+
+    The k-th answer is the number of rows in the first k cells.
 
     Examples
     --------
@@ -92,7 +104,9 @@ def prefix_sums(domain: Domain, attribute: str) -> Workload:
 
 
 def ranges(domain: Domain, attribute: str) -> Workload:
-    """Return the number of rows in every range of cells.
+    """Return the query for counts in every range of cells.
+
+    A range is a run of neighbouring cells, such as the ages 20 to 49. An attribute with n cells has n (n + 1)/2 ranges.
 
     Examples
     --------
@@ -108,13 +122,15 @@ def ranges(domain: Domain, attribute: str) -> Workload:
 
 
 def product(*queries: Workload) -> Workload:
-    """Return the counts of rows in all combinations of answers.
+    """Cross several count queries into one.
 
-    The queries are marginals, prefix sums and ranges of different attributes. The last runs fastest: `product(ranges(d,
-    "A"), marginals(d, "R"))` has every range of A in every cell of R.
+    The answers are the counts for every combination of an answer of each query. The queries are marginals, prefix sums
+    or ranges of different attributes. The last query varies fastest in the answers.
 
     Examples
     --------
+    The query counts the rows in each of 55 ranges of age, for each sex.
+
     >>> import gaugedp as gd
     >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
     >>> gd.product(gd.ranges(domain, "age"), gd.marginals(domain, "sex")).n_answers
@@ -135,7 +151,6 @@ def product(*queries: Workload) -> Workload:
 
 
 def _factor(query: Workload) -> tuple[tuple[str, ...], list[CellMap]]:
-    """Return attributes and maps of a single-table count."""
     pieces = query.pieces if isinstance(query, Workload) else ()
     if len(pieces) != 1 or pieces[0].column or not pieces[0].attributes or isinstance(pieces[0].cells, MatrixMap):
         raise InvalidRequest(
@@ -149,14 +164,21 @@ def _factor(query: Workload) -> tuple[tuple[str, ...], list[CellMap]]:
 
 
 def workload(matrix: np.ndarray, domain: Domain) -> Workload:
-    """Return matrix @ cells, one answer per row.
+    """Return a query for given linear combinations of cell counts.
 
-    The cells are the joint table of all attributes of the domain. Before any data is read, entries are rounded to
-    integer steps of their row: exactly if the row's entries are fractions with denominators up to 10,000 and a small
-    common denominator, otherwise by at most 2^−24 of its largest entry.
+    Parameters
+    ----------
+    matrix : array_like, shape (n_answers, n_cells)
+        The answers are `matrix @ counts`. The counts are those of the contingency table of all attributes of `domain`,
+        the last attribute fastest. Entries are rounded to public steps: fractions with small denominators exactly,
+        other entries by at most 2^−24 of the largest entry of their row.
+    domain : Domain
+        Description of the table.
 
     Examples
     --------
+    The two answers are the sum and the difference of the two counts.
+
     >>> import gaugedp as gd
     >>> domain = gd.Domain.of(sex=["1", "2"])
     >>> gd.workload([[1, 1], [1, -1]], domain).n_answers
@@ -181,9 +203,10 @@ def workload(matrix: np.ndarray, domain: Domain) -> Workload:
 
 
 def bounded_sums(domain: Domain, column: str, by: Names = None, *, weighted: bool = True) -> Workload:
-    """Return the sum of a bounded column, in total or by cell.
+    """Return the query for the sum of a bounded column.
 
-    It is weighted if the domain has weights, unless `weighted` is False.
+    The sum is over all rows or, with attributes `by`, over the rows of each of their cells. In a domain with weights,
+    each value is multiplied by its row's weight unless `weighted` is False.
 
     Examples
     --------
@@ -196,11 +219,12 @@ def bounded_sums(domain: Domain, column: str, by: Names = None, *, weighted: boo
 
 
 def bounded_means(domain: Domain, column: str, by: Names = None, *, weighted: bool = True) -> Workload:
-    """Return the mean of a bounded column, in total or by cell.
+    """Return the query for the mean of a bounded column.
 
-    The released values are the sums of the distances from the middle of the bounds, which are half as sensitive as the
-    sums, and the counts; the mean is computed from both. The middle is returned for a cell whose noisy count is not
-    positive. With weights in the domain, sums and counts are weighted, unless `weighted` is False.
+    The mean is over all rows or, with attributes `by`, over the rows of each of their cells. A release publishes noisy
+    counts and noisy sums of distances from the middle of the bounds, and computes the means from both. A cell whose
+    noisy count is not positive gets the middle of the bounds. In a domain with weights, the mean is weighted unless
+    `weighted` is False.
 
     Examples
     --------
@@ -213,13 +237,13 @@ def bounded_means(domain: Domain, column: str, by: Names = None, *, weighted: bo
 
 
 def bounded_deviations(domain: Domain, column: str, by: Names = None, *, weighted: bool = True) -> Workload:
-    """Return the standard deviation of a column, in total or by cell.
+    """Return the query for the standard deviation of a column.
 
-    It divides by the number of rows. The released values are the sums of the distances from the middle of the bounds,
-    of twice their squares minus the largest, and the counts; the standard deviation is computed from these. Values are
-    squared as integer steps; above 2^24 steps they are rounded to 2^-24 of the range. Half of half the range is
-    returned for a cell whose noisy count is not positive. With weights in the domain, all of these are weighted, unless
-    `weighted` is False; squares are then rounded more coarsely, as `tables.aggregate.Coarse` states.
+    It is that of all rows or, with attributes `by`, of the rows of each of their cells; the divisor is the number of
+    rows. It is computed from noisy counts, sums and sums of squares. The values are squared in integer steps, with a
+    rounding error of at most 2^−24 of the range. A cell whose noisy count is not positive gets a quarter of the range.
+    In a domain with weights, the statistic is weighted unless `weighted` is False, and squares are rounded more
+    coarsely (`tables.aggregate.Coarse`).
 
     Examples
     --------
@@ -232,11 +256,11 @@ def bounded_deviations(domain: Domain, column: str, by: Names = None, *, weighte
 
 
 def shares(domain: Domain, attributes: Sequence[str] | str, by: Names = None, *, weighted: bool = True) -> Workload:
-    """Return shares of the cells of `attributes`, in total or by cell.
+    """Return the query for shares of rows in each cell.
 
-    The released values are the counts of `attributes` crossed with `by`, as for `marginals`; the shares are computed
-    from these only. 1/(number of cells of `attributes`) is returned if the noisy total is not positive. With weights in
-    the domain, the counts are weighted, unless `weighted` is False.
+    The shares of the cells of `attributes` add up to 1, over all rows or within each cell of the attributes `by`. They
+    are computed from the noisy counts of both sets of attributes crossed. A group whose noisy total is not positive
+    gets equal shares. In a domain with weights, the counts are weighted unless `weighted` is False.
 
     Examples
     --------
@@ -249,13 +273,24 @@ def shares(domain: Domain, attributes: Sequence[str] | str, by: Names = None, *,
 
 
 def comparisons(domain: Domain, kind: str, attribute: str, by: Names = None, *, weighted: bool = True) -> Workload:
-    """Compare the counts of an attribute's cells, in total or by cell.
+    """Compare the counts of an attribute's cells with one another.
 
-    `kind` is "difference" (minus the count of the first cell), "ratio" (divided by it), "index" (100 times the ratio)
-    or "change" (from the previous cell, in percent of it). The released values are the counts of `attribute` crossed
-    with `by`, as for `marginals`. If the noisy denominator is below 1, both counts are raised to at least 1. Another
-    kind, and an attribute with one cell, are refused. With weights in the domain, the counts are weighted, unless
-    `weighted` is False.
+    Parameters
+    ----------
+    domain : Domain
+        Description of the table.
+    kind : {"difference", "ratio", "index", "change"}
+        "difference", "ratio" and "index" (100 times the ratio) compare each cell with the first cell. "change" compares
+        it with the previous cell, in percent of the latter.
+    attribute : str
+        An attribute with at least two cells. The counts are compared within each cell of the attributes `by`.
+    weighted : bool
+        Whether to use the domain's weights, if it has any. Default True.
+
+    Notes
+    -----
+    The comparisons are computed from noisy counts. If the noisy denominator is below 1, both counts are raised to at
+    least 1.
 
     Examples
     --------
@@ -270,7 +305,7 @@ def comparisons(domain: Domain, kind: str, attribute: str, by: Names = None, *, 
 
 
 def measured(domain: Domain, kind: type[Statistic], of: Names, by: Names = None, *, weighted: bool = True) -> Workload:
-    """Return a statistic of a column or of counts, by cell; weighted, if the domain has weights."""
+    """Return the query for a statistic of a column or of counts, by cell."""
     names, groups = _names(of), _names(by)
     weight = row_weight(domain) if weighted else None
     inside = ", ".join(map(written, names)) if kind.is_of_pairs else _crossed(names)
@@ -292,10 +327,10 @@ def measured(domain: Domain, kind: type[Statistic], of: Names, by: Names = None,
 def equality(
     domain: Domain, of: Names, by: Names, kind: type[EqualMeans] | None = None, *, weighted: bool = True
 ) -> Workload:
-    """Return tests of equal shares or means in the cells of `by`.
+    """Return the query for tests of equal shares or means.
 
-    Each p-value compares a cell of the first attribute of `by` with its first cell, within the others. Shares are of
-    each cell of the attributes `of`; with a `kind`, means are of a bounded column.
+    Each p-value compares a cell of the first attribute of `by` with its first cell, within each cell of the other
+    attributes of `by`. It is about shares of the cells of `of` or, with a `kind`, about means of the column `of`.
 
     Examples
     --------
@@ -323,11 +358,10 @@ def equality(
 
 
 def stack(*queries: Query) -> Query:
-    """Join queries: answered together, charged once, about the same rows.
+    """Join queries about the same rows into one query.
 
-    Counts, sums and means form one `Workload`, at the position of the first of them. Quantiles have their own
-    mechanism: in a stack, each has an equal share of the guarantee, and intervals that hold simultaneously with all
-    others.
+    All queries are answered together, for one charge. Counts, sums and means share one mechanism. Each quantile query
+    has its own mechanism and an equal share of the guarantee. All simultaneous intervals hold together.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from gaugedp.queries.base import Query
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """Mechanism that could answer, and its expected error."""
+    """Candidate mechanism of a plan, with its expected error."""
 
     mechanism: Mechanism
     query: Query = field(repr=False)
@@ -21,10 +21,10 @@ class Candidate:
     def error(self) -> float:
         """Expected ℓ₂ norm of the noise over all released values.
 
-        It is in rows for counts and in the column's unit for sums. If both are released, as for every mean, or sums
-        with different bounds, it is in rows: the noise of a sum is divided by the largest contribution of a row. For
-        quantiles it bounds the ℓ₂ norm of the rank errors, in rows. See `Plan.unit_of_error`. It may take simulated
-        draws, which are made on first access.
+        The unit is rows for counts, and the column's unit for sums. If both are released, as for every mean, or sums
+        with different bounds, the unit is rows: the noise of a sum is divided by the largest contribution of a row. For
+        quantiles the number bounds the ℓ₂ norm of the rank errors, in rows. See `Plan.unit_of_error`. The first access
+        may simulate draws.
         """
         scales, unit = self.query.errors.of(self.mechanism)
         return self.mechanism.error(2, scales) * unit

@@ -51,7 +51,6 @@ class WorkloadColumns:
 
     @cached_property
     def _pieces(self) -> Sequence[Piece]:
-        """Pieces over `attributes`, with the same answers."""
         return [folded(piece, self.domain, self.attributes) for piece in self.pieces]
 
     @property
@@ -144,7 +143,6 @@ class WorkloadColumns:
     def _extremes_at(
         self, place: int, products: Sequence[tuple[Piece, np.ndarray]]
     ) -> tuple[tuple[float, int], tuple[float, int]]:
-        """Return the extremes over rows with one of the weights."""
         alike: dict[str | None, list[np.ndarray]] = {}  # by column, the products under each choice
         for piece, unweighted in products:
             spread = unweighted * self._row_weights[place] if piece.weight else unweighted
@@ -167,7 +165,6 @@ class WorkloadColumns:
         return float(total.ravel()[cell]), choice * math.prod(self.shape) + cell
 
     def _products(self, direction: np.ndarray) -> Iterable[tuple[Piece, np.ndarray]]:
-        """Yield each piece with its table of unit-weight products."""
         start = 0
         for piece in self._pieces:
             cells = piece.cells.adjoint(np.asarray(direction[start : start + piece.cells.n_released], dtype=float))
@@ -245,13 +242,11 @@ class WorkloadColumns:
 
     @property
     def _row_weights(self) -> tuple[int, ...]:
-        """Extreme weights of a row, in steps; 1 without weights."""
         weight = next((piece.weight for piece in self.pieces if piece.weight), None)
         return (1,) if weight is None else (weight.light, weight.heavy)
 
     @property
     def _n_combined(self) -> int:
-        """Number of choices for all columns and the weight together."""
         return len(self._row_weights) * math.prod(self._n_choices)
 
     def _weight(self, piece: Piece, choice: int) -> int:
@@ -264,11 +259,9 @@ class WorkloadColumns:
         return weight * (piece.low, piece.high, 0)[choice // later % self._n_choices[place]]
 
     def _weights(self, piece: Piece) -> np.ndarray:
-        """Return the piece's factor under each choice."""
         return np.array([self._weight(piece, choice) for choice in range(self._n_combined)])
 
     def _spanning_choices(self) -> list[int]:
-        """Return choices that span: the first, and single changes of it, with each weight."""
         n_later = [math.prod(self._n_choices[place + 1 :]) for place in range(len(self.columns))]
         pairs = zip(self._n_choices, n_later, strict=True)
         changed = [0, *(digit * later for count, later in pairs for digit in range(1, count))]
@@ -303,7 +296,6 @@ def _check_size(n_cells: int) -> None:
 
 
 def _along(domain: Domain, cells: np.ndarray, names: tuple[str, ...], onto: tuple[str, ...]) -> np.ndarray:
-    """Return the table over `names`, broadcastable over `onto`."""
     table = cells.reshape(domain.shape(names))
     shared = [name for name in onto if name in names]
     table = table.transpose([names.index(name) for name in shared])
@@ -311,7 +303,6 @@ def _along(domain: Domain, cells: np.ndarray, names: tuple[str, ...], onto: tupl
 
 
 def _ordered(table: np.ndarray, have: tuple[str, ...], want: tuple[str, ...]) -> np.ndarray:
-    """Reorder the last axes from `have` to `want` and flatten them."""
     shared = [name for name in have if name in want]
     ahead = table.ndim - len(shared)
     order = [*range(ahead), *(ahead + shared.index(name) for name in want)]

@@ -51,11 +51,12 @@ class Term:
 
 @dataclass(frozen=True, eq=False)
 class Workload(Query):
-    """Stack of terms over one domain, about the same rows.
+    """Query of counts, sums and statistics computed from them.
 
-    A row is left out of the whole query, as the zero vector, if an attribute of any term is missing or out of domain
-    and its rule is "drop". A row without a value in a bounded column whose rule is "drop" is left out only of the terms
-    about that column. The rules of the attributes `also` leave rows out too, although no term is about them.
+    Make it with `gd.query` or functions such as `gd.marginals`. All terms are about the same rows. If an attribute of
+    any term is missing or out of domain and its rule is "drop", the whole query leaves the row out. A row without a
+    value in a bounded column whose rule is "drop" is left out only of the terms about that column. The rules of the
+    attributes `also` leave rows out too.
     """
 
     domain: Domain
@@ -137,10 +138,15 @@ class Workload(Query):
         return ErrorScale(runs, float(self.steps.runs[0][0]), words, not self.columns or is_of_sums, weights)
 
     def with_importance(self, importance: Mapping[str, float]) -> "Workload":
-        """Return the query with weights of squared errors by term.
+        """Return the query with different importance of its terms.
 
-        Terms that are not named have weight 1. The answers and their digest do not change: the importance decides which
-        noise is best, never what it protects. Unknown terms and weights that are not above 0 are refused.
+        The mechanism is then chosen to minimise the weighted sum of squared errors. The exact answers and the guarantee
+        do not change.
+
+        Parameters
+        ----------
+        importance : mapping of str to float
+            Weights above 0, by the text of a term. Terms that are not named have weight 1.
         """
         texts = [term.text for term in self.terms]
         for text, times in importance.items():
@@ -160,14 +166,14 @@ class Workload(Query):
         return WorkloadColumns.of(self.domain, self.choices, self.pieces)
 
     def sensitivity(self, unit: PrivacyUnit) -> Polytope:
-        """Return the sensitivity body, max_rows·conv{±v} or with differences.
+        """Return all changes of the exact answers between neighbouring tables.
 
-        It is max_rows·conv{±v} under add_remove and max_rows·conv({v − v′} ∪ {±v}) under replace, where v runs over the
-        contributions of a row. The ±v are included because a row may be left out: by a rule, or as a broken line of a
-        text file. For sums of several columns over all rows, and means of columns that have a value in every row, these
-        are points of a box, and the body is a `BoxHull`. The radii are exact there, for single marginals, prefix sums,
-        ranges and sums, and for stacks of marginals; otherwise they are upper bounds. If all terms are weighted, it is
-        the largest weight times the body without weights.
+        With neighbours of kind "add_remove" the body is max_rows·conv{±v}, and with "replace" it is max_rows·conv({v −
+        v′} ∪ {±v}), where v runs over the contributions of a row. The ±v are included because a rule may leave a row
+        out. For sums of several columns over all rows, and for means of columns that have a value in every row, the
+        body is a `BoxHull`. Its radii are exact there, for single marginals, prefix sums, ranges and sums, and for
+        stacks of marginals; otherwise they are upper bounds. If all terms are weighted, the body is the largest weight
+        times that without weights.
         """
         replace = unit.neighbours == "replace"
         corners, factor = self.operator.corners, unit.max_rows * heaviest(self.pieces)
@@ -176,10 +182,10 @@ class Workload(Query):
 
     @property
     def are_counts(self) -> np.ndarray:
-        """Count flags of the released values, shape (n_released,), bool.
+        """Return which released values are counts, as booleans, shape (n_released,).
 
-        Sums, general combinations of cells, and the sums and counts of means are not counts. Those of shares are:
-        without negative ones, the shares of a group add up to 1.
+        Sums, general combinations of cells, and the sums and counts behind a mean are not counts. The counts behind
+        shares are: if none is negative, the shares of a group add up to 1.
         """
         return np.concatenate([_are_counts(term) for term in self.terms])
 
@@ -311,7 +317,6 @@ def _needed(piece: Piece) -> Sequence[Aggregate]:
 
 
 def _cells(piece: Piece, totals: dict[Aggregate, np.ndarray]) -> np.ndarray:
-    """Return the piece's totals from the table's centred ones."""
     counts, *sums = (totals[total] for total in _needed(piece))
     if not piece.sums:
         return counts

@@ -273,7 +273,6 @@ class MatrixMap(CellMap):
 
 
 def _steps(matrix: np.ndarray) -> list[Fraction]:
-    """Return the step of each row."""
     tops = np.abs(matrix).max(axis=1)
     largest = float(tops.max())
     tops = np.where(tops > 0, tops, largest)

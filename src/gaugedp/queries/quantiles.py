@@ -46,16 +46,17 @@ _HEAVIEST = 2**12  # steps of a weight: ranks of 2^31 rows, times denominators o
 
 @dataclass(frozen=True, eq=False)
 class Quantiles(Query):
-    """Quantiles of a bounded column, in total or by cell, with intervals.
+    """Query for quantiles of a bounded column, with confidence intervals.
 
-    A q-quantile of n rows is a value low … high, in steps, with at most q·n rows below it and at most (1 − q)·n above
-    it; values are clipped and rounded as for sums, and rows without one are left out if the domain drops them. There
-    may be several; in an empty cell all values are quantiles. The intervals contain all of them, for all answers
-    simultaneously, with probability at least `level`, whatever the rows are. Without `interval` only the answers are
-    released.
+    Make it with `gd.quantiles` or `gd.query`. The release publishes each quantile and both ends of its interval. All
+    intervals together contain the exact quantiles with probability at least `level`, whatever the rows are. Without
+    `interval` only the quantiles are published.
 
-    The evaluation returns the number of rows at each value. The released values are integer steps: the answers, then
-    all lower, then all upper ends.
+    Notes
+    -----
+    A q-quantile of n rows has at most q·n rows below it and at most (1 − q)·n above it. If several values qualify, the
+    interval contains them all; in an empty cell every value qualifies. Values are clipped and rounded as for sums. The
+    released integers, in steps, are all answers, then all lower ends, then all upper ends.
     """
 
     domain: Domain
@@ -130,7 +131,7 @@ class Quantiles(Query):
 
     @property
     def errors(self) -> ErrorScale:
-        """Error scale of ranks: one row, or one step of its weight, is one rank."""
+        """Error scale of ranks, in rows or in steps of weight."""
         ((step, n_released),) = self.steps.runs
         return ErrorScale([(1.0, n_released)], float(step), f"{self.ranks} (distance in ranks)")
 
@@ -163,13 +164,13 @@ class Quantiles(Query):
         return QuantileMechanisms(self)
 
     def evaluate(self, table: Rows, row_key: bytes) -> np.ndarray:
-        """Return the rows, or their weights, at each value per cell, shape (cells·values,), int64."""
+        """Return the exact histogram over cells and values, shape (cells·values,)."""
         total = Aggregate(self.by, self.column, each=True, weighted=int(bool(self.weights)))
         return table.totals([total], row_key)[0].astype(np.int64)
 
     @property
     def estimates(self) -> tuple[Quantile | QuantileAlone]:
-        """Released values, with the ends of their intervals if there are any."""
+        """Statistics that are computed from the released values."""
         n_answers = self.domain.n_cells(self.by) * len(self.quantiles)
         if self.interval:
             return (Quantile(n_answers, self.level),)
@@ -278,13 +279,26 @@ def quantiles(
     interval: bool = True,
     weighted: bool = True,
 ) -> Quantiles:
-    """Return quantiles of a bounded column, in total or by cell.
+    """Return the query for quantiles of a bounded column.
 
-    `shares` are 1 to 100 different numbers between 0 and 1, with at most six decimals, such as 0.1, 0.5, 0.9; the
-    answers are in increasing order. `level`, 0.95 … 0.999, is the probability with which all released intervals hold
-    simultaneously. With `interval=False` there are none, and the answers get the whole budget. More than 10^7 values of
-    the column over all cells are refused. With weights in the domain, a row counts as often as its weight has steps, at
-    most 4,096, unless `weighted` is False.
+    Parameters
+    ----------
+    domain : Domain
+        Description of the table.
+    column : str
+        The bounded column. It may have at most 10^7 values, counted over all cells.
+    *shares : float or Fraction
+        Which quantiles: 1 to 100 numbers between 0 and 1 with at most six decimals, such as 0.5 for the median. The
+        answers are in increasing order.
+    by : str or sequence of str, optional
+        Attributes. The quantiles are computed in each of their cells; by default over all rows.
+    level : float
+        The probability with which all released intervals hold simultaneously, 0.95 to 0.999.
+    interval : bool
+        Whether to publish intervals. Without them, the answers get the whole budget. Default True.
+    weighted : bool
+        Whether to use the domain's weights, if it has any: a row then counts as often as its weight has steps, at most
+        4,096 times. Default True.
 
     Examples
     --------
@@ -341,7 +355,6 @@ def _check_column(domain: Domain, column: str) -> None:
 
 
 def _plain(quantile: Fraction) -> str:
-    """Format a quantile as a decimal, such as 0.5, or a fraction."""
     value = float(quantile)
     return repr(value) if decimal(value) == quantile and value >= 1e-4 else str(quantile)
 

@@ -40,27 +40,28 @@ def squared_weights(domain: Domain, column: str | None = None, by: tuple[str, ..
 
 
 def with_sampling_error(query: Query, share: float = SHARE) -> Query:
-    """Return the query with the second moments of its weighted terms.
+    """Return the query with what its sampling errors need.
 
-    A release of it has total intervals: they combine the noise with the sampling error of weighted counts, sums, means
-    and shares, estimated as for sampling with replacement (docs/theory/survey_weights.md, theorem 4).
+    In a survey, an answer differs from the population for two reasons: the noise, and the sample. A release of the
+    returned query has intervals for both. They cover weighted counts, sums, means and shares, and take the sample as
+    drawn with replacement (docs/theory/survey_weights.md, theorem 4).
 
     Parameters
     ----------
     query : Query
-        In a domain with weights.
+        A query with weighted terms, in a domain with weights.
     share : float
-        The part of the guarantee that the second moments spend, between 0 and 1.
+        The part of the privacy guarantee to spend on sampling errors, between 0 and 1. Default 1/4.
 
     Returns
     -------
     Query
-        A stack of the query, with the rest of the guarantee, and of the second moments.
+        The query, and next to it the sums of squared weights and values. `query` receives the rest of the guarantee.
 
     Raises
     ------
     InvalidRequest
-        No term has a sampling error that is estimated, or `share` is not between 0 and 1.
+        If no term has a sampling error that can be estimated, or if `share` is not between 0 and 1.
 
     Examples
     --------
@@ -118,7 +119,6 @@ def _is_covered(term: Term) -> bool:
 
 
 def _moments(work: Workload, term: Term) -> Workload:
-    """Return the second moments of a term, of the same rows."""
     piece = term.pieces[0]
     moments = squared_weights(work.domain, piece.column, piece.attributes)
     also = tuple(name for name in work.left_out_by if name not in moments.attributes)
@@ -129,12 +129,10 @@ def _moments(work: Workload, term: Term) -> Workload:
 
 
 def _together(works: list[Workload]) -> Workload:
-    """Return one workload of the terms of all, which are about the same rows."""
     also = dict.fromkeys(name for work in works for name in work.also)
     return Workload(works[0].domain, tuple(term for work in works for term in work.terms), also=tuple(also))
 
 
 def _all_rows(domain: Domain, is_taken: bool) -> Workload:
-    """Return the number of all rows, for terms that leave rows out too."""
     (term,) = count(domain).terms
     return Workload(domain, (replace(term, text="count of all rows") if is_taken else term,))

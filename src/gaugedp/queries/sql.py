@@ -11,7 +11,21 @@ from gaugedp.tables.select import FUNCTIONS, Selected, read_select
 
 
 def sql_query(domain: Domain, statement: str) -> Query:
-    """Return the query of a SELECT; see `sql_text`.
+    """Translate a SELECT statement into a query.
+
+    Each aggregate becomes a term of the query, and GROUP BY becomes `by`. The statement is not run on the table.
+
+    Parameters
+    ----------
+    domain : Domain
+        Description of the table, whose names the statement uses.
+    statement : str
+        A statement `SELECT … FROM one table GROUP BY attributes`, with aggregates such as COUNT(*), SUM and AVG.
+
+    Returns
+    -------
+    Query
+        The query, whose terms are answered together for one charge.
 
     Examples
     --------
@@ -41,7 +55,6 @@ def sql_text(domain: Domain, statement: str) -> str:
 
 
 def _terms(domain: Domain, aggregates: Iterable[Selected], of_groups: str) -> Iterable[str]:
-    """Yield each term once; quantiles of a column share one."""
     shares: dict[tuple[str, str], list[str]] = {}
     for kind, column, share in aggregates:
         name = _name(column, domain.columns, "bounded column") if column else ""
@@ -55,7 +68,6 @@ def _terms(domain: Domain, aggregates: Iterable[Selected], of_groups: str) -> It
 
 
 def _name(name: str, known: Iterable[str], kind: str) -> str:
-    """Return the domain's name, ignoring case if that is unique."""
     names = list(known)
     alike = [candidate for candidate in names if candidate.lower() == name.lower()]
     if name in names or len(alike) == 1:

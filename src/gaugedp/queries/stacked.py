@@ -31,10 +31,11 @@ _OF_QUANTILES = 0.4  # quantiles' part of the simultaneous failure probability; 
 
 @dataclass(frozen=True, eq=False)
 class Stacked(Query):
-    """Queries of one domain, each with its mechanism and budget share.
+    """Query whose parts have separate mechanisms and budget shares.
 
-    `shares` add up to at most 1; if empty, all are equal. All intervals hold simultaneously with the requested
-    probability: each query has a share of the failure probability.
+    Make it with `gd.stack` or `gd.query`. The `shares` of the guarantee add up to at most 1; if there are none, all
+    parts have equal shares. The simultaneous intervals of all parts hold together, because each part has a share of the
+    failure probability.
     """
 
     questions: tuple[Query, ...]
@@ -154,7 +155,6 @@ class StackedMechanisms(MechanismChoice):
         }
 
     def _shared(self, guarantee: Guarantee) -> list[tuple[Query, Guarantee]]:
-        """Return the parts with their shares of the guarantee."""
         shares = self.query.shares or equal_shares(len(self.query.parts))
         return [(part, share_of(guarantee, share)) for part, share in zip(self.query.parts, shares, strict=True)]
 
@@ -215,5 +215,4 @@ def shared(questions: Sequence[Query], shares: Sequence[Fraction]) -> Query:
 
 
 def _sharing(question: Query, share: float) -> Query:
-    """Return the query with its `share` of the failure probability."""
     return question.with_share(share) if isinstance(question, Quantiles) else question

@@ -13,7 +13,7 @@ StepRuns = list[tuple[Fraction, int]]  # what one unit is worth, and for how man
 
 @dataclass(frozen=True)
 class Steps(Sequence[Fraction]):
-    """A sequence of steps, stored as `runs` of equal ones: a query of a million counts has one run."""
+    """Step sizes of the released integers, stored as runs of equal steps."""
 
     runs: StepRuns
 

@@ -44,17 +44,45 @@ _INSTEAD = {
 
 
 def query(domain: Domain, text: str) -> Query:
-    """Parse a query, such as `A`, `A*B`, `count` or `mean(C) by A`.
+    """Parse the text of a query.
 
-    Terms are also `prefix(A)`, `ranges(A)`, `sum(C)`, `sd(C) by A`, `share(A) by B`, `change(A) by B` (or `difference`,
-    `ratio`, `index`), `median(C)`, `quantiles(C, 0.1, 0.9) by A` and `median(C) by A without interval`. `prefix(A)*R`,
-    `ranges(A) by R` and `ranges(A)*ranges(B)` multiply. `independence(A, B) by R`, `test(share(A) by B)` and
-    `test(mean(C) by B)` are p-values. In a domain with weights, `weighted count by A` is a sum of weights, statistics
-    are weighted, and `unweighted mean(C)` is not. Terms are joined by `;`, as `stack` does. Names are those of the
-    domain; write a name that contains `*`, `;`, `(`, `)` or a quote in double quotes.
+    A query states which numbers to publish. Parsing reads no data: `gd.plan` states the precision of the answers, and
+    `gd.release` computes and publishes them.
+
+    Parameters
+    ----------
+    domain : Domain
+        Description of the table. Below, A, B and R are attributes and C is a bounded column of it.
+    text : str
+        One term, or several terms joined by `;`. All terms are answered together, for one charge.
+
+        - Counts: `count`, `A`, `A*B` (a contingency table), `prefix(A)` (cumulative counts), `ranges(A)` (every range
+          of cells), and products of them such as `prefix(A)*R`.
+        - Bounded columns: `sum(C)`, `mean(C) by A`, `sd(C) by A`, `median(C)`, `quantiles(C, 0.1, 0.9) by A`, and
+          `median(C) by A without interval`.
+        - Shares and comparisons: `share(A) by B`, `change(A) by B`, and likewise `difference`, `ratio` and `index`.
+        - Tests, which give p-values: `independence(A, B) by R`, `test(share(A) by B)` and `test(mean(C) by B)`.
+        - In a domain with survey weights, statistics are weighted. `weighted count by A` is the sum of the weights, and
+          `unweighted mean(C)` ignores them.
+
+        Write a name that contains `*`, `;`, `(`, `)` or a quote in double quotes.
+
+    Returns
+    -------
+    Query
+        The query, for `gd.plan` and `gd.release`.
+
+    Raises
+    ------
+    UnknownName
+        If the domain has no such name, or no term starts with such a word.
+    InvalidRequest
+        If the text cannot be parsed.
 
     Examples
     --------
+    This query has four answers: two counts and two means.
+
     >>> import gaugedp as gd
     >>> domain = gd.Domain.of(sex=["1", "2"], pay=gd.bounded(0, 100))
     >>> gd.query(domain, "sex; mean(pay) by sex").n_answers
@@ -86,7 +114,6 @@ def _query(domain: Domain, text: str) -> Query:
 
 
 def _term(domain: Domain, text: str) -> Workload | Quantiles:
-    """Parse a term, with or without the word `weighted` or `unweighted` in front."""
     if (counted := _WEIGHTED.match(text)) and text not in domain.attributes:
         return builders.weighted_count(domain, _by(domain, counted[1]))
     if (squared := _SQUARED.match(text)) and text not in domain.attributes:
@@ -155,7 +182,6 @@ def _check_level(word: str, inside: str) -> None:
 
 
 def _named(kind: type[Statistic], text: str) -> tuple[str, ...]:
-    """Parse the names in the brackets of a statistic: `A*B` or `A, B`."""
     if kind.is_of_pairs:
         return tuple(plain(part) for part in parts(text, ","))
     if kind.is_of_products:
@@ -181,7 +207,6 @@ def _unknown(word: str) -> UnknownName:
 
 
 def _by(domain: Domain, text: str | None) -> tuple[str, ...] | None:
-    """Return the names after by, refusing commas."""
     if text is None:
         return None
     names = _product(text)
@@ -194,13 +219,11 @@ def _by(domain: Domain, text: str | None) -> tuple[str, ...] | None:
 
 
 def _check_closed(domain: Domain, text: str) -> None:
-    """Refuse a missing closing parenthesis, unless it is a name."""
     if (opened := _OPENED.fullmatch(text)) and any(name not in domain.attributes for name in _product(text)):
         raise InvalidRequest("Missing closing parenthesis.", f"Write {opened[1]}){opened[2] or ''}.")
 
 
 def _check_joined(domain: Domain, text: str) -> None:
-    """Refuse wrong connections of terms, unless they are names."""
     are_attributes = all(name in domain.attributes for name in _product(text))
     bare = without_quoted(text)
     if not are_attributes and (
@@ -262,7 +285,6 @@ def _without_interval(term: Workload | Quantiles) -> Quantiles:
 
 
 def _number(text: str) -> Fraction:
-    """Parse a decimal number or an integer fraction a/b."""
     try:
         return Fraction(text) if re.fullmatch(r"[0-9]{1,9}/[0-9]{1,9}", text) else decimal(float(text))
     except (ValueError, ZeroDivisionError):  # also NaN and infinity

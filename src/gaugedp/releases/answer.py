@@ -56,11 +56,11 @@ _MOST_PLACES = 64  # per released number, in a curve of widths: 52 for a standar
 
 @dataclass(frozen=True, eq=False)
 class Release(Tabular):
-    """Published release: noisy integers on a lattice, and public facts.
+    """Published answers with their confidence intervals and all public facts.
 
-    The lattice is fixed before the data is read. `facts` holds everything else that `to_json` writes: the query, the
-    unit, the rules for rows, the guarantee, the mechanism, its candidates, the account at the time of the release and,
-    if any, the processing of the numbers.
+    `gd.release` returns a release. The answers are `values`, and `interval` returns their confidence intervals. The
+    noisy integers behind them are multiples of a step that is fixed before the data is read. `facts` holds the query,
+    the privacy unit, the rules for rows, the guarantee, the mechanism and the account at the time of the release.
     """
 
     numbers: np.ndarray
@@ -78,12 +78,12 @@ class Release(Tabular):
 
     @cached_property
     def values(self) -> np.ndarray:
-        """Answers, processed if `processing` says so, shape (n_answers,)."""
+        """Published answers after any processing, shape (n_answers,)."""
         return all_answers(self.estimates, self._shown)
 
     @cached_property
     def raw(self) -> np.ndarray:
-        """Unprocessed answers, which the intervals describe, shape (n_answers,)."""
+        """Answers before any processing, shape (n_answers,); intervals are about these."""
         return all_answers(self.estimates, self._released)
 
     @property
@@ -92,35 +92,35 @@ class Release(Tabular):
         return tuple(self.facts.get("processing", {}).get("steps", ()))
 
     def processed(self, *steps: str, query: Query | None = None) -> "Release":
-        """Return the release with processed `values`, at no cost.
+        """Return the release with processed answers, at no cost.
 
-        The steps are "consistent", "non_negative" and "rounded" (or "rounded to 5", for multiples of 5). They always
-        start from the raw numbers and are applied in this order; without steps, the raw release is returned. Guarantee,
-        raw numbers and intervals do not change, because post-processing reads no data.
+        Processing reads no data, so the guarantee, the raw answers and the intervals stay the same.
 
-        "consistent" moves all answers to the nearest ones that some table could have (weighted least squares), and
-        needs the `query`; quantiles next to them stay as they are. "non_negative" and "rounded" change counts and
-        shares, never sums or means. "consistent" with "non_negative" fits one table without negative cells, if it has
-        at most 100,000 joint cells, starting with the total: answers add up, no count is below 0, and sums and means
-        lie within their bounds. "consistent" with "rounded" gives counts that add up exactly, if they have at most
-        4,096 joint cells or are levels of a single tree; otherwise rounded answers may disagree slightly.
+        Parameters
+        ----------
+        *steps : {"consistent", "non_negative", "rounded", "rounded to 5"}
+            The steps, which are applied to the raw answers in this order; without steps, the raw release is returned.
+            "consistent" moves the answers to the nearest ones that some table could have, by weighted least squares;
+            quantiles stay as they are. "non_negative" raises negative counts and shares to 0. "rounded" rounds counts.
+            "consistent" and "non_negative" together fit one table without negative cells, of at most 100,000 cells.
+            "consistent" and "rounded" make rounded counts add up exactly for at most 4,096 joint cells or one tree.
+        query : Query, optional
+            The query of this release, which "consistent" needs.
 
         Raises
         ------
-        UnknownName
-            An unknown step.
-        InvalidRequest
-            "consistent" without the query of this release, or for a query that is too large.
+        UnknownName, InvalidRequest
+            If there is no such step, or if "consistent" lacks the query or the query is too large.
         """
         names = check(steps, query)
         done = {"steps": list(names), **how(names, query)}
         return self._with_values(done, self._process(names, query) if names else None)
 
     def processed_by_table(self, tables: Sequence[tuple[int, Sequence[str]]], query: Query) -> "Release":
-        """Return the release with values that are processed with steps of their own in each table.
+        """Return the release with separate processing steps for each table.
 
-        `tables` holds the number of released values of each table, in order, and its steps. All released values are
-        processed with each choice of steps, and a table shows those of its own; so tables with equal steps add up.
+        `tables` lists, in order, the number of released values of each table and its steps. Tables with equal steps are
+        processed together, so that they add up.
         """
         sizes, steps = [size for size, _ in tables], [check(names, query) for _, names in tables]
         values, places = self._released.copy(), np.repeat(np.arange(len(tables)), sizes)
@@ -141,24 +141,28 @@ class Release(Tabular):
         return replace(self, facts=facts)
 
     def in_language(self, language: str) -> "Release":
-        """Return the release with pages and notes in a language: "en", "de", "fr", "es" or "sl".
+        """Return the release with pages and notes in another language.
 
-        The names and titles of the domain stay as they are, and so do the numbers in CSV and JSON files.
+        The languages are "en", "de", "fr", "es" and "sl". Names of the domain and numbers in files do not change.
         """
         return replace(self, facts=Facts.of(self.facts).including(language=checked(language)))
 
     def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Return confidence intervals (lower, upper) of the raw answers.
+        """Return the confidence intervals of the raw answers, as (lower, upper).
 
-        Each interval contains its true answer with probability at least `level` over the noise; if `simultaneous`, all
-        do together. Processed `values` may lie outside. `level` is raised to the next of LEVELS, at most 0.999;
-        simultaneous widths use 0.6 of the allowed failure probability.
+        Each interval contains its exact answer with probability at least `level` over the noise. If `intervals` is
+        "total", those of weighted terms approximately include the sampling error. Rows that the rules leave out are not
+        part of the exact answer. Intervals of quantiles were released at a fixed level; a higher one is refused.
 
-        A mean has a Fieller interval: {m : |sum − m·count| ≤ q(m)}, where q(m) is the level-quantile of |noise_sum −
-        m·noise_count|; its simultaneous interval follows from those of its sum and its count. The interval of a share
-        is the same for its count and the total of its group. Intervals of quantiles, individual and simultaneous, were
-        released at a level of their own; a higher level is refused. Rows that the rules leave out are not part of the
-        true answer. If `intervals` is "total", those of weighted terms include the sampling error, approximately.
+        A mean has a Fieller interval: {m : |sum − m·count| ≤ q(m)}, q(m) the level-quantile of |noise_sum −
+        m·noise_count|. A share has the same of its count and its group's total. Joint widths use 0.6 of 1 − level.
+
+        Parameters
+        ----------
+        level : float
+            The probability, raised to the next of LEVELS, at most 0.999. Default 0.95.
+        simultaneous : bool
+            Whether all intervals together contain their answers with that probability. Default False.
         """
         between(0, LEVELS[-2] + 1e-12, level=level)
         for estimate in self.estimates:
@@ -178,7 +182,7 @@ class Release(Tabular):
 
     @property
     def intervals(self) -> str:
-        """Errors that intervals contain: "noise", or "total" with the sampling error of weighted terms."""
+        """Errors that the intervals include: "noise", or "total" if sampling errors too."""
         return contained(self.terms)
 
     @cached_property
@@ -201,7 +205,7 @@ class Release(Tabular):
 
     @cached_property
     def terms(self) -> tuple[Outline, ...]:
-        """Outline of each term: its measure and its axes. Releases of old versions have one axis, "cell"."""
+        """Description of each term: its measure and its axes."""
         if "terms" in self.facts:
             return tuple(map(Outline.of, self.facts["terms"]))
         return tuple(Outline.unknown(text, cells) for text, cells in self.labels.terms)
@@ -265,24 +269,23 @@ class Release(Tabular):
     def remarks(self, query: Query) -> list[str]:
         """Return remarks on uninformative answers and possibly empty categories.
 
-        They follow from the released numbers and the domain, so they cost nothing. A `query` other than that of the
-        release is refused.
+        They follow from published numbers, so they cost nothing. `query` must be that of the release.
         """
         check_released(self, query)
         shown = np.array([self.raw, *self.interval(0.95)])
         return list(remarks(query, shown, np.array(self.interval(0.95, simultaneous=True))))
 
     def save_html(self, path: str | Path, query: Query | None = None, language: str | None = None) -> None:
-        """Write the report: one page that needs no network.
+        """Write the report as one HTML page that needs no network.
 
-        With the `query`, it includes the `remarks`. `language` is that of `in_language`.
+        If the `query` is given, the page includes the `remarks`. `language` is as in `in_language`.
         """
         check_ending(path, ".html")
         said = [] if query is None else self.remarks(query)
         Path(path).write_text(drawing("page")(self._in(language), remarks=said), encoding="utf-8")
 
     def save_press_html(self, path: str | Path, language: str | None = None) -> None:
-        """Write a page for the press. It states findings in sentences, shows one picture, and explains the noise."""
+        """Write a page for the press: findings in sentences, one picture, and a note on the noise."""
         check_ending(path, ".html")
         Path(path).write_text(drawing("press_page")(self._in(language)), encoding="utf-8")
 
@@ -310,7 +313,6 @@ class Release(Tabular):
         return np.asarray(unpacked(self.facts["processing"]["values"]), dtype=float)
 
     def _check_shown(self) -> None:
-        """Raise ValueError if anything cannot be shown."""
         self._check_sizes()
         self._check_ends()
         self._check_processing()
@@ -358,7 +360,7 @@ class Release(Tabular):
             what = "is not given" if query is None else "differs"
             raise InvalidRequest(f'"consistent" needs the released query, which {what}.', "Give it as query=.")
         if "deviations" not in self.facts:
-            raise InvalidRequest("The release is of a version without processing.", "Use it unprocessed.")
+            raise InvalidRequest("The release is old, and its answers cannot be processed.", "Use it unprocessed.")
         deviations, are_counts = (unfold(self.facts[name]) for name in ("deviations", "counts"))
         return process(names, self._released, are_counts.astype(bool), query, deviations)
 
@@ -371,7 +373,6 @@ class Release(Tabular):
         return widths
 
     def _curves(self, level: float) -> dict[str, np.ndarray]:
-        """Return the widths of quotients by pivot, if stored."""
         widths = self.facts["widths"] or {}
         curves = {
             pivot: unfold(widths[pivot][_stored(level)]).reshape(-1, sum(term.n_answers for _, term in terms)).T
@@ -395,5 +396,4 @@ def check_released(release: Release, query: Query) -> None:
 
 
 def _stored(level: float) -> str:
-    """Return the next of LEVELS."""
     return next((str(stored_level) for stored_level in LEVELS if stored_level >= level - 1e-12), str(LEVELS[-1]))

@@ -17,7 +17,7 @@ EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """Plans of one query at several ε, in increasing order."""
+    """Expected errors of a query's mechanisms at several values of ε."""
 
     plans: tuple[Plan, ...]
 
@@ -41,10 +41,10 @@ class Comparison:
         return [(plan.epsilon, float(plan.lower_bound)) for plan in self.plans if plan.lower_bound > 0]
 
     def table(self) -> list[dict[str, Any]]:
-        """Return one row per ε: the error of each mechanism.
+        """Return one row per ε with the expected error of each mechanism.
 
-        The columns are epsilon, each mechanism (None if it is not a candidate), lower_bound if one is known at some ε
-        (else 0), and chosen.
+        The columns are "epsilon", each mechanism (None where it does not apply), "lower_bound" (0 where none is known)
+        and "chosen".
         """
         curves, bounds = self.curves(), dict(self.lower_bound())
         return [
@@ -67,7 +67,7 @@ class Comparison:
         return "\n".join([f"Expected errors for {self.plans[0].query.text}", *lines])
 
     def to_svg(self) -> str:
-        """Return a log-log plot of errors against ε as SVG. It needs the extra `report`."""
+        """Return a plot of error against ε as SVG; needs the extra `report`."""
         return str(drawing("error_curves")(self.curves(), self.lower_bound(), self.plans[0].query.text))
 
     def save_svg(self, path: str | Path) -> None:
@@ -78,10 +78,25 @@ class Comparison:
 def compare(
     query: Query, unit: PrivacyUnit, epsilons: Iterable[float] = EPSILONS, delta: float | None = None
 ) -> Comparison:
-    """Plan a query at several ε, without reading data.
+    """Compare the expected errors of a query at several ε.
 
-    There is one δ, or none for pure differential privacy. Errors are expected ℓ₂ norms over all released values; see
-    `Candidate`.
+    No data is read. Use it to choose ε before a release.
+
+    Parameters
+    ----------
+    query : Query
+        The query to plan.
+    unit : PrivacyUnit
+        Who is protected.
+    epsilons : iterable of float
+        The values of ε to compare.
+    delta : float, optional
+        δ for all of them; by default 0, which is pure differential privacy.
+
+    Returns
+    -------
+    Comparison
+        One plan for each ε. An error is the expected ℓ₂ norm of the noise over all answers; see `Candidate.error`.
 
     Examples
     --------

@@ -151,7 +151,6 @@ def _described_again(known: Mapping[str, Any], again: Plan) -> Described:
 
 
 def _by_deviations(deviations: np.ndarray) -> dict[str, dict[str, Folded]]:
-    """Return widths from deviations only, by Chebyshev and union bounds."""
 
     def reach(level: float, n_answers: int) -> Folded:
         return fold(_told(deviations * np.sqrt(n_answers / (1 - level))))
@@ -161,7 +160,6 @@ def _by_deviations(deviations: np.ndarray) -> dict[str, dict[str, Folded]]:
 
 
 def _recipe(chosen_plan: Plan) -> dict[str, Any] | None:
-    """Return facts that rebuild the plan's query, if possible."""
     query, workload = chosen_plan.query, as_workload(chosen_plan.query)
     if not chosen_plan.is_from_planner:
         return None
@@ -193,7 +191,6 @@ def _deviations(chosen_plan: Plan) -> Folded:
 
 
 def _widths(chosen_plan: Plan) -> dict[str, Any] | None:
-    """Return the widths of intervals, or None without additive noise."""
     noise, query = chosen_plan.mechanism, chosen_plan.query
     if all(estimate.ends for estimate in query.estimates):
         return None

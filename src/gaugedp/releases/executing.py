@@ -24,10 +24,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Charge:
-    """Request to a ledger for one unit of one table.
+    """Charge to be made to a ledger for one unit of one table.
 
-    The first of `guarantees` that the ledger can express is charged. `request` describes the query, never data. With
-    `resume`, a charge that was never settled is found again.
+    The ledger charges the first of the `guarantees` that it can express. `request` describes the query, never the data.
+    With `resume`, a charge that was never settled is found again.
     """
 
     guarantees: Sequence[Guarantee]

@@ -76,18 +76,15 @@ def about_answers(query: Query) -> dict[str, Any]:
 
 
 def _for_people(query: Query, table: Rows) -> dict[str, Any]:
-    """Return the captions and the frame type, if any."""
     captions = table.domain.captions.about([*query.attributes, *query.columns]).to_dict()
     return {name: fact for name, fact in (("captions", captions), ("frame", table.frame)) if fact}
 
 
 def _nested(query: Query) -> dict[str, Any]:
-    """Return the nesting of requested tree levels, if any."""
     nested = nesting({name: query.domain.attribute(name) for name in query.attributes})
     return {"nested": nested} if nested else {}
 
 
 def _impossible(query: Query) -> dict[str, Any]:
-    """Return the structural zeros, for synthetic rows, if any."""
     combinations = [combination.to_dict() for combination in query.domain.impossible]
     return {"impossible": combinations} if combinations else {}

@@ -36,10 +36,11 @@ _RULES = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KeyRelease:
-    """Selected keys of an attribute, with noisy counts of people.
+    """Categories that enough people share, with noisy numbers of people.
 
-    The keys are sorted and now public; `counts` (n,) is int64. Counts belong to keys that passed a threshold, so small
-    ones are too large on average: release a query about the attribute for counts with intervals.
+    `gd.release_keys` returns it. The `keys` are sorted and public now. `counts`, shape (n,), int64, holds the noisy
+    number of people of each key. Only large counts are published, so small ones are too large on average: release a
+    query about the attribute for counts with confidence intervals.
     """
 
     attribute: str
@@ -52,22 +53,22 @@ class KeyRelease:
     _repr_html_ = drawn_by("key_release")
 
     def added_to(self, domain: Domain) -> Domain:
-        """Return the domain with the keys as the attribute's categories.
+        """Return the domain with the selected keys as categories.
 
-        All other values are "other". An empty release and an attribute that already has categories are refused.
+        All other values become "other". An empty release and an attribute that already has categories are refused.
         """
         self._check_some()
         unknown(domain, self.attribute)
         return domain.with_attribute(self.attribute, categories(self.keys, OTHER))
 
     def save_domain(self, domain_path: str | Path, path: str | Path) -> None:
-        """Write the domain file with the keys instead of "unknown"."""
+        """Write a domain file with the selected keys instead of "unknown"."""
         self._check_some()
         check_ending(path, ".toml")
         Path(path).write_bytes(with_keys(domain_path, self.attribute, self.keys).encode())
 
     def save_html(self, path: str | Path) -> None:
-        """Write the report: one page that needs no network."""
+        """Write the report as one HTML page that needs no network."""
         check_ending(path, ".html")
         Path(path).write_text(drawing("keys_page")(self), encoding="utf-8")
 
@@ -125,18 +126,42 @@ def release_keys(  # noqa: PLR0913 - a public entry point
     on_stage: Callable[[str], object] = str,
     on_progress: Progress = silent,
 ) -> KeyRelease:
-    """Select the keys of an attribute and charge the ledger.
+    """Publish the categories of an attribute that enough people share.
 
-    The attribute is described by `gd.unknown_keys`; the guarantee is (ε, δ). `selection` states beforehand which keys
-    can be shown, and with which probability. At most `most` keys are shown, those with the largest noisy counts. The
-    same `key` with the same request returns the stored result, at no cost. `rng` is for research only. `on_stage` is
-    called with "plan", "pay", "look" and "store" as they begin.
+    Use this partition selection if the categories are not known in advance, such as cities or products. A category is
+    published if its noisy number of people passes a threshold; rare ones stay hidden.
 
-    A δ of 0, an attribute with categories, and a charge that the ledger does not allow are refused; then nothing is
-    read or spent.
+    Parameters
+    ----------
+    table : Table
+        The rows; only the release reads them, after the charge.
+    attribute : str
+        An attribute that `gd.unknown_keys` describes.
+    guarantee : ApproxDP
+        The guarantee (ε, δ) that the release satisfies, with δ above 0.
+    ledger : Ledger
+        The ledger to charge.
+    key : str, optional
+        Name of the request. The same key with the same request returns the stored result at no cost.
+    rng : Entropy, optional
+        Reproducible noise, for research only: it protects nobody.
+    on_stage, on_progress : callable, optional
+        Called with the name of each stage ("plan", "pay", "look", "store") as it begins, and with the completed share.
+
+    Returns
+    -------
+    KeyRelease
+        The published categories, of which there are at most as many as `gd.unknown_keys` allows.
+
+    Raises
+    ------
+    InvalidRequest, LedgerRefused
+        If δ is 0, the attribute has categories, or the ledger refuses the charge. Nothing is read or spent then.
 
     Examples
     --------
+    500 people live in city a, and one person lives in city b: only a is published.
+
     >>> import gaugedp as gd
     >>> import pandas as pd
     >>> rows = pd.DataFrame({"city": ["a"] * 500 + ["b"]})
@@ -178,10 +203,10 @@ class KeyMeasurement:
 
 
 def selection(table: Table, attribute: str, guarantee: Guarantee) -> PartitionSelection:
-    """Return the public mechanism that will select the keys.
+    """Return the mechanism that will select the keys, without reading data.
 
-    A key of `least_count(0.5)` people is shown with probability one half or more. Between neighbouring tables a person
-    changes at most `max_rows` keys, and twice as many if rows are replaced.
+    Its method `least_count(p)` is the least number of people with which a key is published with probability p. Between
+    neighbouring tables a person changes at most `max_rows` keys, and twice as many if rows are replaced.
     """
     unknown(table.domain, attribute)
     check_source(table)
@@ -205,7 +230,7 @@ def unknown(domain: Domain, attribute: str) -> UnknownKeys:
     if not isinstance(described, UnknownKeys):
         raise InvalidRequest(
             f"The categories of {attribute} are known.",
-            f'Query it; for unknown ones write {written(attribute)} = {{ keys = "unknown", most = 1000 }}.',
+            f'Use it in a query; for unknown ones write {written(attribute)} = {{ keys = "unknown", most = 1000 }}.',
         )
     return described
 
@@ -213,7 +238,6 @@ def unknown(domain: Domain, attribute: str) -> UnknownKeys:
 def _shown(
     attribute: str, keys: list[str], noisy: np.ndarray, mechanism: PartitionSelection, facts: dict[str, Any]
 ) -> KeyRelease:
-    """Return at most `most` passing keys, by their noisy counts."""
     passed = np.flatnonzero(noisy)
     facts["passed"] = len(passed)
     largest = passed[np.argsort(-noisy[passed], kind="stable")][: facts["most"]]
@@ -225,7 +249,6 @@ def _shown(
 
 
 def _facts(mechanism: PartitionSelection, table: Rows, attribute: str, seed: int | None) -> dict[str, Any]:
-    """Return the facts that are public before the charge."""
     return {
         "version": __version__,
         "table": table.name,

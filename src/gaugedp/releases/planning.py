@@ -36,7 +36,7 @@ _MEAN_ROWS = 1000  # size of the cell for which a plan states the width of a mea
 
 @dataclass(frozen=True)
 class Plan:
-    """Plan of a query for a unit and a guarantee. It is made of public facts only."""
+    """Plan of a query: guarantee, mechanism and expected errors, without data."""
 
     query: Query
     unit: PrivacyUnit
@@ -51,12 +51,12 @@ class Plan:
 
     @property
     def epsilon(self) -> float:
-        """Requested or computed ε; infinite without a pure ε."""
+        """The requested ε, or the ε computed for a target error; infinite without a pure ε."""
         return float(self.requested.to_dict().get("epsilon", math.inf))
 
     @property
     def error(self) -> float:
-        """Expected error of the chosen mechanism; see `Candidate`."""
+        """Expected error of the chosen mechanism; see `Candidate.error`."""
         listed = (candidate for candidate in self.candidates if candidate.mechanism is self.mechanism)
         return next(listed, Candidate(self.mechanism, self.query)).error
 
@@ -64,20 +64,19 @@ class Plan:
     def lower_bound(self) -> float:
         """Lower bound on the expected error of pure mechanisms.
 
-        It holds for the requested ε, for integer counts with units added or removed (`bounds.counts_lower_bound`), and
-        for errors as in `Candidate.error`; it is 0 if none is known. With δ > 0, mechanisms that are not pure may have
-        smaller errors.
+        It holds for integer counts with units added or removed (`bounds.counts_lower_bound`), and is 0 if none is
+        known. With δ > 0, mechanisms that are not pure may have smaller errors.
         """
         return self._bound(whole=True)
 
     @cached_property
     def real_lower_bound(self) -> float:
-        """Larger lower bound for real-valued data (`bounds.lower_bound`); invalid for counts."""
+        """Larger lower bound, for real-valued data only (`bounds.lower_bound`)."""
         return self._bound(whole=False)
 
     @cached_property
     def left_out(self) -> dict[str, str]:
-        """Reasons why other mechanisms are not considered, by name; empty for quantiles."""
+        """Reasons why other mechanisms do not apply, by name."""
         offered = {candidate.mechanism.name for candidate in self.candidates}
         lost = {
             candidate.mechanism.name: f"error at least {digits_down(candidate.least)}" for candidate in self.dominated
@@ -93,20 +92,20 @@ class Plan:
 
     @property
     def ratio(self) -> float:
-        """Error divided by `lower_bound`; infinite without a bound for integers."""
+        """Expected error divided by `lower_bound`, or infinity without one."""
         return self.error / self.lower_bound if self.lower_bound > 0 else math.inf
 
     @cached_property
     def certificate(self) -> dict[str, Any]:
-        """The lower bound for all mechanisms with this guarantee: `theorem`, `bound`, `error`, `kind`, `confidence`.
+        """Lower bound on the root mean squared error of all mechanisms.
 
-        `error` and `bound` are root mean squared errors; without a bound, `bound` is 0 and `kind` is "none".
+        The keys are `theorem`, `bound` (0 if none is known), `error`, `kind` ("none" without a bound) and `confidence`.
         """
         return self._certificate.to_dict()
 
     @property
     def certified_ratio(self) -> float:
-        """The root mean squared error over the best lower bound for this guarantee; infinity without one."""
+        """Root mean squared error divided by its lower bound, or infinity."""
         return self._certificate.ratio
 
     @cached_property
@@ -127,10 +126,10 @@ class Plan:
         return least_error(body, scales, self.epsilon, whole=whole)
 
     def table(self) -> list[dict[str, Any]]:
-        """Return one row per candidate: error, widest interval, guarantee.
+        """Return one row per candidate: error, widest interval, guarantee, exactness.
 
-        The row also holds exactness. `dominated` candidates are omitted: `left_out` states a lower bound on their
-        error. For quantiles, errors and intervals are in rows: the distance in ranks.
+        `dominated` candidates are omitted; `left_out` gives a lower bound on their errors. For quantiles, errors and
+        intervals are distances in ranks, in rows.
         """
         return [dict(row) for row in self._table]
 
@@ -152,14 +151,13 @@ class Plan:
         ]
 
     def terms(self) -> list[dict[str, Any]]:
-        """Return one row per term: its answers and its intervals.
+        """Return one row per term, with the widths of its intervals.
 
-        The intervals are those of the chosen mechanism. For a mean, they are those of the centred sums and of the
-        counts that it is computed from; `of_1000_rows` is the worst-case half-width over the column's bounds for a cell
-        of 1,000 rows, [individual, simultaneous]. For a share, they are those of the counts, and of a group of 1,000
-        rows; for a standard deviation, those of sums, squares and counts. For a quantile, they are the rows by which
-        the ranks of its interval's ends may be off in the worst case; `ordinary_95`, None for other terms, are those to
-        expect on ordinary tables, with values spread over many steps. `quantile_widths` states both in units.
+        Widths are half-widths with the chosen mechanism. For a mean they describe the centred sums and the counts;
+        `of_1000_rows` is the worst-case half-width for a cell of 1,000 rows, [individual, simultaneous]. For a share
+        and a standard deviation, likewise, they describe the numbers that it is computed from. For a quantile they are
+        worst-case errors in rank, and `ordinary_95` (else None) is the error to expect on ordinary tables, whose values
+        are spread over many steps. `quantile_widths` converts ranks into the column's unit.
         """
         single, all_at_once = self._widths(self.mechanism), self._widths(self.mechanism, simultaneous=True)
         has_ranks = any(estimate.ends for estimate in self.query.estimates)
@@ -207,7 +205,6 @@ class Plan:
 
     @cached_property
     def _trials(self) -> dict[str, list[Widths | None]]:
-        """Simulated widths of each pivot, by part; None if unknown."""
         trials: dict[str, list[Widths | None]] = {}
         for part, noise in zip(self.query.parts, self.mechanism.parts, strict=True):
             for pivot, terms in by_pivot(part.estimates).items() if isinstance(noise, AdditiveNoise) else ():
@@ -251,7 +248,7 @@ class Plan:
         return worst_cases + tests + self.query.mechanisms.remarks(self.mechanism) + rows
 
     def bound_in_words(self) -> str:
-        """Return the distance from the best mechanism, and from the best Gaussian noise."""
+        """Describe the distance from the best mechanisms in a sentence."""
         ratio, certificate = self._gaussian_ratio(), self._certificate
         gaussian = [floor_in_words(ratio)] if ratio >= 1 and certificate.ratio > 1.05 else []
         return " ".join([certificate.in_words()] * (certificate.bound > 0 or not gaussian) + gaussian)
@@ -268,9 +265,9 @@ class Plan:
         return math.sqrt(float((self.mechanism.variances / (1 if weights is None else weights**2)).sum())) / floor
 
     def bound_facts(self) -> dict[str, Any] | None:
-        """Return the certificate as JSON; None without a bound.
+        """Return the certificate as JSON, or None without a bound.
 
-        Kind "gaussian" has no value: its ratio is to the best Gaussian noise.
+        The kind "gaussian" has no bound: its ratio is to the best Gaussian noise.
         """
         if self._certificate.bound > 0:
             return {**self.certificate, "ratio": self.certified_ratio, "words": self.bound_in_words()}
@@ -278,7 +275,6 @@ class Plan:
         return {"kind": "gaussian", "ratio": floor, "words": floor_in_words(floor)} if floor >= 1 else None
 
     def _widths(self, mechanism: Mechanism, simultaneous: bool = False, level: float = _LEVEL) -> np.ndarray:
-        """Return interval widths, in units of the answers or rows."""
         widths = mechanism.half_widths(bonferroni_level(level) if simultaneous else level, simultaneous)
         return in_units(self.query.estimates, widths, self.query.steps.runs)
 
@@ -309,12 +305,19 @@ def plan(
     mu: float | None = None,
     error: float | None = None,
 ) -> Plan:
-    """Plan a query for a guarantee or a target error.
+    """Plan a query: choose a mechanism and predict its errors, without data.
 
-    No data is read. With `error` (an expected ℓ₂ norm), the plan has the least ε that reaches it, rounded up to three
-    digits; `delta` may be given with it. Quantiles then have the mechanism of the least stated error, whose intervals
-    may be longer than with `epsilon`. An error covers all answers together, in the unit `Plan.unit_of_error`: for a
-    mean these are rows, not the column's unit. `Plan.terms` states the precision of each answer.
+    Give a guarantee or a target `error`. `Plan.terms` then states the precision of each answer.
+
+    Parameters
+    ----------
+    query, unit : Query and PrivacyUnit
+        What to publish, and who is protected.
+    epsilon, delta, rho, mu : float, optional
+        ε of pure, ε and δ of approximate, ρ of zero-concentrated, or μ of Gaussian differential privacy.
+    error : float, optional
+        A target for the expected ℓ₂ norm of the noise over all answers, in `Plan.unit_of_error` (rows for a mean). The
+        plan has the least ε that reaches it, rounded up to three digits.
 
     Examples
     --------
@@ -340,7 +343,7 @@ def plan(
 
 
 def fits(mechanism: Mechanism, query: Query, unit: PrivacyUnit) -> bool:
-    """Return True if a mechanism fits the query and unit."""
+    """Return True if a mechanism fits the query and the unit."""
     return query.mechanisms.accept(mechanism) and mechanism.is_valid_for(query.sensitivity(unit))
 
 

@@ -15,31 +15,31 @@ _MEDIAN = "0.5"
 
 
 def quantile_widths(plan: Plan, like: Release | np.ndarray, rows: int) -> list[dict[str, Any]]:
-    """Return half-widths of planned quantile intervals, in units of the column.
+    """Predict the interval widths of planned quantiles, in the column's unit.
 
-    A plan states them in ranks. These become units where the distribution is known: `like` is a previous release with
-    quantiles of the column in one cell, or public values, shape (n,), such as those of a public sample. `rows` is the
-    expected number of rows in a cell. Nothing is read or spent.
+    A plan states these widths in ranks, because widths in the column's unit depend on the distribution of its values.
+    Give such a distribution from public sources. Nothing is read or spent.
 
     Parameters
     ----------
     plan : Plan
-        Of quantiles of one column, alone.
-    like : Release or numpy.ndarray
-        The distribution; between released quantiles and the bounds of the column it is taken as uniform.
+        The plan of a query for quantiles of one column only.
+    like : Release or ndarray, shape (n,)
+        A distribution like that of the column: public values, or an earlier release with quantiles of the column in one
+        cell. Between released quantiles and the bounds, values are taken as uniform.
     rows : int
-        Rows in each cell of the planned table, at least 1; with weights, the sum of their weights in steps.
+        The expected number of rows in each cell, at least 1; with weights, the sum of their weights in steps.
 
     Returns
     -------
     list of dict
-        For each quantile `quantile`, `value`, `ordinary` (the half-width on ordinary tables) and `worst` (in the worst
-        case), the last three in units.
+        One row per quantile, with `quantile`, its `value`, and two half-widths: `ordinary` for ordinary tables and
+        `worst` for the worst case, in the column's unit.
 
     Raises
     ------
     InvalidRequest
-        A plan of another query, a release without these quantiles, or values that are not finite.
+        If the plan is of another query, the release lacks these quantiles, or a value is not finite.
 
     Examples
     --------
@@ -75,15 +75,13 @@ def _half(share: float, reach: float, places: np.ndarray, values: np.ndarray) ->
 
 
 def _public(values: np.ndarray, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return places in [0, 1] and the sorted values there, clipped."""
     known = np.sort(np.asarray(values, dtype=float).ravel())
     if not len(known) or not np.isfinite(known).all():
-        raise InvalidRequest("The public values are none, or not finite.", "Give finite numbers.")
+        raise InvalidRequest("The public values are empty or not finite.", "Give finite numbers.")
     return np.linspace(0, 1, len(known) + 2), np.concatenate([[low], np.clip(known, low, high), [high]])
 
 
 def _released(release: Release, outline: Outline, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return shares and the released quantiles, with the bounds at 0 and 1."""
     starts = np.cumsum([0, *(estimate.n_answers for estimate in release.estimates)])
     for term, start, end in zip(release.terms, starts[:-1], starts[1:], strict=True):
         shares = _shares(term)
@@ -91,11 +89,10 @@ def _released(release: Release, outline: Outline, low: float, high: float) -> tu
             answers = np.clip(release.values[start:end], low, high)
             return np.array([0.0, *shares, 1.0]), np.array([low, *answers, high])
     raise InvalidRequest(
-        f"The release has no quantiles of {outline.column} in one cell.", "Give one that has, or public values."
+        f"The release has no quantiles of {outline.column} in one cell.", "Give one that has them, or public values."
     )
 
 
 def _shares(outline: Outline) -> list[float]:
-    """Return the quantiles of a term."""
     texts = next((list(axis.texts) for axis in outline.axes if axis.form == SHARES), [_MEDIAN])
     return [float(Fraction(text)) for text in texts]

@@ -50,23 +50,56 @@ def release(
     on_stage: Callable[[str], object] = str,
     on_progress: Callable[[float], object] = silent,
 ) -> Release:
-    """Answer a query from a table and charge the ledger.
+    """Answer a query about a table and charge the ledger.
 
-    The steps are: plan; draw the noise; charge, durably; evaluate the query; store the answer in the ledger; return it.
-    A crash after the charge costs budget and shows nothing. The same `key` with the same request returns the stored
-    answer at no cost. Instead of epsilon, delta, rho or mu, give `planned`, a plan for this query and unit, or a
-    `mechanism` (such as plan.mechanism). `rng` is for research only. `processing` names steps of `Release.processed`,
-    by default none; they cost nothing, the ledger stores the raw answer, and the same key may be used with other steps.
-    With `intervals="total"` the query is that of `with_sampling_error`: a quarter of the guarantee serves to include
-    the sampling error of weighted terms. `noise` is a result of `mechanism.pool`, for this mechanism or the plan's.
-    `on_stage` is called with "plan", "pay", "look" and "store" as they begin, `on_progress` with the completed share of
-    the draws and of the evaluation.
+    A release plans the query, draws the noise, charges the ledger durably, evaluates the query, stores the answers and
+    returns them. They satisfy the requested guarantee for the table's privacy unit. A crash after the charge costs
+    budget and shows nothing. Give a guarantee (`epsilon` and `delta`, `rho`, or `mu`), `planned` or `mechanism`.
 
-    A table with a folder for unfinished evaluations (`Table.in_buckets`) finishes a release that was killed: the same
-    request with the same `key` is not charged again, and is answered once, with its own noise.
+    Parameters
+    ----------
+    query : Query
+        What to publish, such as `gd.query(domain, "sex*age")`.
+    table : Table
+        The rows, which are read only after the charge.
+    ledger : Ledger
+        The ledger to charge.
+    epsilon, delta : float, optional
+        ε of pure, or ε and δ of approximate, differential privacy.
+    rho, mu : float, optional
+        ρ of zero-concentrated, or μ of Gaussian, differential privacy.
+    mechanism : Mechanism, optional
+        A mechanism for this query and unit, such as `plan.mechanism`.
+    planned : Plan, optional
+        A plan for this query and unit.
+    processing : str or sequence of str
+        Steps of `Release.processed`, which cost nothing. Default none. The ledger stores the raw answers.
+    intervals : {"noise", "total"}
+        "total" includes the sampling error of weighted terms. A part of the guarantee is spent on it.
+    key : str, optional
+        Name of the request. The same key with the same request returns the stored answers at no cost.
+    rng : Entropy, optional
+        Reproducible noise, for research only: it protects nobody.
+    noise : optional
+        A result of `mechanism.pool` for the mechanism of this release, drawn in advance.
+    on_stage, on_progress : callable, optional
+        Called with the name of each stage ("plan", "pay", "look", "store") as it begins, and with the completed share.
 
-    An unknown step, names that the domain does not have, a mechanism whose body does not contain that of the query, and
-    a charge that the ledger does not allow are refused; then nothing is read or spent.
+    Returns
+    -------
+    Release
+        The answers, with their confidence intervals and all public facts.
+
+    Raises
+    ------
+    InvalidRequest, UnknownName, LedgerRefused
+        If a name or step is unknown, the mechanism does not fit the query, or the ledger refuses the charge. Nothing is
+        read or spent then.
+
+    Notes
+    -----
+    A table with a folder (`Table.in_buckets`) can finish a release that was killed: the same request with the same key
+    is not charged again.
 
     Examples
     --------
@@ -206,7 +239,6 @@ def _planned(query: Query, table: Rows, source: Plan | Mechanism | None, numbers
 
 
 def _check_facts(mechanism: Mechanism) -> None:
-    """Refuse a custom mechanism with invalid metadata."""
     if not isinstance(mechanism.guarantee, Guarantee):
         raise InvalidRequest("mechanism.guarantee is not a Guarantee.", "Set it to one, such as gd.PureDP(1.0).")
     if mechanism.exactness not in EXACTNESS:

@@ -37,7 +37,6 @@ def remarks(question: Query, shown: np.ndarray, at_once: np.ndarray) -> Iterator
 
 
 def _about_bounded(outline: Outline, facts: BoundedColumn, numbers: np.ndarray) -> Iterator[str]:
-    """Remark on uninformative quantiles, and on medians at bounds."""
     yield from _about_range(outline.text, float(facts.high - facts.low), numbers, _FEW)
     shares = next((list(axis.texts) for axis in outline.axes if axis.form == SHARES), [])
     if not shares:
@@ -58,13 +57,11 @@ def _about_range(name: str, length: float, numbers: np.ndarray, why: str) -> Ite
 
 
 def _about_ends(name: str, high: np.ndarray) -> Iterator[str]:
-    """Remark on intervals without an upper end."""
     if n_open := int(np.isinf(high).sum()):
         yield f"The interval of {name} has no upper end in {n_open} of {len(high)} cells: its count may be 0."
 
 
 def _about_bounds(name: str, column: str, facts: BoundedColumn, numbers: np.ndarray) -> Iterator[str]:
-    """Remark on answers at a bound; `numbers` is as above."""
     values, low, high = numbers
     length = float(facts.high - facts.low)
     for side, bound in (("lower", float(facts.low)), ("upper", float(facts.high))):
@@ -97,7 +94,6 @@ def _counts_rows(term: Term) -> bool:
 
 
 def _above(question: Workload, pairs: Sequence[tuple[Term, np.ndarray]], name: str) -> np.ndarray:
-    """Return which cells of an attribute surely have rows."""
     sure = np.zeros(question.domain.attribute(name).n_cells, dtype=bool)
     for term, (low, _) in pairs:
         names = term.pieces[0].attributes
@@ -116,7 +112,6 @@ def _about_other(name: str, attribute: Attribute, sure: np.ndarray) -> Iterator[
 
 
 def _about_categories(name: str, attribute: Categories, sure: np.ndarray) -> Iterator[str]:
-    """Name the few categories that may be empty."""
     doubtful = np.flatnonzero(~sure)
     if 0 < len(doubtful) <= min(3, int(sure.sum())):  # categories in a sentence
         listed = ", ".join(attribute.values[place] for place in doubtful)

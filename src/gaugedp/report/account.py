@@ -58,7 +58,6 @@ def _shares(facts: Mapping[str, Any]) -> tuple[float, float] | None:
 
 
 def _percents(shares: list[float]) -> list[str]:
-    """Format shares as integer percentages that add up."""
     percents = [round(100 * share) for share in shares[:-1]]
     percents.append(max(0, 100 - sum(percents)))
     none = [say("account.nothing" if share < 1e-12 else "account.little") for share in shares]

@@ -55,10 +55,10 @@ def renyi_svg(guarantees: Mapping[str, Guarantee], title: str = "Rényi divergen
 
 
 def mechanism_curves(kind: str) -> str:
-    """Return figure 5.1, 5.2 or 5.3 of the source as SVG.
+    """Plot the Rényi divergences of a mechanism, as SVG.
 
-    `kind` is "response", "laplace" or "gaussian". There is one line for each of four noise levels: the divergence of
-    one release at every order from 1 to 21.
+    `kind` is "response", "laplace" or "gaussian" (figures 5.1 to 5.3 of Flores López 2023). There is one line for each
+    of four noise levels: the divergence of one release at every order from 1 to 21.
     """
     one_of(tuple(_FIGURES), kind=kind)
     title, symbol, mechanism, values = _FIGURES[kind]
@@ -66,10 +66,10 @@ def mechanism_curves(kind: str) -> str:
 
 
 def mechanism_rows() -> list[tuple[str, list[float]]]:
-    """Return table 5.1 of the source as rows (property, numbers).
+    """Compare three mechanisms by rows (property, numbers).
 
-    The mechanisms are randomized response with p = 0.75, and Laplace and Gaussian noise as large as the sensitivity;
-    every number is an upper bound on the leakage.
+    The mechanisms are randomized response with p = 0.75, and Laplace and Gaussian noise as large as the sensitivity.
+    Every number is an upper bound on the leakage (table 5.1 of Flores López 2023).
     """
     guarantees = [_response("0.75"), _laplace("1"), _gaussian("1")]
     rows: dict[str, Callable[[Guarantee], float]] = {
@@ -104,7 +104,6 @@ def _raised(guarantee: Guarantee) -> float:
 
 
 def _raised_by_renyi(guarantee: Guarantee) -> float:
-    """Return the same by probability preservation, over many orders."""
     orders = [float(order) for order in np.geomspace(1.01, 1000, 300)]
     return min(1.0, *((math.exp(guarantee.renyi(a)) * _RARE) ** ((a - 1) / a) for a in orders))
 

@@ -127,7 +127,6 @@ def _checked(
 def _outward(
     epsilons: Sequence[float], deltas: Sequence[float], start: tuple[float, float]
 ) -> list[tuple[float, float]]:
-    """Return the points to compute, from the start outward."""
     at, which = epsilons.index(start[0]), deltas.index(start[1])
 
     def distance(place: tuple[int, int]) -> tuple[int, int, int]:

@@ -174,7 +174,6 @@ def _commands(explored: "Explored") -> Html:
 
 
 def _grid(explored: "Explored") -> Html:
-    """Return tables of all points, open until the script runs."""
     summary = tag("summary", f"Table: all {plain(len(explored.points))} computed points")
     return tag("details", summary, *(_curve(explored, delta) for delta in explored.deltas), open="open")
 
@@ -197,7 +196,6 @@ def _line(point: "Point", names: list[str], bounded: bool) -> list[str]:
 
 
 def _data(explored: "Explored") -> Html:
-    """Return the numbers as JSON that cannot close its element."""
     facts = {**explored.to_dict(), "colours": COLOURS}
     text = json.dumps(facts, separators=(",", ":"), allow_nan=False)
     for letter in "<>&":

@@ -44,26 +44,22 @@ def _frame(width: float, height: float, said: str) -> dict[str, str]:
 
 
 def _box(outline: str) -> list[int]:
-    """Return the smallest and the largest coordinates of an outline."""
     points = np.array(_NUMBERS.findall(outline), int).reshape(-1, 2)
     return [*points.min(axis=0).tolist(), *points.max(axis=0).tolist()]
 
 
 def _shades(values: np.ndarray) -> np.ndarray:
-    """Return each value's shade, in equal steps."""
     spread = np.ptp(values) or 1.0
     return np.minimum((values - values.min()) / spread * _SHADES, _SHADES - 1).astype(int)
 
 
 def _steps(term: ReportTerm, shades: np.ndarray, indices: list[int]) -> str:
-    """Describe the range of the shades."""
     values = term.estimate[indices]
     low, high = (figures.short(float(end)) for end in (values.min(), values.max()))
     return say("charts.shades", used=len(np.unique(shades)), shades=_SHADES, low=low, high=high)
 
 
 def _circles(values: np.ndarray, middles: np.ndarray) -> list[Html]:
-    """Return a circle for each positive number."""
     radii = _LARGEST * np.sqrt(np.maximum(values, 0) / (max(values.max(), 0) or 1.0))
     return [
         tag("circle", cx=f"{x:g}", cy=f"{y:g}", r=f"{r:.1f}", class_="amount")

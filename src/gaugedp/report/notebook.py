@@ -262,7 +262,6 @@ def key_release(shown: "KeyRelease") -> str:
 
 
 def _box(title: str, lines: Sequence[str], *parts: str) -> str:
-    """Return the box: title, lines, and tables or more lines."""
     paragraphs = (tag("p", line) for line in lines)
     below = (part if isinstance(part, Html) else tag("p", part) for part in parts)
     return tag("div", _LOOKS, tag("p", tag("strong", _cut(title))), *paragraphs, *below, class_="gaugedp-shown")
@@ -271,7 +270,6 @@ def _box(title: str, lines: Sequence[str], *parts: str) -> str:
 def _table(
     caption: str, heads: Iterable[str], rows: Sequence[Sequence[str]], total: int, class_: str = "numbers"
 ) -> Html:
-    """Return a table of `rows`, out of `total`, if any."""
     if not rows:
         return Html("")
     of_all = f"{caption}: {len(rows):,} of {total:,}" if len(rows) < total else caption
@@ -287,7 +285,6 @@ def _first(named: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _cells(attribute: Attribute) -> str:
-    """Return the first cells and the last."""
     if not attribute.has_cells:
         return "keys that are not known in advance"
     n_cells = attribute.n_cells
@@ -306,12 +303,10 @@ def _bounds(column: BoundedColumn) -> list[str]:
 
 
 def _widths(term: Mapping[str, Any]) -> list[str]:
-    """Return a term's half-widths; for means, those of 1,000 rows."""
     return [short(width) for width in half_widths(term)]
 
 
 def _entries(values: Mapping[str, np.ndarray]) -> Iterator[list[str]]:
-    """Yield the name and the text of each number."""
     for name, value in values.items():
         for place, number in np.ndenumerate(np.asarray(value)):
             index = ", ".join(map(str, place))

@@ -28,7 +28,6 @@ def document(title: str, parts: Iterable[str], source: str, policy: str = "", st
 
 @cache
 def _style() -> Html:
-    """Return the style sheet of all pages; it loads nothing."""
     rules = resource("page.css").replace("DAY", DAY_RULES).replace("NIGHT", NIGHT_RULES)
     return Html(f"<style>{rules}</style>")
 

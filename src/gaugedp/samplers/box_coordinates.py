@@ -63,7 +63,6 @@ def _adjoint(matrix: np.ndarray) -> tuple[int, np.ndarray]:
 
 
 def _functionals(left: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return integer functionals of x, as rows, and the largest |values| on the generators."""
     distinct = np.unique(left, axis=0)
     single = distinct[:: -(-len(distinct) // _MOST_ROWS)]
     first, second = np.triu_indices(len(single), 1)

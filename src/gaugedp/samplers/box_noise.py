@@ -123,7 +123,6 @@ def together(numbers: np.ndarray, combine: np.ufunc) -> np.ndarray:
 
 
 def _combined(numbers: np.ndarray, combine: np.ufunc, levels: int) -> np.ndarray:
-    """Combine adjacent columns `levels` times."""
     for _ in range(levels):
         half = numbers.shape[1] // 2
         pairs = combine(numbers[:, :half], numbers[:, half : 2 * half])
@@ -132,7 +131,6 @@ def _combined(numbers: np.ndarray, combine: np.ufunc, levels: int) -> np.ndarray
 
 
 def _total(numbers: np.ndarray) -> np.ndarray:
-    """Return the row sums to 1.1 units."""
     if numbers.shape[1] == 1:
         return numbers[:, 0]
     sums = np.cumsum(numbers, axis=1)

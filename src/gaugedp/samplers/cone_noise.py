@@ -67,7 +67,6 @@ def proved_cones(points: np.ndarray, basis: np.ndarray, signs: np.ndarray) -> Co
 
 
 def _incidence(both: np.ndarray, solved: np.ndarray, determinants: np.ndarray) -> np.ndarray:
-    """Return the incidence of points and distinct hyperplanes."""
     is_on = solved @ both == determinants[:, None]
     return np.unique(is_on[determinants != 0].astype(bool), axis=0)
 
@@ -122,7 +121,6 @@ def _of_face(face: int, others: list[int], known: dict[int, list[tuple[int, ...]
 
 
 def _largest(sets: set[int]) -> list[int]:
-    """Return the maximal sets."""
     largest: list[int] = []
     for face in sorted(sets, key=int.bit_count, reverse=True):
         if all(face & other != face for other in largest):
@@ -186,7 +184,6 @@ class ConeNoise(RealFunction):
 
     @cached_property
     def _row_sizes(self) -> np.ndarray:
-        """Upper bounds on the largest entries of rows."""
         return np.asarray(np.maximum(np.abs(self._matrices).max(axis=(0, 2)), 2.0**-500))
 
     @cached_property

@@ -41,7 +41,6 @@ class ThreeTangents:
 
     @cached_property
     def _pieces(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Lower end, length and |s| of each tangent's interval."""
         drops, slopes = self._lines
         bends = np.diff(slopes, axis=0)
         meets = -np.diff(drops, axis=0) / np.where(bends > 0, bends, 1.0)
@@ -51,7 +50,6 @@ class ThreeTangents:
 
     @cached_property
     def _chances(self) -> np.ndarray:
-        """Cumulative probabilities of the three pieces."""
         (drops, slopes), (anchors, lengths, rates) = self._lines, self._pieces
         spans = rates * lengths
         sizes = np.where(spans > 0, -np.expm1(-spans) / np.where(rates > 0, rates, 1.0), lengths)
@@ -71,7 +69,6 @@ class ThreeTangents:
         return points
 
     def _propose(self, laws: np.ndarray, rng: Entropy) -> tuple[np.ndarray, np.ndarray]:
-        """Return proposals and the heights of the tangents there."""
         piece = (uniforms(len(laws), rng) >= self._chances[:2, laws]).sum(axis=0)
         anchors, lengths, rates = (part[piece, laws] for part in self._pieces)
         spans = np.maximum(rates * lengths, np.finfo(float).tiny)
@@ -194,7 +191,6 @@ class Entropic:
         return draws
 
     def _conditioned(self, rows: np.ndarray, widest: np.ndarray, rng: Entropy) -> tuple[np.ndarray, np.ndarray]:
-        """Return points that sum to 1 by their `widest` coordinate, and acceptance."""
         d, each = self.places.shape[1], np.arange(len(rows))
         cells = rows[:, None] * d + np.arange(d)
         points = self._lines.draw(cells.ravel(), rng).reshape(cells.shape)

@@ -110,7 +110,6 @@ def started(columns: np.ndarray, count: int, rng: Entropy) -> Chains:
 
 
 def _orthogonal(vectors: np.ndarray, frame: np.ndarray) -> np.ndarray:
-    """Return the parts orthogonal to the frame's rows."""
     for _ in range(2):
         vectors = vectors - ((frame @ vectors[:, :, None]).swapaxes(1, 2) @ frame)[:, 0]
     return vectors
@@ -153,7 +152,6 @@ def numpy_steps(chains: Chains, ridges: np.ndarray, coins: np.ndarray) -> None:
 
 
 def _tidy(chains: Chains, tiny: np.ndarray) -> None:
-    """Recompute the inverses after small pivots."""
     for index in np.flatnonzero(tiny):
         facet = chains.columns[:, chains.basis[index]] * chains.signs[index]
         chains.inverse[index] = np.linalg.inv(facet)

@@ -202,7 +202,6 @@ class WalkNoise(GaugeNoise):
         return self._along(size, rng, simplex_weights) / self.stretch
 
     def _longest(self) -> int:
-        """Return the most steps of a measurement."""
         return max(800 * self.rank, min(30_000, 10**7 // self.columns.size))
 
     def _along(self, size: int, rng: Entropy, law: Weights) -> np.ndarray:

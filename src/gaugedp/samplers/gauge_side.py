@@ -89,7 +89,6 @@ class GaugeSide:
         return np.asarray(np.abs((chosen * points).sum(axis=1)) > most * sizes)
 
     def _solved(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Solve the programs of a block by pivots, the largest violation first."""
         count, n = len(targets), self.columns.shape[1]
         values = targets @ self.inverse.T
         signs = np.where(values < 0, -1.0, 1.0)
@@ -167,7 +166,6 @@ def exact_gauge(columns: np.ndarray, start: np.ndarray, point: list[int]) -> Fra
 
 
 def _eliminated(table: list[list[Fraction]], start: list[int]) -> list[list[Fraction]]:
-    """Return the rows with unit columns at `start`, by Gauss and Jordan."""
     for place, column in enumerate(start):
         chosen = next(i for i in range(place, len(table)) if table[i][column])
         table[place], table[chosen] = table[chosen], table[place]

@@ -110,7 +110,6 @@ class HalfGaussian:
         return product_low * rate_low >> 2, (product_high * rate_high >> 2) + 1
 
     def _decide(self, proposals: "Proposals", index: int, uniform: int, rng: Entropy) -> None:
-        """Decide one acceptance exactly, with further bits."""
         cell, fraction, n_bits = int(proposals.cell[index]), int(proposals.fraction[index]), _FRACTION_BITS
         while True:
             low, high = self._acceptance(cell, fraction, n_bits)

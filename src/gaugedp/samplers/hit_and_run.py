@@ -35,21 +35,22 @@ def hit_and_run(
     burn_in: int | None = None,
     thin: int | None = None,
 ) -> np.ndarray:
-    """Return nearly uniform points of hit-and-run walks.
+    """Draw nearly uniform points of a body by hit-and-run walks.
 
-    The walks are `mixing`, see `ball_walk`: the uniform distribution is stationary (Smith 1984), and nothing proves how
-    near a finite walk is. They are exact on polytopes; on other bodies chords are found by bisection of the gauge.
+    Each step moves to a uniform point of a random chord. The walk is `mixing`: the uniform distribution is stationary
+    (Smith 1984), but nothing proves how near a finite walk is. Steps are exact on polytopes; on other bodies chords are
+    found by bisection of the gauge.
 
     Parameters
     ----------
     body, size, rng
-        See `ball_walk`.
-    chains
+        As for `ball_walk`.
+    chains : int
         The number of independent walks, at most `size`. Rows come walk after walk.
-    burn_in
-        The number of steps of each walk before its first row; None is 20·r.
-    thin
-        The number of steps per row; None is r.
+    burn_in : int, optional
+        The number of steps of each walk before its first row. Default 20·r, where r is the rank.
+    thin : int, optional
+        The number of steps per row. Default r.
 
     Returns
     -------
@@ -169,7 +170,7 @@ def _inverses(columns: np.ndarray, basis: np.ndarray, signs: np.ndarray) -> np.n
 
 def _lost() -> InvalidRequest:
     return InvalidRequest(
-        "A walk lost its way between generators that differ by rounding only.", "Leave out such generators."
+        "A random walk failed between generators that differ by rounding only.", "Leave out such generators."
     )
 
 
@@ -187,7 +188,6 @@ def _entering(along: np.ndarray, products: np.ndarray) -> tuple[np.ndarray, np.n
 
 
 def _divided(amount: np.ndarray, speed: np.ndarray) -> np.ndarray:
-    """Return amount/speed, infinity where the speed is not positive."""
     return np.divide(amount, speed, out=np.full(speed.shape, np.inf), where=speed > 0)
 
 

@@ -177,7 +177,6 @@ class LpNoise(RealFunction):
         return points
 
     def _points(self, reals: Reals, draw: int, n_bits: int) -> list[TrialPoint] | None:
-        """Return the trials of the coordinates, or None if more bits are needed."""
         points, further = [], count(self.d)
         for place in range(self.d):
             point = self._trial(reals, draw, place, n_bits)
@@ -189,7 +188,6 @@ class LpNoise(RealFunction):
         return points
 
     def _trial(self, reals: Reals, draw: int, place: int, n_bits: int) -> TrialPoint | None:
-        """Return one trial, or None if more bits are needed."""
         first, second, third = (reals.bits(draw, _NUMBERS * place + i, n_bits) for i in range(_NUMBERS))
         part, is_negative = third & (1 << n_bits - 1) - 1, third >> n_bits - 1
         if not (first and second and part):

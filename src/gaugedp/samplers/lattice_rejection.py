@@ -209,7 +209,6 @@ class LatticeRejection(GaugeNoise):
         return self.side.programs(targets)[0].reshape(points.shape[:-1])
 
     def _near(self, scale: float) -> tuple[float, Trials]:
-        """Return a scale within 5 %, or the least one, and its trials."""
         base = max(2.0 ** (round(_SCALES * math.log2(scale)) / _SCALES), self._least_scale)
         if base not in self._rounded:
             if len(self._rounded) == _SCALES:
@@ -292,7 +291,6 @@ class LatticeRejection(GaugeNoise):
         return places
 
     def _accepted(self, count: int, fineness: int, scale: Fraction, rng: Entropy) -> list[list[int]]:
-        """Return the lattice points of the accepted ones of `count` trials, in their order."""
         words = rng.words(count * self.rank).reshape(count, self.rank)
         places = self._maybe((words * 2.0 ** (1 - _WORD) - 1) * self.half, 1 / _LEAST + 2.0**-40)
         sizes = self._multiples(len(places), scale, rng)

@@ -67,25 +67,26 @@ def ball_walk(
     burn_in: int | None = None,
     thin: int | None = None,
 ) -> np.ndarray:
-    """Return nearly uniform points of a ball walk.
+    """Draw nearly uniform points of a body by a ball walk.
 
-    The walk is `mixing`: its stationary distribution is uniform on the body (Metropolis and others 1953), but no number
-    of steps is proved to be sufficient, and successive rows are dependent. It serves experiments; no mechanism uses it.
+    Each step proposes a uniform point of a small ball around the current point. The walk is `mixing`: its stationary
+    distribution is uniform on the body (Metropolis and others 1953), but no number of steps is proved to suffice, and
+    successive rows are dependent. The function serves experiments; no mechanism uses it.
 
     Parameters
     ----------
-    body
+    body : Body
         A body with a gauge, of rank r.
-    size
+    size : int
         The number of rows.
-    rng
-        The source of randomness; None is the system's.
-    radius
-        The radius of the ball that a step is drawn from, in units of a basis of points on the boundary; None is 1/√r.
-    burn_in
-        The number of steps before the first row, which begin at the origin; None is 10·r².
-    thin
-        The number of steps per row; None is r².
+    rng : Entropy, optional
+        The source of randomness. Default: that of the operating system.
+    radius : float, optional
+        The radius of the small ball, in units of a basis of points on the boundary. Default 1/√r.
+    burn_in : int, optional
+        The number of steps from the origin before the first row. Default 10·r².
+    thin : int, optional
+        The number of steps per row. Default r².
 
     Returns
     -------
@@ -126,21 +127,21 @@ def grid_walk(
     burn_in: int | None = None,
     thin: int | None = None,
 ) -> np.ndarray:
-    """Return nearly uniform lattice points of a grid walk.
+    """Draw nearly uniform lattice points of a body by a grid walk.
 
-    The walk is `mixing`, see `ball_walk`. Its stationary distribution is uniform on the points of a lattice that lie in
-    the body and can be reached (Dyer, Frieze and Kannan 1991).
+    Each step moves to a neighbouring point of a lattice. The walk is `mixing`: its stationary distribution is uniform
+    on the lattice points of the body that can be reached (Dyer, Frieze and Kannan 1991).
 
     Parameters
     ----------
     body, size, rng
-        See `ball_walk`.
-    spacing
-        The distance of lattice points, in units of a basis of points on the boundary; None is 1/(2r).
-    burn_in
-        The number of steps before the first row; None is 10·r³.
-    thin
-        The number of steps per row; None is r³.
+        As for `ball_walk`.
+    spacing : float, optional
+        The distance of lattice points, in units of a basis of points on the boundary. Default 1/(2r).
+    burn_in : int, optional
+        The number of steps before the first row. Default 10·r³.
+    thin : int, optional
+        The number of steps per row. Default r³.
 
     Returns
     -------

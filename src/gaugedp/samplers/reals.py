@@ -133,7 +133,6 @@ def rounded(law: RealFunction, reals: Reals, lattice: np.ndarray, first_bits: in
 
 
 def _decided(law: RealFunction, reals: Reals, draw: int, steps: dict[int, Fraction], n_bits: int) -> list[int]:
-    """Return the integers at some places of a draw."""
     decided: dict[int, int] = {}
     while len(decided) < len(steps):
         places = [place for place in steps if place not in decided]

@@ -169,7 +169,6 @@ class SpectralLaw:
         return draws
 
     def _proposals(self, rows: np.ndarray, rng: Entropy) -> tuple[np.ndarray, np.ndarray]:
-        """Return proposals and acceptance; rejected ones may be arbitrary."""
         waits, others = exponentials(2 * len(rows), rng).reshape(2, -1)
         depths, ball = self.half.depths(rows, others, rng), self.oracle.ball
         compiled = _compiled() if ball.p == 1 and ball.shape[0] == ball.shape[1] else None
@@ -202,7 +201,6 @@ class SpectralLaw:
 
 @cache
 def _compiled() -> Callable[..., tuple[np.ndarray, np.ndarray, np.ndarray]] | None:
-    """Return the compiled proposals if numba is installed, else None."""
     if importlib.util.find_spec("numba") is None:
         return None
     compiled = importlib.import_module("gaugedp.samplers.spectral_compiled")

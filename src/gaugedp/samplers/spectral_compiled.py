@@ -52,7 +52,6 @@ def _normals(words):
 
 @_compiled
 def _direction(word):
-    """Return a uniform point of the circle, by Taylor sums."""
     angle = (word >> np.uint64(11)) * 2.0**-53 * (math.pi / 4)
     square, cosine, sine = angle * angle, 0.0, 0.0
     for k in range(8, 0, -1):
@@ -66,7 +65,6 @@ def _direction(word):
 
 @_compiled
 def _zeros(word, other):
-    """Return the leading zeros of `word` and 11 bits of `other`."""
     zeros = 0
     if word == 0:
         zeros, word = 64, (other << np.uint64(53)) | np.uint64(1)
@@ -126,7 +124,6 @@ def _kept(matrix, values, most, numbers):
 
 @_compiled
 def _skew(noise, sizes, deviation, matrix):
-    """Write the skew part; return K and the squared noise."""
     n, at, spread = len(sizes), 0, 0.0
     skew = np.zeros((n, n))
     for i in range(n):
@@ -165,7 +162,6 @@ def _least(matrix, skew, square, middle, along):
 
 @_compiled
 def _symmetric(noise, along, aside, middle, deviation, matrix):
-    """Add symmetric noise of trace 0, given along `aside`; return its square."""
     n, mean, square = len(middle), noise[: len(middle)].mean(), 0.0
     sym = np.empty((n, n))
     for i in range(n):

@@ -26,7 +26,6 @@ def uniform_sum(body: MinkowskiSum, size: int, rng: Entropy) -> np.ndarray:
 
 
 def _accepted(body: MinkowskiSum, trials: int, rng: Entropy) -> np.ndarray:
-    """Return those of `trials` uniform points of the box that lie in the body, in their order."""
     axes = body.span.T
     corners = (2 * uniforms(trials * body.rank, rng).reshape(trials, body.rank) - 1) * body.support(axes)
     points = corners @ axes

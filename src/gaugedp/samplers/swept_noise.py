@@ -124,7 +124,6 @@ class SweptNoise(RealFunction):
 
     @cached_property
     def _turns(self) -> "Shares":
-        """Shares of 1 to r exponentials in Q, for both signs."""
         rank = self._rank
         return Shares([2 ** (rank - k) if self.shrinking[1] else 1 for k in range(1, rank + 1)] * 2)
 

@@ -15,12 +15,21 @@ from gaugedp.samplers.sums import uniform_sum
 
 
 def uniform(body: Body, size: int, rng: Entropy | None = None) -> np.ndarray:
-    """Return uniform points on a body in its span.
+    """Draw uniform points of a body, shape (size, d).
 
-    The shape is (size, d). Draws are exact and independent for balls, ellipsoids, and polytopes of rank at most 8 or
-    with as many generators as their rank. For other polytopes they are nearly uniform and correlated, by the walk over
-    facets of `gauge_noise`. Points of a `MinkowskiSum` are exact, by rejection from a box, where at least 3 of 500
-    points of the box lie in it, and otherwise those of `ball_walk`.
+    Draws are exact and independent for balls, ellipsoids, and polytopes of rank at most 8 or with as many generators as
+    their rank. For other polytopes they are nearly uniform and correlated, by the walk over facets of `gauge_noise`.
+    Points of a `MinkowskiSum` are exact, by rejection from a box, where at least 3 of 500 points of the box lie in it,
+    and otherwise come from `ball_walk`.
+
+    Parameters
+    ----------
+    body : Body
+        The body in ℝ^d.
+    size : int
+        The number of points to draw.
+    rng : Entropy, optional
+        The source of random bits. By default the operating system's.
 
     Examples
     --------
@@ -38,11 +47,11 @@ def uniform(body: Body, size: int, rng: Entropy | None = None) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class UniformMoments:
-    """E‖Z‖₂ and E ZZᵀ for Z uniform on a body.
+    """Moments of a uniform point Z of a body: E‖Z‖₂ and E ZZᵀ, shape (d, d).
 
-    E ZZᵀ has shape (d, d), and the body rank r in its span. `standard_error` is that of `mean_norm`, which comes from
-    draws with a public seed. `kind` of the second moment is "exact" (up to rounding) or "estimated" from those draws;
-    `autocorrelation_time`, in steps, is that of their walk, 0 without one.
+    The second moment is "exact" up to rounding or "estimated" from draws with a public seed, as `kind` states.
+    `standard_error` is that of `mean_norm`, which comes from such draws. `autocorrelation_time`, in steps, is that of
+    their walk, or 0 without one.
     """
 
     rank: int
@@ -54,10 +63,10 @@ class UniformMoments:
 
 
 def moments(body: Body) -> UniformMoments:
-    """Return the cached moments of a uniform point on a body.
+    """Return the moments of a uniform point of a body, computed once.
 
-    Noise N with density ∝ e^{−‖z‖_K} is R·Z, R ~ Gamma(r + 1) independent of Z (Hardt and Talwar 2010): so E‖N‖₂ = (r +
-    1)·E‖Z‖₂ and E NNᵀ = (r + 1)(r + 2)·E ZZᵀ.
+    From them follow those of K-norm noise N with density ∝ e^{−‖z‖_K}: E‖N‖₂ = (r + 1)·E‖Z‖₂ and E NNᵀ = (r + 1)(r +
+    2)·E ZZᵀ, because N is R·Z with R ~ Gamma(r + 1) independent of Z (Hardt and Talwar 2010).
     """
     noise = gauge_noise(body)
     lengths = np.linalg.norm(noise.trials, axis=2).mean(axis=1) / (noise.rank + 1)

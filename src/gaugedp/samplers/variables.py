@@ -211,13 +211,11 @@ def unknown(parts: np.ndarray, count: int) -> np.ndarray:
 
 
 def _inverse(parts: np.ndarray) -> np.ndarray:
-    """Bound the error of each logarithm from unknown bits."""
     with np.errstate(divide="ignore"):
         return 1 / parts.astype(float)
 
 
 def _turning(n_bits: int) -> float:
-    """Bound the relative error of a pair."""
     return 24 * UNIT + 6.3 * 2.0**-n_bits
 
 
@@ -226,7 +224,6 @@ def _signed(size: Bracket, is_negative: int) -> Bracket:
 
 
 def _turned(lengths: np.ndarray, words: np.ndarray, n_bits: int, out: np.ndarray) -> None:
-    """Write lengths times signed cosines and sines into `out`."""
     half = lengths.shape[1]
     parts = first_bits(words, n_bits) & np.uint64(2 ** (n_bits - 2) - 1)
     sines = _sine(parts * (_QUARTER * 2.0 ** (2 - n_bits)))  # of half the angle

@@ -45,7 +45,10 @@ class Widths(Protocol):
 
 @dataclass(frozen=True)
 class Statistic(ABC):
-    """`n_answers` answers of one kind, computed from released numbers; subclasses with a `kind` register."""
+    """Interface of a statistic that is computed from released numbers.
+
+    It has `n_answers` answers of one kind. A subclass with a `kind` is registered under that name.
+    """
 
     n_answers: int
     kind: ClassVar[str]  # the name in JSON, and the measure of a term
@@ -77,20 +80,20 @@ class Statistic(ABC):
 
     @classmethod
     def of_cells(cls, n_cells: int, n_parts: int, names: Sequence[str]) -> "Statistic":  # noqa: ARG003
-        """Return the statistic of counts, `n_parts` cells of `names` in each group of others."""
+        """Return the statistic of counts: `n_parts` cells in each group."""
         return cls(n_cells)
 
     @classmethod
     def of_table(cls, shape: Sequence[int], names: Sequence[str]) -> "Statistic":
-        """Return the statistic of counts with axes for `names`, then for groups."""
+        """Return the statistic of counts shaped by `names`, then groups."""
         return cls.of_cells(math.prod(shape), math.prod(shape[: len(names)]), names)
 
     def concluded(self, values: np.ndarray, draws: Callable[[int, int], np.ndarray | None]) -> "Statistic":  # noqa: ARG002
-        """Return the statistic with what follows from released `values` and draws of their noise."""
+        """Return the statistic with conclusions from released `values` and noise."""
         return self
 
     def without_squares(self) -> "Statistic":
-        """Return the statistic from fewer numbers, if it can do without squares."""
+        """Return the statistic without squares, if it can omit them."""
         return self
 
     @property
@@ -136,7 +139,7 @@ class Statistic(ABC):
         return -math.inf, math.inf
 
     def of_widths(self, level: float) -> tuple[float, bool]:
-        """Return the level of the widths for intervals without curves, and whether they are simultaneous."""
+        """Return the level of the widths, and whether they are simultaneous."""
         return (1 + level) / 2 if self.splits_misses else level, self.takes_all_widths
 
     @abstractmethod

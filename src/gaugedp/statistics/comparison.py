@@ -25,11 +25,10 @@ _OF_PLAN = (0.0, 0.5, 1.0)  # counts of a plan, relative to the reference count
 
 @dataclass(frozen=True)
 class CountRatio(Statistic):
-    """Ratios of counts to the first or the previous part.
+    """Ratios of counts to the count of the first or the previous cell.
 
-    The counts are a table (parts, groups), and the answer is factor·ratio + shift. A ratio is at least 0, and for
-    counts at least 1 if the other is below 1. An upper end is infinite if the other count may be 0. Without curves,
-    intervals hold the ratios of tables without negative counts, each of which is within its width of the released one.
+    The counts are a table (parts, groups), and the answer is factor·ratio + shift. If the reference count is below 1,
+    both counts are raised to at least 1. An upper end is infinite if the reference count may be 0.
     """
 
     parts: int
@@ -141,7 +140,7 @@ class Change(CountRatio, kind="change"):
 
 
 class MeanRatio(WithEnds, kind="ratio of means"):
-    """Ratios of means, (middle + m)/(middle + m′) of (sum, count, sum′, count′)."""
+    """Ratios of means to the mean of the first cell."""
 
     of_counts: ClassVar[type[CountRatio]] = Ratio
     wording = Wording("Mean of {}, divided by that of {}", from_zero=True)

@@ -6,7 +6,7 @@ from gaugedp.statistics.base import SUMMED, About, Ends, Noisy, Statistic, Wordi
 
 
 class Plain(Statistic):
-    """Released numbers that are answers."""
+    """Released numbers that are the answers themselves."""
 
     is_plain = has_counts = True
 

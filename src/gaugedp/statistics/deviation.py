@@ -39,10 +39,10 @@ _STEPS: np.ndarray = np.linspace(0, 1, 33)  # from the least to the largest mean
 
 @dataclass(frozen=True)
 class StandardDeviation(Statistic, kind="standard deviation"):
-    """Standard deviations of a bounded column, in [0, half_range].
+    """Standard deviations of a bounded column.
 
-    It is half_range/2 if a count is not positive. Released are n_answers sums centred on the middle of the range,
-    n_answers sums of 2·(distance)² − half_range², and n_answers counts.
+    The released numbers are n_answers sums centred on the middle of the range, n_answers sums of 2·(distance)² −
+    half_range², and n_answers counts. The answer is half_range/2 if a count is not positive.
     """
 
     half_range: float
@@ -106,7 +106,6 @@ class DeviationWidths:
     """Widths of |e_A − 4m·e_B + c·e_N| at all (m, c), and sizes of e_B − m·e_N at ENDS."""
 
     def __init__(self, noise: AdditiveNoise, triples: np.ndarray, units: np.ndarray) -> None:
-        """Take the places (cells, 3) of the triples, and the units of a step."""
         grid = [column.ravel() for column in np.meshgrid(-4 * MEANS, PLACES, indexing="ij")]
         self._noise, self._triples, self._units = noise, triples, units
         self._of_means = np.stack([np.ones(len(ENDS)), np.zeros(len(ENDS)), -ENDS])
@@ -166,7 +165,6 @@ def _roots(variances: np.ndarray) -> np.ndarray:
 
 
 def _open_at_mean(released: Sequence[np.ndarray], curves: np.ndarray) -> Ends:
-    """Return the open interval of v at the mean B/N."""
     sums, _, counts = released
     divisors = np.where(counts > 0, counts, 1.0)
     mean = np.clip(sums / divisors, -1, 1)
@@ -177,7 +175,6 @@ def _open_at_mean(released: Sequence[np.ndarray], curves: np.ndarray) -> Ends:
 
 
 def _open_in_box(released: Sequence[np.ndarray], curves: np.ndarray) -> Ends:
-    """Return the open interval of v over the open means."""
     sums, _, counts = released
     of_means, grid = np.split(curves, [len(ENDS)], axis=1)
     first, last = quotients_within(sums, counts, of_means, ENDS)

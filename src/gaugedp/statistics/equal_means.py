@@ -15,9 +15,10 @@ from gaugedp.statistics.p_value import PValue
 
 @dataclass(frozen=True)
 class EqualMeans(PValue, kind="equal means"):
-    """P-values of the equality of means, of each part but the first with the first.
+    """P-values of tests of equal means.
 
-    Released are sums of distances d from the middle, of 2d² − half_range², and counts, each a table (parts, groups).
+    Each test compares the mean of a part with that of the first part. The released numbers are sums of distances d from
+    the middle of the bounds, sums of 2d² − half_range², and counts, each a table (parts, groups).
     """
 
     parts: int
@@ -74,7 +75,7 @@ class EqualMeans(PValue, kind="equal means"):
 
 @dataclass(frozen=True)
 class EqualMeansByBounds(EqualMeans, kind="equal means by bounds"):
-    """P-values as of `EqualMeans` without squares: the variance is the largest that the mean and the bounds allow."""
+    """P-values of tests of equal means, with the largest possible variance."""
 
     moments = (CENTRED, COUNTED)
     wording = Wording("p-value of the same mean of {} in it and in {}, at the largest variance", from_zero=True)

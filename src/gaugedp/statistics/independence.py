@@ -19,10 +19,10 @@ _LARGEST = 2.0**62  # rows of a simulated table
 
 @dataclass(frozen=True)
 class Independence(PValue, kind="independence"):
-    """P-values of the independence of rows and columns of tables of counts, one for each group.
+    """P-values of tests of independence in two-way tables, one for each group.
 
-    The distance is Σ (x − E)²/(E + v) with E the product of the released margins, negative ones raised to 0, and v the
-    variance of the noise: Pearson's if there is none.
+    The distance is Σ (x − E)²/(E + v), where E is the product of the released margins, negative ones raised to 0, and v
+    the variance of the noise. Without noise it is Pearson's.
     """
 
     rows: int
@@ -77,9 +77,10 @@ class Independence(PValue, kind="independence"):
 
 @dataclass(frozen=True)
 class EqualShares(Independence, kind="equal shares"):
-    """P-values of the equality of shares, of each part but the first with the first.
+    """P-values of tests of equal shares.
 
-    The counts are a table (parts, groups, cells); each test is that of the two-by-two table of a cell and the others.
+    Each test compares the share of a cell in a part with that in the first part, by the two-by-two table of the cell
+    and all others. The counts are a table (parts, groups, cells).
     """
 
     parts: int

@@ -14,7 +14,7 @@ from gaugedp.statistics.quantile import WithEnds
 
 
 class Gini(WithEnds, kind="gini"):
-    """½·Σ c_i·c_j·|v_i − v_j|/(n·Σ c·v) of counts c and rising values v ≥ 0."""
+    """Gini coefficients: ½·Σ c_i·c_j·|v_i − v_j|/(n·Σ c·v), of counts c and values v."""
 
     takes_shares: ClassVar[bool] = False  # of the rows, in the text of a query
 
@@ -29,10 +29,10 @@ class Gini(WithEnds, kind="gini"):
 
 
 class Lorenz(Gini, kind="lorenz"):
-    """Shares of the total that the lowest rows hold.
+    """Points of Lorenz curves: shares of the total that the lowest rows hold.
 
-    If cell k holds the last of a share of rows, Σ c_i·([i < k]·(v_i − v_k) + share·v_k) is their total, and for other k
-    no more: the dual of a linear programme.
+    If cell k holds the last of a share of rows, their total is Σ c_i·([i < k]·(v_i − v_k) + share·v_k). The expression
+    is no larger for any other k: this is the dual of a linear programme.
     """
 
     takes_shares = True

@@ -46,7 +46,6 @@ def values_within(
 
 
 def _end(is_within: Callable[[float], bool], start: float, end: float) -> float:
-    """Return the set's end towards `end`, by growing steps and bisection."""
     rungs = [_rung(start, end, float(step)) for step in _LADDER]
     if is_within(rungs[-1]):
         return end
@@ -59,7 +58,6 @@ def _end(is_within: Callable[[float], bool], start: float, end: float) -> float:
 
 
 def _outermost(is_within: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
-    """Return the outermost of some values in the set."""
     # 33: of values that are tried, where the estimate itself may not be in the set
     places = [_rung(low, high, float(step)) for step in np.linspace(0, 1, 33)]
     some = [place for place in places if is_within(place)] or [low, high]

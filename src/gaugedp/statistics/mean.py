@@ -25,9 +25,10 @@ _OF_PLAN: np.ndarray = np.linspace(-1, 1, 65)  # means, at which the length of a
 
 @dataclass(frozen=True)
 class ColumnMean(Statistic, kind="mean"):
-    """Means of a bounded column, clipped to middle ± half_range.
+    """Means of a bounded column, with Fieller intervals.
 
-    Released are n_answers centred sums, then n_answers counts. The answer is the middle if a count is not positive.
+    The released numbers are n_answers sums of distances from the middle of the bounds, then n_answers counts. The
+    answer is the middle if a count is not positive.
     """
 
     middle: float
@@ -146,6 +147,5 @@ class MeanWidths:
 
 
 def _divided(sums: np.ndarray, counts: np.ndarray, where: np.ndarray) -> np.ndarray:
-    """Return the quotients, 0 elsewhere, infinite on overflow."""
     with np.errstate(over="ignore"):
         return np.divide(sums, counts, out=np.zeros(len(sums)), where=where)

@@ -27,11 +27,11 @@ _TIED = 1 - 1e-9  # distances that differ by rounding are equal
 
 @dataclass(frozen=True)
 class PValue(Statistic):
-    """P-values of tests, one for each answer.
+    """P-values of hypothesis tests, one for each answer.
 
-    Of `simulated` tables of the null hypothesis with noise, `reached` (n_answers) are as far from it as the released
-    one. Without simulation, as for noise by a random walk, the p-value is 1. The interval holds the p-value of
-    infinitely many simulations.
+    Tables of the null hypothesis are simulated, with noise. `reached` (n_answers,) of the `simulated` tables are at
+    least as far from the null hypothesis as the released one. The interval contains the p-value of infinitely many
+    simulations. Without simulation, as for noise by a random walk, the p-value is 1.
     """
 
     simulated: int = field(default=0, compare=False, kw_only=True)

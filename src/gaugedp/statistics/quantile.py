@@ -13,11 +13,11 @@ HIGHEST_LEVEL = 0.999
 
 @dataclass(frozen=True)
 class WithEnds(Statistic):
-    """Answers released with the ends of their intervals.
+    """Answers that are released together with the ends of their intervals.
 
-    The answers come first, then the lower and the upper ends of simultaneous intervals with probability `level` at
-    least. With `alone`, the ends of pointwise intervals follow, each of which holds with that probability. No width
-    bounds the error of these answers. A released end of `no_end` or more means that there is none.
+    The answers come first, then the lower and the upper ends of intervals that hold simultaneously with probability at
+    least `level`. With `alone`, the ends of individual intervals follow, each of which holds with that probability. A
+    released end of `no_end` or more means that there is none.
     """
 
     level: float
@@ -49,7 +49,7 @@ class WithEnds(Statistic):
 
 
 class Quantile(WithEnds, kind="quantile"):
-    """Quantiles of a bounded column."""
+    """Quantiles of a bounded column, with intervals."""
 
     wording = Wording("Quantiles of {}", in_units=True, title_alone="Median of {}")
     is_between_bounds = True
@@ -57,7 +57,7 @@ class Quantile(WithEnds, kind="quantile"):
 
 @dataclass(frozen=True)
 class QuantileAlone(Statistic, kind="quantile without interval"):
-    """Quantiles released without intervals: only the range of the column is known to hold them."""
+    """Quantiles of a bounded column, without intervals."""
 
     half_range: float
     middle: float = 0.0

@@ -16,10 +16,9 @@ _OF_PLAN: np.ndarray = np.linspace(0, 1, 17)  # shares, at which the length of a
 
 @dataclass(frozen=True)
 class Share(Statistic, kind="share"):
-    """Shares of counts in their groups' totals, in [0, 1].
+    """Shares of counts in the totals of their groups.
 
-    The counts are a table (parts, groups). The answer is 1/parts if a total is not positive. Without curves, intervals
-    hold the shares of tables without negative counts, each of which is within its width of the released one.
+    The counts are a table (parts, groups). The answer is 1/parts if a total is not positive.
     """
 
     parts: int
@@ -75,7 +74,6 @@ class Share(Statistic, kind="share"):
     def _open(
         self, own: np.ndarray, others: np.ndarray, totals: np.ndarray, widths: np.ndarray, curves: np.ndarray | None
     ) -> Ends:
-        """Return the open shares; `others` are a group's other cells."""
         if curves is not None:
             low, high = quotients_within(own, totals, curves, share_places(curves.shape[1]))
             return np.where(totals > 0, low, 0.0), np.where(totals > 0, high, 1.0)

@@ -16,7 +16,7 @@ from gaugedp.statistics.mean import ColumnMean
 
 @dataclass(frozen=True)
 class VariationCoefficient(StandardDeviation, kind="coefficient of variation"):
-    """Coefficients of variation of a column with positive bounds, in [0, span]."""
+    """Coefficients of variation of a column: standard deviation over mean."""
 
     middle: float
     of_plan = ((0, 0), (0, 0.25), (-0.8, 0), (-0.8, 0.36), (0.8, 0))
@@ -30,7 +30,7 @@ class VariationCoefficient(StandardDeviation, kind="coefficient of variation"):
         if column.low <= 0:
             raise InvalidRequest(
                 "The lower bound is not above 0, so the coefficient of variation is unbounded.",
-                "Describe the column with a lower bound above 0, to which values are clipped, or ask for sd and mean.",
+                "Describe the column with a lower bound above 0, to which values are clipped, or request sd and mean.",
             )
         return cls(n_cells, float((column.high - column.low) / 2), float((column.high + column.low) / 2))
 

@@ -47,20 +47,42 @@ def release_adaptively(  # noqa: PLR0913 - the arguments of `release`
     on_stage: Callable[[str], object] = str,
     on_progress: Callable[[float], object] = silent,
 ) -> Release:
-    """Release tables of counts that are selected adaptively.
+    """Publish tables of counts that are selected adaptively.
 
-    All one-attribute tables are measured first, with exact discrete normal noise. Then each round selects, by the
-    exponential mechanism, the table whose counts are farthest from a model of all measured ones, and measures it. The
-    candidates are the tables of `query` and all their marginals. `gd.synthesize` draws rows from the release.
+    Use it for synthetic rows: `gd.synthesize` draws rows from the release. All one-attribute tables are measured first.
+    Then each round selects, by the exponential mechanism, the table that the model of all measured tables predicts
+    worst, and measures it. The release satisfies the requested guarantee.
 
-    Guarantee. The release is ρ-zCDP, ρ the largest for which that implies (`epsilon`, `delta`); "exact". The selection,
-    the noise of a round and the number of rounds depend on released results only, and ρ bounds the sum over all rounds
-    (docs/theory/adaptive_tables.md, theorem 1; McKenna, Mullins, Sheldon and Miklau 2022). Each interval holds its
-    count with its probability, whichever tables are selected (theorem 2).
+    Parameters
+    ----------
+    query : Query
+        Tables of counts. These tables and all their marginals are the candidates.
+    table : Table
+        The rows; they are read once, after the whole budget is charged.
+    ledger : Ledger
+        The ledger to charge.
+    epsilon, delta, rho : float, optional
+        ε and δ of approximate, or ρ of zero-concentrated, differential privacy.
+    key, rng, on_stage, on_progress : optional
+        As for `gd.release`.
 
-    The whole budget is charged first; the rows are evaluated once. `key` and `rng` are those of `release`.
+    Returns
+    -------
+    Release
+        The measured tables, with confidence intervals that hold whichever tables are selected.
 
-    Refused, with nothing read or spent: other terms than tables of counts; no δ or ρ; what `release` refuses.
+    Raises
+    ------
+    InvalidRequest, LedgerRefused
+        If a term is not a table of counts, δ and ρ are both missing, or the ledger refuses the charge. Nothing is read
+        or spent then.
+
+    Notes
+    -----
+    The release is ρ-zCDP for the largest ρ that implies (ε, δ)-DP. ρ bounds the sum over all rounds, because the
+    selection, the noise of a round and the number of rounds depend on released results only
+    (docs/theory/adaptive_tables.md, theorems 1 and 2; McKenna, Mullins, Sheldon and Miklau 2022). The noise is discrete
+    Gaussian; exactness is "exact".
     """
     on_stage("plan")
     check_kinds(table, ledger, query)
@@ -140,7 +162,6 @@ class AdaptivePlan:
 
 
 def _plan(query: Query, table: Rows, guarantee: Guarantee) -> AdaptivePlan:
-    """Return the plan of a query that fits the table."""
     if query.domain != table.domain:
         raise InvalidRequest("The query and the table have different domains.", "Build both from one domain.")
     planned = AdaptivePlan.of(query, table.unit, guarantee)
@@ -163,7 +184,6 @@ def _zcdp(guarantee: Guarantee) -> ZCDP:
 
 
 def _facts(query: Query, measured: Sequence[NoisyMarginal]) -> dict[str, Any]:
-    """Return what the release states of its rounds and noise."""
     deviations = [float(np.sqrt(table.mechanism.variances[0])) for table in measured]
     noise = f"discrete Gaussian, std {max(deviations):.6g} to {min(deviations):.6g}, tables chosen for {query.text}"
     return {
@@ -184,7 +204,6 @@ def _widths(measured: Sequence[NoisyMarginal], level: float) -> Folded:
 
 
 def _widths_at_once(measured: Sequence[NoisyMarginal], level: float) -> Folded:
-    """Return simultaneous widths; tables share the misses by their cost."""
     misses = 1 - bonferroni_level(level)
     parts = [table.mechanism.half_widths(1 - misses * float(table.share), True) for table in measured]
     return fold(np.concatenate(parts))

@@ -89,16 +89,17 @@ def candidates_of(query: Query, unit: PrivacyUnit) -> tuple[Workload, tuple[Cand
 
 
 def _wanted(query: Query) -> list[tuple[str, ...]]:
-    """Return the attributes of each requested table."""
     workload = as_workload(query)
     if workload is not None and workload.importance:
-        raise InvalidRequest("The terms of the query have an importance.", "Leave it out: tables are selected.")
+        raise InvalidRequest(
+            "The terms of the query have an importance.", "Omit it, as the tables are selected adaptively."
+        )
     others = [outline.text for outline in query.outlines if not counts_cells(outline)]
     if others:
-        raise InvalidRequest(f"{others[0]} is not a table of counts.", "Ask for tables only, such as SEX*AGE; SEX*EDU.")
+        raise InvalidRequest(f"{others[0]} is not a table of counts.", "Request tables only, such as SEX*AGE; SEX*EDU.")
     scopes = [outline.names for outline in query.outlines if outline.names]
     if not scopes:
-        raise InvalidRequest("The query has no attributes.", "Ask for tables of counts, such as SEX*AGE; SEX*EDU.")
+        raise InvalidRequest("The query has no attributes.", "Request tables of counts, such as SEX*AGE; SEX*EDU.")
     return scopes
 
 
@@ -204,7 +205,6 @@ class AdaptiveMeasurement:
         return measured
 
     def _unmeasured(self, model: Model, measured: Sequence[NoisyMarginal], used: Fraction) -> list[CandidateMarginal]:
-        """Return unmeasured candidates of small models, by released results only."""
         names, limit = {table.candidate.names for table in measured}, MOST_CELLS * used
         new = (candidate for candidate in self.candidates if candidate.names not in names)
         return [candidate for candidate in new if model.n_cells_with(candidate.names) <= limit]
@@ -221,21 +221,18 @@ class AdaptiveMeasurement:
     def _measured(
         self, held: ExactAnswers, candidate: CandidateMarginal, share: Fraction, is_chosen: bool = True
     ) -> NoisyMarginal:
-        """Measure a table; unless chosen, only its noise is charged."""
         body = marginals(self.domain, candidate.names).sensitivity(self.unit)
         mechanism = Gaussian.calibrate(body, self._noise(share))
         counts = held.noisy(candidate.place, mechanism.prepare(self.rng))
         return NoisyMarginal(candidate, share if is_chosen else (1 - _CHOICE) * share, mechanism, counts)
 
     def _noise(self, share: Fraction) -> ZCDP:
-        """Return the guarantee of the noise of a round."""
         rho = share_of(self.rho, share * (1 - _CHOICE))
         assert isinstance(rho, ZCDP)
         return rho
 
     @staticmethod
     def _is_little(table: NoisyMarginal, before: Model, after: Model) -> bool:
-        """Return whether the model moved by no more than the noise."""
         names = table.candidate.names
         noise = float(np.sqrt(table.mechanism.variances * 2 / math.pi).sum())
         return bool(np.abs(after.counts(names) - before.counts(names)).sum() <= noise)

@@ -83,7 +83,6 @@ class JunctionTree:
         return log_sum > _NEVER / 2
 
     def _possible(self, potentials: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Return copies of the potentials, negligible at structural zeros."""
         beliefs = [potential.copy() for potential in potentials]
         for scope, cells in self.impossible.items():
             home = self.home(scope)
@@ -119,7 +118,6 @@ class JunctionTree:
 
     @cached_property
     def _near(self) -> tuple[tuple[tuple[int, Scope], ...], ...]:
-        """The neighbours of each clique, with their separators."""
         pairs = [(edge.child, edge.parent, edge.separator) for edge in self.edges]
         both = [*pairs, *((parent, child, separator) for child, parent, separator in pairs)]
         return tuple(tuple(pair[1:] for pair in both if pair[0] == place) for place in range(len(self.cliques)))
@@ -137,7 +135,6 @@ def summed(table: np.ndarray, clique: Scope, scope: Scope) -> np.ndarray:
 
 
 def _given(table: np.ndarray, clique: Scope, before: Scope) -> np.ndarray:
-    """Return the conditional distribution given `before`, 0 where undefined."""
     if not before:
         return table
     sums = spread(summed(table, clique, before), before, clique)
@@ -155,7 +152,6 @@ def _shared(cliques: Sequence[Scope], first: int, second: int) -> Scope:
 
 
 def _cliques(sizes: Sequence[int], scopes: Iterable[Scope]) -> tuple[Scope, ...]:
-    """Return the maximal cliques of elimination by smallest table."""
     near: dict[int, set[int]] = {name: {name} for name in range(len(sizes))}
     for scope in scopes:
         for first, second in combinations(scope, 2):

@@ -67,7 +67,6 @@ class _Dual:
 
     @cached_property
     def plans(self) -> "list[SumTree]":
-        """The sums of the cliques' tables onto their scopes."""
         homes = {table.scope: self.tree.home(table.scope) for table in self.tables}
         scopes_at = [
             [scope for scope, home in homes.items() if home == place] for place in range(len(self.tree.cliques))
@@ -75,7 +74,6 @@ class _Dual:
         return [SumTree.of(clique, scopes) for clique, scopes in zip(self.tree.cliques, scopes_at, strict=True)]
 
     def value(self, scaled: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the objective of L-BFGS, and its gradient."""
         multipliers = self.scales * scaled
         laws, log_sum = self.law(multipliers)
         sums = {scope: part for plan, law in zip(self.plans, laws, strict=True) for scope, part in plan.sums(law)}
@@ -85,7 +83,6 @@ class _Dual:
         return float(value), self.scales * (counts - self.aims + pulls)
 
     def law(self, multipliers: np.ndarray) -> tuple[list[np.ndarray], float]:
-        """Return the tables of the cliques, and the log normaliser."""
         sizes, sums = self.tree.sizes, dict[Scope, np.ndarray]()
         for table, numbers in zip(self.tables, self.parts(multipliers), strict=True):
             over = table.over(numbers, sizes)
@@ -93,7 +90,6 @@ class _Dual:
         return self.tree.tables([plan.spread(sums, sizes) for plan in self.plans])
 
     def parts(self, multipliers: np.ndarray) -> list[np.ndarray]:
-        """Return each table's multipliers, in its shape."""
         ends = np.cumsum([table.values.size for table in self.tables])[:-1]
         pairs = zip(self.tables, np.split(multipliers, ends), strict=True)
         return [numbers.reshape(table.values.shape) for table, numbers in pairs]

@@ -103,7 +103,6 @@ class ModelVariables:
             raise InvalidRequest("With these structural zeros no row is possible.", "Leave one of them out.")
 
     def _cells(self, combination: Mapping[str, Sequence[str]]) -> dict[int, np.ndarray]:
-        """Return masks of a combination's cells for each variable."""
         within = dict[int, np.ndarray]()
         for name, named in combination.items():
             place, starts = self._within(name)
@@ -127,7 +126,6 @@ class ModelVariables:
         return sorted(range(len(names)), key=lambda axis: self._within(names[axis])[0])
 
     def _within(self, name: str) -> tuple[int, tuple[int, ...]]:
-        """Return an attribute's variable, and where its cells start."""
         level = self.levels[name]
         place = next(i for i, other in enumerate(self.finest) if self.levels[other].source == level.source)
         return place, level.starts_in(self.levels[self.finest[place]])
@@ -194,7 +192,6 @@ def counts_cells(term: Outline) -> bool:
 
 
 def _counts(release: Release) -> Iterator[tuple[Outline, tuple[np.ndarray, np.ndarray]]]:
-    """Yield the same terms with raw counts and noise variances."""
     deviations = split(release.estimates, unfold(release.facts["deviations"]))
     raw = split_answers(release.estimates, release.raw)
     term_ids = {id(term) for term, _ in count_terms(release)}

@@ -26,12 +26,24 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 def synthesize(release: Release | Sequence[Release], n_rows: int | None = None, rng: Entropy | None = None) -> Any:
-    """Return synthetic rows that match the released counts.
+    """Draw synthetic rows that match released counts.
 
-    They are a frame of the same kind as the table, else of pandas. No table is read and nothing is spent: rows are
-    computed only from the release, or from several of one table. They have a column for each attribute of a table of
-    counts. `n_rows` is by default the number of rows estimated from the releases. `rng` = `gd.research_rng(seed)` gives
-    the same rows again. See `SyntheticRows`.
+    The rows are computed from releases only: no table is read and nothing is spent. They have a column for each
+    attribute of a released table of counts.
+
+    Parameters
+    ----------
+    release : Release or sequence of Release
+        One release with tables of counts, or several of one table.
+    n_rows : int, optional
+        The number of rows. By default it is estimated from the releases.
+    rng : Entropy, optional
+        Random stream; `gd.research_rng(seed)` gives the same rows again.
+
+    Returns
+    -------
+    frame
+        A frame of the kind that the released table was, or else of pandas. `draw_rows` also compares the counts.
     """
     return draw_rows(release, n_rows, rng).to_frame()
 
@@ -39,12 +51,24 @@ def synthesize(release: Release | Sequence[Release], n_rows: int | None = None, 
 def draw_rows(
     release: Release | Sequence[Release], n_rows: int | None = None, rng: Entropy | None = None
 ) -> "SyntheticRows":
-    """Return the rows of `synthesize`, with a comparison of counts.
+    """Draw the rows of `synthesize`, with a comparison of counts.
 
-    The distribution has maximum entropy near the released counts, by least squares over their variances: whatever no
-    table describes, such as the dependence of attributes of different tables, is as independent as possible. Raw counts
-    are used, processed or not. Refused: releases without counts of cells, of different tables, units or cells, and
-    tables that together need more than 10 million cells.
+    The rows follow the distribution of maximum entropy near the released counts, by least squares over their variances.
+    So the dependence of attributes that are in no common table is as weak as possible. Raw counts are used.
+
+    Parameters
+    ----------
+    release : Release or sequence of Release
+        Counts of cells, from one table, unit and set of cells. More than 10 million cells together are refused.
+    n_rows : int, optional
+        The number of rows to draw. By default it is estimated from the released totals.
+    rng : Entropy, optional
+        The source of random bits. By default the operating system's.
+
+    Returns
+    -------
+    SyntheticRows
+        The rows, with a comparison of their counts and the released ones.
     """
     releases = (release,) if isinstance(release, Release) else tuple(release)
     if n_rows is not None:
@@ -65,9 +89,9 @@ def draw_rows(
 
 @dataclass(frozen=True, eq=False)
 class SyntheticRows:
-    """Rows drawn from releases, as `columns` by name.
+    """Synthetic rows, as `columns` by name.
 
-    Levels of a tree have a column each. Texts are those of the cells; a number in bins is uniform in its bin.
+    Levels of a tree have a column each. Cells are shown by their texts, and a number in bins is uniform in its bin.
     """
 
     releases: tuple[Release, ...]
@@ -97,11 +121,11 @@ class SyntheticRows:
 
     @cached_property
     def beside(self) -> dict[str, np.ndarray]:
-        """Synthetic and released counts, one line each, as columns.
+        """Synthetic and released counts next to each other, as columns.
 
-        `query` and `cell`, the count of the synthetic `rows`, the released `estimate`, and its 95 % intervals,
-        pointwise (`lower`, `upper`) and simultaneous (`lower_all`, `upper_all`). If the number of rows was given,
-        counts of rows are scaled to the number estimated from the releases.
+        The columns are `query`, `cell`, the count of the synthetic `rows`, the released `estimate`, and its 95 %
+        intervals, individual (`lower`, `upper`) and simultaneous (`lower_all`, `upper_all`). If the number of rows was
+        given, counts of rows are scaled to the number estimated from the releases.
         """
         parts = [self._beside(release) for release in self.releases]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -119,7 +143,6 @@ class SyntheticRows:
         }
 
     def _counted(self, names: Sequence[str], shape: tuple[int, ...]) -> np.ndarray:
-        """Return the number of rows in a term's cells."""
         n_rows = len(self.cells)
         cells = [self.variables.cells_of(name, self.cells) for name in names]
         places = np.ravel_multi_index(cells, shape) if names else np.zeros(n_rows, dtype=np.int64)
@@ -131,7 +154,6 @@ class SyntheticRows:
 
 
 def _fields(column: np.ndarray) -> list[Any]:
-    """Return CSV fields, empty if missing, integers without a point."""
     if column.dtype != float:
         return list(column.tolist())
     fields = column.astype(object)
@@ -183,7 +205,6 @@ def drawn(tree: JunctionTree, tables: Sequence[np.ndarray], n_rows: int, rng: En
 
 
 def _groups(cells: np.ndarray, names: Sequence[int], sizes: Sequence[int]) -> np.ndarray:
-    """Return the index of each row's combination of cells."""
     groups = np.zeros(len(cells), dtype=np.int64)
     for name in names:
         groups = groups * sizes[name] + cells[:, name]

@@ -126,7 +126,6 @@ def added_up(total: Aggregate, cells: np.ndarray, finer: Aggregate, domain: Doma
 
 
 def _tells(finer: Aggregate, total: Aggregate, domain: Domain) -> bool:
-    """Return True if one total's cells sum to the other's."""
     if replace(finer, attributes=()) != replace(total, attributes=()) or len(finer.attributes) != len(total.attributes):
         return False
     pairs = zip(total.attributes, finer.attributes, strict=True)

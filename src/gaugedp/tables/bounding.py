@@ -82,7 +82,6 @@ def pack(fields: list[Field]) -> list[list[Field]]:
 
 
 def _packed(word: list[Field]) -> Sql:
-    """Return the fields as digits of one number."""
     total: Sql = exp.convert(0)
     size = 1
     for item in word:
@@ -144,7 +143,6 @@ def _line(person: Sql, slopes: list[int]) -> Sql:
 
 
 def _digits(person: Sql) -> tuple[Sql, Sql]:
-    """Return a 64-bit integer as two positive numbers."""
     return person % PRIME + PRIME, (person // PRIME) % PRIME + PRIME
 
 

@@ -153,7 +153,6 @@ def joined(parts: Sequence[Mapping[str, np.ndarray]]) -> Mapping[str, np.ndarray
 
 
 def _enough(files: Sequence[Path], memory: int) -> int:
-    """Return how many buckets the size of the files requires."""
     need = sum(NEED.get(file.suffix.lower(), NEED[""]) * file.stat().st_size for file in files)
     return min(MOST_BUCKETS, 1 if need <= memory else math.ceil(2 * need / memory))
 
@@ -255,7 +254,7 @@ def owned_folder(folder: str | os.PathLike[str]) -> Path:
         raise InvalidRequest(f"The folder {str(path)!r} cannot be created.", "Give a folder of your own.") from None
     if os.name == "posix" and (status.st_mode & OTHERS_MAY_WRITE or status.st_uid != os.geteuid()):
         raise InvalidRequest(
-            f"Others may write to the folder {str(path)!r}, where exact sums would be stored.",
+            f"Other users may write to the folder {str(path)!r}, where exact sums would be stored.",
             "Give a folder of your own (mode 0700).",
         )
     if not os.access(path, os.W_OK | os.X_OK):

@@ -6,20 +6,27 @@ from gaugedp.tables.table import Table
 
 
 def by_person(table: Table, person: str, /, **made: PerPerson) -> Table:
-    """Aggregate a table to one row per person.
+    """Return the table with one row per person.
 
-    `person` is the column that identifies the person of a row, that of `table.unit`. `made` names the values of a
-    person: `gd.PerPerson.count`, `sum`, `max`, `min`, `any` or `last`. Nothing is read now, and the engine stays the
-    same. Queries are built from the `domain` of the result. Its unit is the person, whose row depends only on the rows
-    of that person, so that a query changes by one row if a person is added, removed or changed
-    (docs/theory/persons.md): no person is left out. Rows without a person are left out.
+    Use it if a person may have several rows. Each value of a person is computed from that person's rows only. So adding
+    or removing a person changes one row, and no limit leaves rows out (docs/theory/persons.md). Nothing is read
+    now. Build queries from the `domain` of the result.
+
+    Parameters
+    ----------
+    table : Table
+        A table whose privacy unit is the person.
+    person : str
+        The column that identifies the person of a row, as in `table.unit`. Rows without a person are left out.
+    **made : PerPerson
+        The values of a person, by name: `gd.PerPerson.count`, `sum`, `max`, `min`, `any` or `last`.
 
     Raises
     ------
     InvalidRequest
-        Another person column, a unit of several rows, or values that do not fit the rows.
+        If `person` is not the column of the unit, the unit has several rows, or a value does not fit the rows.
     UnknownName
-        A name that the rows do not have.
+        If the rows have no such name.
 
     Examples
     --------

@@ -102,7 +102,6 @@ def read_steps(bounded: BoundedColumn, column: Column, alias: str) -> ColumnExpr
 
 
 def _is_known(bounded: BoundedColumn, column: Column, value: Sql) -> Sql:
-    """Return the condition for a value that is not missing."""
     is_there = exp.not_(value.is_(exp.null()))
     return exp.and_(is_there, exp.not_(is_code(bounded, column, value))) if bounded.unknown else is_there
 
@@ -144,13 +143,11 @@ def read_person(column: Column, alias: str) -> ColumnExpression:
 
 
 def _as_read(column: Column, alias: str) -> ColumnExpression:
-    """Return the expressions of a column of cells."""
     value = exp.column(alias)
     return ColumnExpression({alias: _source(column)}, exp.not_(value.is_(exp.null())), value, is_null_outside=True)
 
 
 def _categories(values: Sequence[str], starts: Sequence[int], column: Column, alias: str) -> ColumnExpression:
-    """Return the code: category k is `values` from `starts[k]` on."""
     value = exp.column(alias)
     if column.kind in SPELT - {Kind.BOOLEAN} and column.has_enums and not column.has_marks:
         place = _enum(values, column, alias)
@@ -162,7 +159,6 @@ def _categories(values: Sequence[str], starts: Sequence[int], column: Column, al
 
 
 def _keyed(values: Sequence[str], codes: Sequence[int], column: Column, alias: str) -> ColumnExpression:
-    """Return the code of a value among `values`."""
     value = exp.column(alias)
     if column.kind in SPELT:
         places = dict(zip(values, codes, strict=True))
@@ -186,7 +182,6 @@ def _listed(texts: tuple[str, ...]) -> str:
 
 
 def _enum(texts: Sequence[str], column: Column, alias: str) -> ColumnExpression:
-    """Return a text's place among `texts` by an enum, or NULL."""
     # a single node, because nodes are copied often
     kind = exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=f"ENUM({_listed(tuple(texts))})")
     text = _source(column) if column.kind is Kind.TEXT else text_of(column)  # a column of text, or an enum of texts
@@ -266,7 +261,6 @@ def _is_whole(attribute: Bins) -> bool:
 
 
 def _is_exact(attribute: Bins) -> bool:
-    """Return True if one division rounds the edges correctly."""
     scale, first, stride = _whole_edges(attribute)
     is_fine = _is_whole(attribute) or _shift(attribute) < Fraction(1, 4)
     return is_fine and max(scale, abs(first) + stride * (attribute.n_inside + 2)) < EXACT
@@ -291,7 +285,6 @@ def _search_edges(value: Sql, edges: Sequence[Sql], first: int, last: int) -> Sq
 
 
 def _search_equal(value: Sql, choices: Sequence[tuple[Sql, int]]) -> Sql:
-    """Return the code of the equal choice, by binary search."""
     if len(choices) > LEAF:
         middle = len(choices) // 2
         below, above = _search_equal(value, choices[:middle]), _search_equal(value, choices[middle:])
@@ -303,7 +296,6 @@ def _search_equal(value: Sql, choices: Sequence[tuple[Sql, int]]) -> Sql:
 
 
 def _choice(condition: Sql, yes: Sql, no: Sql | None) -> Sql:
-    """Return CASE WHEN of the expressions, without copying."""
     return exp.Case(ifs=[exp.If(this=condition, true=yes)], default=no)
 
 
@@ -332,12 +324,10 @@ def number_of(column: Column) -> Sql:
 
 
 def _is_text(column: Column) -> bool:
-    """Return True if numbers are parsed from text."""
     return column.kind in {Kind.TEXT, Kind.SHORT_REAL}
 
 
 def _float(number: Fraction | int) -> Sql:
-    """Return a literal that is a float in every dialect."""
     digits = repr(abs(float(number)))
     literal = exp.Literal.number(digits if "e" in digits else f"{digits}e0")
     return exp.Neg(this=literal) if number < 0 else literal
@@ -348,7 +338,6 @@ def _try_integer(value: Sql, n_inside: int) -> Sql:
 
 
 def _minus(value: Sql, number: Fraction | int) -> Sql:
-    """Subtract a nonzero number, in 64 bits for integers."""
     if number == 0:
         return value
     return exp.cast(value, "BIGINT") - exp.convert(number) if isinstance(number, int) else value - _float(number)
@@ -359,7 +348,6 @@ def _divided(value: Sql, divisor: int) -> Sql:
 
 
 def _clip(value: Sql, low: Sql, high: Sql) -> Sql:
-    """Clip a number to the range."""
     return exp.Case().when(value.between(low, high), value).when(value < low, low.copy()).else_(high.copy())
 
 

@@ -46,7 +46,7 @@ class Finding:
 
 @dataclass(frozen=True, repr=False)
 class Custody:
-    """Findings about rows and lines; not private, but its repr is."""
+    """Findings of `check` about rows and lines: not private, unlike its repr."""
 
     n_rows: int
     findings: tuple[Finding, ...]
@@ -70,11 +70,23 @@ class Custody:
 
 
 def check(table: Table, *, on_progress: Progress = silent) -> Custody:
-    """Find values that do not fit a table's domain.
+    """Find values in a table that do not fit its domain.
 
-    They are out of domain or beyond bounds, missing, without a person, or of a person with too many rows. For a text
-    file, `lines` reports the lines that are not rows. All rows are read, and nothing is charged: the result is not
-    private. Values are listed for files and frames; for PostgreSQL and Spark, only their numbers of rows.
+    It is for the custodian of the data, who looks for mistakes in codes and formats before a release. All rows are read
+    and nothing is charged, so the result is not private: do not publish it.
+
+    Parameters
+    ----------
+    table : Table
+        The table to check. Values are listed for files and frames; for PostgreSQL and Spark only numbers of rows.
+    on_progress : callable, optional
+        Called with the completed share of the rows.
+
+    Returns
+    -------
+    Custody
+        One finding for each problem of a column: values out of domain, out of bounds or missing, rows without a person,
+        and persons with too many rows. For a text file, `lines` describes the lines that are not rows.
 
     Examples
     --------
@@ -103,7 +115,6 @@ def _checked(table: Table, on_progress: Progress) -> Custody:
 
 
 def _lines(engine: Engine, n_rows: int, on_progress: Progress) -> LineCount | None:
-    """Return the line count of a text file, or None."""
     file = engine.text_file
     if file is None:
         return None
@@ -169,12 +180,10 @@ def _rows(reads: Mapping[str, Sql]) -> Sql:
 
 
 def _valued(column: Column, reading: ColumnExpression) -> Sql:
-    """Return the rows with text `value` and parsed columns."""
     return source([ColumnExpression({"value": text_of(column)}, exp.true(), _VALUE), reading])
 
 
 def _counts(engine: Engine, rows: Sql, conditions: Mapping[str, Sql]) -> dict[str, int]:
-    """Count the rows that satisfy each condition."""
     indicators = [exp.Case().when(each.copy(), exp.convert(1)).else_(exp.convert(0)) for each in conditions.values()]
     sums = [exp.func("COALESCE", exp.Sum(this=indicator), exp.convert(0)) for indicator in indicators]
     result = engine.run(over(rows, *(exp.cast(total, "BIGINT").as_(f"n{place}") for place, total in enumerate(sums))))
@@ -186,7 +195,6 @@ def _number(engine: Engine, statement: Sql) -> int:
 
 
 def _examples(engine: Engine, rows: Sql, condition: Sql) -> tuple[tuple[str, int], ...]:
-    """Return the most common values of rows with a condition."""
     grouped = over(rows, _VALUE, exp.Count(this=exp.Star()).as_("n")).where(condition.copy()).group_by("value")
     result: Mapping[str, Any] = engine.run(grouped.order_by(exp.column("n").desc(), "value").limit(_MOST_VALUES))
     return tuple((_short(str(value)), int(count)) for value, count in zip(result["value"], result["n"], strict=True))

@@ -72,7 +72,6 @@ def _search(value: Sql, choices: Sequence[tuple[int, int]], before: int) -> Sql:
 
 
 def _offset_place(text: Sql) -> Sql:
-    """Return the position of an instant's offset, or 0."""
     offset_place = (
         exp.Case().when(_length(text) <= 10, exp.convert(0)).when(_letter(text, _length(text)).eq("Z"), _length(text))
     )
@@ -83,7 +82,6 @@ def _offset_place(text: Sql) -> Sql:
 
 
 def _offset(text: Sql, place: Sql) -> Sql:
-    """Return the offset at `place` in seconds."""
     behind = exp.paren(_length(text) - exp.paren(place.copy()))  # 0 for Z; 2, 4 or 5 characters
     minutes = exp.Case().when(behind.copy() >= 4, _number(text, _length(text) - 1, 2)).else_(exp.convert(0))
     size = exp.paren(_number(text, exp.paren(place.copy()) + 1, 2) * 3600 + minutes * 60)
@@ -101,7 +99,6 @@ def _days(year: Sql, month: Sql, day: Sql) -> Sql:
 
 
 def _days_in(year: Sql, month: Sql) -> Sql:
-    """Return the number of days of a month."""
     is_leap = exp.or_(exp.and_((year % 4).eq(0), (year % 100).neq(0)), (year % 400).eq(0))
     february = exp.Case().when(is_leap, exp.convert(29)).else_(exp.convert(28))
     days = exp.Case().when(month.eq(2), february).when(month.isin(4, 6, 9, 11), exp.convert(30))

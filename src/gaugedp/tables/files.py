@@ -64,7 +64,7 @@ class File:
             raise UnreadableTable(f"There is no file {str(path)!r}.", "Check the path.")
         if path.suffix.lower() == ".zst" and find_spec("pyarrow") is None:
             raise UnreadableTable(
-                f"{str(path)!r} is packed by zstd, which needs pyarrow.", "Install pyarrow, or unpack the file."
+                f"{str(path)!r} is compressed with zstd, which needs pyarrow.", "Install pyarrow, or unpack the file."
             )
         return cls(path.resolve(), FORMATS[suffix], text_format)
 
@@ -138,11 +138,9 @@ class File:
         return max(counts, key=lambda mark: counts[mark])
 
     def _check_is_text(self) -> None:
-        """Refuse another format, by the first bytes as they are stored."""
         check_is_text(replace(self, text_format=PLAIN)._start() or b"", str(self.path))
 
     def _start(self) -> bytes | None:
-        """Return the bytes with the header, or None."""
         try:
             with self.open() as (_, content):
                 return content.read(MAX_HEADER)
@@ -157,7 +155,6 @@ class _InUtf8(io.RawIOBase):
         self._content, self._encoding = content, encoding
 
     def readable(self) -> bool:
-        """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:

@@ -95,7 +95,6 @@ def _selected_pandas(frame: Any, names: Sequence[str], truths: Mapping[str, Mapp
 
 
 def _plain(series: Any, truths: Mapping[str, str]) -> Any:
-    """Return numpy numbers, dates or text; objects become text."""
     pandas = sys.modules["pandas"]
     if isinstance(series.dtype, pandas.CategoricalDtype):
         return _of_categories(series.cat.codes.to_numpy(), series.cat.categories, truths)

@@ -48,7 +48,6 @@ class KeyCounting:
         return over(spelt, _NAME, exp.Count(this=exp.Star()).as_("n")).group_by(_NAME, copy=False)
 
     def _rows(self) -> Sql:
-        """Return the key and person of every row."""
         readings = [_read_key(self.types[self.column])]
         columns: list[Sql] = [readings[0].code.as_(_NAME)]
         if self.unit.column is not None:
@@ -58,7 +57,6 @@ class KeyCounting:
         return rows.where(*(reading.inside for reading in readings), copy=False)
 
     def _bounded(self, row_key: bytes) -> Sql:
-        """Return at most `max_rows` different keys of each person."""
         assert self.unit.column is not None
         kind = self.types[self.unit.column].kind
         rows = self._rows() if self.bucket is None else in_bucket(self._rows(), kind, self.bucket, row_key)
@@ -94,7 +92,6 @@ def is_key(text: str) -> bool:
 
 
 def _read_key(column: Column) -> ColumnExpression:
-    """Return a key's expressions; `inside` if there is one."""
     value = exp.column(_READ)
     there = exp.not_(value.is_(exp.null()))
     if _is_text(column):
@@ -114,7 +111,6 @@ def _is_text(column: Column) -> bool:
 
 
 def _text(value: object) -> str:
-    """Return a key as text, "" unless UTF-8."""
     if not isinstance(value, bytes | bytearray):
         return str(value)
     try:
@@ -124,7 +120,6 @@ def _text(value: object) -> str:
 
 
 def _hash(kind: Kind, row_key: bytes) -> Sql:
-    """Return a pseudorandom text for each person and key."""
     person = exp.cast(person_number(kind), "VARCHAR")
     colon = exp.Literal.string(":")
     return exp.func("MD5", exp.func("CONCAT", exp.Literal.string(row_key.hex()), person, colon, exp.column(_NAME)))

@@ -147,7 +147,6 @@ class _Tally:
         self._begin()
 
     def _begin(self) -> None:
-        """Begin a comparison: neither reader is in a quoted field."""
         self.start, self.lines, self.rows, self.causes = self.number + 1, 0, 0, _Causes()
 
     def add(self, lines: Iterable[str]) -> None:
@@ -163,7 +162,6 @@ class _Tally:
                 self.start += 1
 
     def counted(self) -> LineCount:
-        """Return the counts at the end of the file."""
         if self.record is not None:
             self._end(self.record, "")
         if self.passed is not None:
@@ -195,7 +193,6 @@ class _Tally:
             self.lines += 1
 
     def _after(self, line: str, state: int) -> int:
-        """Return the strict reader's position after a line."""
         for token in self.tokens.findall(line) if self.quote in line else ():
             state = self._next(state, token)
             if state == _SPACE:
@@ -217,7 +214,6 @@ class _Tally:
         return _SPACE if token == " " and state == _START else _PLAIN
 
     def _read(self, line: str) -> None:
-        """Read a line as the engine does."""
         state = _START if self.record is None else _QUOTED
         record = self.record = self.record or _Record(self.number)
         for token in self.tokens.findall(line):
@@ -230,7 +226,6 @@ class _Tally:
             self._end(record, line)
 
     def _end(self, record: _Record, line: str) -> None:
-        """Count a finished record of the engine, or its fault."""
         self.record = None
         reason = self._fault(record, line)
         if reason:
@@ -242,7 +237,6 @@ class _Tally:
                 self.otherwise.add(reason, 1, record.first)
 
     def _fault(self, record: _Record, line: str) -> str:
-        """Return why a record is not a row, or ""."""
         if record.first == 1:
             return ""
         if record.size > LONGEST_LINE:
@@ -272,7 +266,6 @@ def _is_plain(line: str) -> bool:
 
 
 def _is_utf8(line: str) -> bool:
-    """Return True if a line of bytes is UTF-8."""
     try:
         return line.isascii() or bool(line.encode("latin-1").decode())
     except UnicodeDecodeError:

@@ -92,7 +92,6 @@ class Scaled:
 
 
 def _total(name: str, value: Sql) -> Sql:
-    """Return a 64-bit sum, 0 without rows."""
     total = exp.func("COALESCE", exp.Sum(this=exp.cast(value, "BIGINT")), exp.convert(0))
     return exp.cast(total, "BIGINT").as_(name)
 

@@ -73,14 +73,12 @@ def _number_text(value: Complex | Decimal) -> str | None:
 
 
 def _as_decimal(value: Rational) -> Decimal | None:
-    """Return the decimal equal to a fraction, if short enough."""
     with localcontext(prec=_LONGEST, Emax=MAX_EMAX, Emin=MIN_EMIN) as context:
         quotient = Decimal(int(value.numerator)) / int(value.denominator)
         return None if context.flags[Inexact] else quotient
 
 
 def _numpy_text(value: np.floating[Any]) -> str | None:
-    """Return a NumPy float's text: printed if short, exact if long."""
     number = float(str(value)) if value.itemsize < np.dtype(float).itemsize else float(value)
     is_long = number != value and value.itemsize > np.dtype(float).itemsize and np.isfinite(value)
     if is_long and value.is_integer():
@@ -93,7 +91,6 @@ def _integer_text(number: int) -> str | None:
 
 
 def _float_text(number: float) -> str | None:
-    """Return an integer's digits, else the shortest; None for NaN."""
     if number.is_integer():
         return _integer_text(int(number))
     text = repr(number)
@@ -117,7 +114,6 @@ def _decimal_text(number: Decimal) -> str | None:
 
 
 def _time_text(value: date | time | timedelta | np.datetime64) -> str | None:
-    """Return a date, time or duration as text, or None."""
     if value != value:  # noqa: PLR0124  # NaT
         return None
     if isinstance(value, timedelta):
@@ -130,7 +126,6 @@ def _time_text(value: date | time | timedelta | np.datetime64) -> str | None:
 
 
 def _duration_text(value: timedelta) -> str:
-    """Return the text of a duration, with pandas nanoseconds."""
     text = str(timedelta(value.days, value.seconds, value.microseconds))
     nanoseconds = getattr(value, "nanoseconds", 0)
     return f"{text if value.microseconds else text + '.000000'}{nanoseconds:03}" if nanoseconds else text
@@ -142,7 +137,6 @@ def _pandas_text(value: object) -> str | None:
 
 
 def _is_unicode(text: str) -> bool:
-    """Return True if the text can be encoded as UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -69,7 +69,6 @@ class PeopleEngine(Engine):
         return self._below._finished(work)
 
     def _of_rows(self, statement: Sql) -> Sql:
-        """Rewrite a statement over persons as one over rows."""
         used = {column.name for column in statement.find_all(exp.Column) if column.this.args.get("quoted")}
         per_person = [name for name in self._domain.made if name in used]
         places = {name: exp.column(f"made{i}") for i, name in enumerate(per_person)}
@@ -82,7 +81,6 @@ class PeopleEngine(Engine):
         return bottom_up(statement.copy(), replaced)
 
     def _persons(self, names: Sequence[str]) -> Sql:
-        """Return a row per person of the bucket: `person`, `made<i>`."""
         per_person = [self._domain.made[name] for name in names]
         sources = list(dict.fromkeys(name for each in per_person for name in each.sources))
         person = read_person(self._below.columns[self._person], PERSON)
@@ -98,7 +96,6 @@ class PeopleEngine(Engine):
         return within(over(rows, PERSON, *values).group_by(PERSON, copy=False), "persons")
 
     def _code(self, name: str, alias: str) -> tuple[ColumnExpression, Sql]:
-        """Return a column's expressions, and its 64-bit steps or cell."""
         rows, types = self._domain.rows or self._domain, self._below.columns
         if name in rows.columns:
             bounded = rows.columns[name]
@@ -108,7 +105,6 @@ class PeopleEngine(Engine):
         return reading, exp.cast(reading.otherwise(missing), "BIGINT")
 
     def _value(self, each: PerPerson, codes: Mapping[str, str]) -> Sql:
-        """Return the aggregate of the codes of a person's rows."""
         rows = self._domain.rows or self._domain
         bounded = rows.columns.get(each.of or "")
         code: Sql = exp.column(codes[each.of]) if each.of is not None else exp.null()
@@ -147,7 +143,6 @@ def _n_codes(rows: Domain, name: str) -> int:
 
 
 def _sum(number: Sql) -> Sql:
-    """Return a clipped 64-bit sum over a person's rows."""
     total = exp.func("COALESCE", exp.Sum(this=number), exp.convert(0))
     return exp.cast(
         exp.func("LEAST", exp.func("GREATEST", total, exp.convert(-LARGEST)), exp.convert(LARGEST)), "BIGINT"

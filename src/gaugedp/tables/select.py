@@ -92,7 +92,6 @@ def _parsed(statement: str) -> exp.Select:
 
 
 def _check_parts(select: exp.Select) -> None:
-    """Refuse any unsupported part, which would change the query."""
     for name, part in select.args.items():
         if part and name not in _READ[exp.Select]:
             what, do = _INSTEAD.get(name, ("A clause other than FROM and GROUP BY", "Write SELECT, FROM and GROUP BY."))
@@ -110,7 +109,6 @@ def _check_parts(select: exp.Select) -> None:
 
 
 def _unsupported(node: Sql) -> InvalidRequest:
-    """Return the refusal of a part, with a remedy."""
     names = list(dict.fromkeys(column.name for column in node.find_all(exp.Column, bfs=False)))
     what, do = f"{node.sql()[:60]} is not supported.", f"Use some of {FUNCTIONS}."
     if names and isinstance(node, exp.Group | exp.Rollup | exp.Cube | exp.GroupingSets):
@@ -122,7 +120,6 @@ def _unsupported(node: Sql) -> InvalidRequest:
 
 
 def _group(node: Sql, columns: Sequence[Sql]) -> str:
-    """Return a name of GROUP BY, resolving column numbers."""
     if isinstance(node, exp.Literal) and not node.is_string and node.name.isdecimal():
         place = int(node.name)
         if not 1 <= place <= len(columns):

@@ -127,7 +127,6 @@ class Aggregation:
         return len(self.groupings) > 1 and math.prod(self.places.values()) <= JOINT_CELLS
 
     def _kept(self, row_key: bytes, drops_late: bool = False) -> Sql:
-        """Return the rows, at most max_rows per person."""
         rows = self._rows(drops_late)
         if self.person is None:
             return rows
@@ -136,7 +135,6 @@ class Aggregation:
         return keep_some(rows, self._fields(), kind, (self.unit.max_rows, row_key))
 
     def _rows(self, drops_late: bool) -> Sql:
-        """Return all rows: cells `a<i>`, steps `s<j>` and person."""
         columns, readings, conditions = [], [], []
         for i, name in enumerate(self.attributes):
             reading, fallback = self._attribute(name, f"x{i}")
@@ -162,7 +160,6 @@ class Aggregation:
         return read_attribute(attribute, self.types[self.domain.source(name)], alias), other_cell(attribute)
 
     def _outside(self, name: str) -> int:
-        """Return the cell of out-of-domain values."""
         other = other_cell(self.domain.attribute(name))
         return self.domain.attribute(name).n_cells if other is None else other
 
@@ -195,7 +192,6 @@ class Aggregation:
         return exp.Case().when(exp.and_(*in_cells), exp.column(name)) if in_cells else exp.column(name)
 
     def _with_values(self, rows: Sql) -> Sql:
-        """Return the rows with the places `h<j>`: steps, or none."""
         listed = {name: size for name, size in self.places.items() if name.startswith("h")}
         if not listed:
             return rows
@@ -205,7 +201,6 @@ class Aggregation:
         return over(rows, *columns, *values)
 
     def _added(self) -> dict[str, Sql]:
-        """Return the sums by name: rows, present values, steps."""
         added: dict[str, Sql] = {"n": exp.Count(this=exp.Star())}
         totals = [total for total in self.totals if not total.weighted]
         summed = {total.column for total in totals if not total.each}
@@ -218,7 +213,6 @@ class Aggregation:
         return added | self._weighted(1) | self._weighted(2)
 
     def _weighted(self, power: int) -> dict[str, Sql]:
-        """Return the sums of weights, and of values and squares times weights, or of their squares."""
         totals = [total for total in self.totals if total.weighted == power]
         if not totals:
             return {}
@@ -235,14 +229,12 @@ class Aggregation:
         return added
 
     def _weight(self, power: int) -> Sql:
-        """Return a power of the steps of a row's weight, NULL without one."""
         name = str(self.domain.weights)
         if power == 2:
             return exp.paren(self._weight(1) * self._weight(1))
         return exp.paren(self._steps(self.columns.index(name)) + exp.convert(self.domain.column(name).low_steps))
 
     def _steps(self, j: int) -> Sql:
-        """Return the steps of a column, of which squares and products exceed 32 bits."""
         return exp.cast(exp.column(f"s{j}"), "BIGINT")
 
     def _square(self, j: int, power: int) -> Sql:
@@ -250,7 +242,6 @@ class Aggregation:
         return centred * centred.copy()
 
     def _centred(self, j: int, power: int) -> Sql:
-        """Return the coarse value of a column, centred."""
         coarse, steps = self._coarse(self.columns[j], power), self._steps(j)
         cut = steps if not coarse.bits else (steps + coarse.half) // (1 << coarse.bits)
         return exp.paren(cut * 2 - coarse.reach)
@@ -286,7 +277,6 @@ class Aggregation:
         return (flat[..., :-1] if total.each else flat).reshape(-1)  # without the rows that have no value
 
     def _chosen(self, total: Aggregate, result: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return the result rows of the grouping of `total`."""
         in_group = np.ones(len(result["n"]), dtype=bool)
         for i, (name, size) in enumerate(self.places.items()):
             in_group &= (result[f"cell{i}"] >= 0) == (name in self._places(total))
@@ -310,7 +300,6 @@ class Aggregation:
 
 
 def _number(name: str, result: Mapping[str, np.ndarray], in_group: np.ndarray) -> np.ndarray:
-    """Return a count, or a sum from its two halves."""
     if name in result:
         return result[name][in_group]
     high, low = (result[f"{name}_{half}"][in_group].astype(object) for half in ("high", "low"))
@@ -328,7 +317,6 @@ def source(readings: Sequence[ColumnExpression]) -> Sql:
 
 
 def _as_integers(name: str, add: Sql) -> Sequence[Sql]:
-    """Return a count unchanged, and a sum in two halves."""
     number = exp.func("COALESCE", add, exp.convert(0))
     if not name.startswith("sum"):
         return [exp.cast(number, "BIGINT").as_(name)]

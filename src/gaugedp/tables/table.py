@@ -34,10 +34,11 @@ _OF_PEOPLE = set(Kind) - {Kind.UNUSABLE, Kind.INSTANT}
 
 @dataclass(frozen=True)
 class Table(Rows):
-    """Rows with a domain and a privacy unit.
+    """Rows with a domain and a privacy unit, for releases.
 
-    They are in a file, a frame or a relation. `totals`, `moments`, `vector_sum` and `rows` are the only methods that
-    read the rows. Whether they succeed does not depend on their content.
+    Make it with `Table.scan`. The rows stay where they are, in a file, a frame or a database. Only `totals`, `moments`,
+    `vector_sum` and `rows` read them, and releases call these methods after the charge. Whether they succeed does not
+    depend on the rows.
     """
 
     name: str
@@ -51,25 +52,32 @@ class Table(Rows):
     def scan(
         cls, source: object, *, domain: Domain, unit: PrivacyUnit | None = None, name: str | None = None
     ) -> "Table":
-        """Return the table over `source`, without reading rows.
+        """Return a table over a source of rows, without reading rows.
 
-        Only the names and types of its columns are read. If the domain has [person], the rows are aggregated to one row
-        per person (`gaugedp.by_person`).
+        Only the names and types of the columns are read. If the domain has a section [person], the rows are aggregated
+        to one row per person (`gd.by_person`).
 
-        source : path of a file (.csv, .tsv, either with .gz or .zst, or .parquet) or of a folder of Parquet files, a
-            pandas or polars frame, a polars LazyFrame, a pyarrow Table, a DuckDB relation, a Spark frame or the address
-            of a PostgreSQL table, whose rows stay where they are
-        domain : describes attributes and bounded columns, all of which must be in the source, as the person column
-        unit : by default that of the domain file, else a row
+        Parameters
+        ----------
+        source : path, frame, relation or address
+            The rows. A file ends in .csv or .tsv, either with .gz or .zst, or in .parquet; a folder has Parquet files.
+            A frame is of pandas, polars (also lazy), pyarrow or Spark. A relation is of DuckDB, an address of
+            PostgreSQL.
+        domain : Domain
+            Description of the attributes and bounded columns, all of which must be in the source.
+        unit : PrivacyUnit, optional
+            Who is protected. By default the unit of the domain file, else one row.
+        name : str, optional
+            Name of the table in ledgers and releases. By default it is taken from the source.
 
         Raises
         ------
         InvalidRequest
-            The domain file protects others than `unit`.
+            If the domain file protects another unit than `unit`.
         UnreadableTable
-            The source or the type of a column does not fit.
+            If the source cannot be read, or the type of a column does not fit its description.
         UnknownName
-            A missing column.
+            If a column is missing.
 
         Examples
         --------
@@ -120,36 +128,39 @@ class Table(Rows):
         memory_bytes: int | None = None,
         folder: str | PathLike[str] | None = None,
     ) -> "Table":
-        """Return this table, read in `count` parts of its people.
+        """Return this table, to be read in several parts.
 
-        The numbers are the same, with less memory. DuckDB uses at most about `memory_bytes` for files and frames
-        (default: half of the machine's); `count` defaults by this limit and the size of the file. `scan` does so by
-        itself for a large file.
+        The answers are the same and need less memory. `scan` chooses this by itself for a large file.
 
-        In `folder`, the exact sums over finished parts are stored while `totals` reads the table: they are as private
-        as the table. After a kill, the same evaluation resumes from there, with the row key that it began with. A
-        release that was killed during its evaluation is finished by the same request with the same `key`, and is not
-        charged again.
+        Parameters
+        ----------
+        count : int, optional
+            The number of parts into which the people are divided. By default it follows from memory and file size.
+        memory_bytes : int, optional
+            The memory that DuckDB uses for files and frames, about. Default: half of the machine's memory.
+        folder : path, optional
+            Stores the exact sums over finished parts, which are as private as the table. A release that was killed
+            while it read the table is finished by the same request with the same `key`, and is not charged again.
         """
         buckets = self._buckets.sized(count, memory_bytes, folder)
         return replace(self, _engine=buckets.limited(self._engine), _buckets=buckets)
 
     def totals(self, totals: Sequence[Aggregate], row_key: bytes) -> list[np.ndarray]:
-        """Read the rows once and return each total, flat.
+        """Read the rows once and return the exact totals.
 
-        The array runs over the cells of `attributes` in itertools.product order (last fastest; one cell for none). With
-        `each`, the values low … high of the column, in steps, are one more axis, the fastest. Counts are int64. Sums,
-        and those of weights, are Python integers: a row's measure is 2 k − (low_steps + high_steps), where k is the
-        clipped value in steps, rounded half away from 0; so |measure| ≤ high_steps − low_steps. If weighted, it is
-        multiplied by the row's weight in steps, found alike.
+        Each total is a flat array over the cells of its `attributes`, the last attribute fastest; without attributes it
+        has one cell. With `each`, the values low … high of the column, in steps, are one more axis, the fastest. Counts
+        are int64. Sums are Python integers: a row adds 2·k − (low_steps + high_steps), where k is its clipped value in
+        steps, rounded half away from 0. In a weighted total this is multiplied by the row's weight in steps.
 
-        All totals of one call describe the same rows. A row is left out if an attribute used by any of them has outside
-        = "drop" and no cell for it, or if the unit has a person column and the row has no person. Of the rest, at most
-        `max_rows` rows of a person remain; `row_key` chooses them uniformly, whatever the order of rows. A row without
-        a value in a bounded column with missing = "drop" is left out only of the totals of that column.
+        All totals of one call describe the same rows. A row is left out if a total uses an attribute with outside =
+        "drop" in which the row has no cell. It is also left out if the unit has a person column and the row has no
+        person. Of the rest, at most `max_rows` rows of each person remain: `row_key` chooses them uniformly, whatever
+        the order of rows. A row without a value in a bounded column with missing = "drop" is left out only of the
+        totals of that column.
 
-        Raises UnknownName or InvalidRequest for a wrong total, or for more than 10^7 cells times values with `each`,
-        before anything is read, and UnreadableTable if the engine fails.
+        UnknownName or InvalidRequest is raised for a wrong total, or for more than 10^7 cells times values with `each`,
+        before anything is read. UnreadableTable is raised if the engine fails.
         """
         from gaugedp.tables.statement import Aggregation
 
@@ -165,21 +176,19 @@ class Table(Rows):
         return [added_up(total, cells[source], source, self.domain) for total, source in pairs]
 
     def _read(self, part: "Aggregation", row_key: bytes) -> list[np.ndarray]:
-        """Return a part's totals, by statement or from rows."""
         tallies, engine = part.tallies, self._engine.of_bucket(part.bucket, row_key)
         if tallies is None or not engine.in_process:
             return part.arrays(engine.run(part.statement(row_key)))
         return tallies.cut(engine.add_up(part.listed(row_key), tallies))
 
     def rows(self, attributes: Sequence[str], columns: Sequence[str], row_key: bytes) -> tuple[np.ndarray, np.ndarray]:
-        """Read the remaining rows once, as (cells, steps), int64.
+        """Read the remaining rows once and return (cells, steps), int64.
 
-        cells (n, len(attributes)) are the cells of the attributes; steps (n, len(columns)) the clipped values of the
-        columns in integer steps above their lower bounds, rounded half away from 0, −1 if missing.
+        `cells` (n, len(attributes)) holds the cell of each attribute. `steps` (n, len(columns)) holds the clipped value
+        of each column in steps above its lower bound, rounded half away from 0, or −1 if it is missing.
 
-        Which rows remain, and what is refused, is as in `totals`: a person adds at most `max_rows` lines, which depend
-        on nobody else. Lines are sorted by their contents, so that the order of the source has no influence. Their
-        number depends on the data.
+        The same rows remain as in `totals`, at most `max_rows` for each person. They are sorted by their contents, so
+        the order of the source has no influence. Their number depends on the data.
         """
         aggregation = self._listing(attributes, columns)
         parts = self._buckets.parts(aggregation)
@@ -187,12 +196,11 @@ class Table(Rows):
         return _parts(lines, len(attributes), len(columns))
 
     def vector_sum(self, names: tuple[Sequence[str], Sequence[str]], of: RowSum, row_key: bytes) -> np.ndarray:
-        """Read the rows once; return Σ of(cells, steps), int64.
+        """Read the remaining rows once and return a sum of a function of them.
 
-        The sum is over batches of the remaining rows. `names` are attributes and columns; the batches are lines as in
-        `rows`, in any order. `of` returns integers, each a sum over the lines, in the same shape for every batch, an
-        empty one included, so that the total depends only on the lines. On Spark it runs where the rows are: it must be
-        picklable, and gaugedp must be installed there.
+        `of`(cells, steps) is called with batches of rows as in `rows`, in any order, for `names` = (attributes,
+        columns). It returns integers, each a sum over the batch, in the same shape for every batch, also an empty one.
+        On Spark it runs where the rows are, so it must be picklable, and gaugedp must be installed there.
         """
         attributes, columns = names
         aggregation, on_batch = self._listing(attributes, columns), OnBatch(len(attributes), len(columns), of)
@@ -203,12 +211,11 @@ class Table(Rows):
         return sum((part.reshape(none.shape) for part in parts if len(part)), none)
 
     def moments(self, columns: Sequence[str], row_key: bytes, bits: int = 12, products: bool = True) -> "Moments":
-        """Read the rows once; return first and second moments.
+        """Read the remaining rows once and return first and second moments.
 
-        They are Σ x and, with `products`, Σ x xᵀ, where x are the clipped values of the bounded columns, scaled to
-        ±2^bits, missing ones 0, rounded to integers: the same on every engine (gaugedp.tables.moments). `bits` is at
-        most 22, with products 12. If there are more columns than the engine adds up fast, the products come from
-        batches, as in `vector_sum`.
+        They are Σ x and, with `products`, Σ x xᵀ. The vector x holds the clipped values of the bounded columns, scaled
+        to ±2^bits and rounded to integers; missing values count 0. The result is the same on every engine. `bits` is at
+        most 22, or 12 with products. For many columns the products come from batches, as in `vector_sum`.
         """
         from gaugedp.tables.moments import Scaled
 
@@ -265,12 +272,10 @@ class OnBatch:
         return [f"a{i}" for i in range(self.n_attributes)] + [f"s{j}" for j in range(self.n_columns)]
 
     def __call__(self, batch: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return the sum over a batch."""
         return self.of(*_parts(batch, self.n_attributes, self.n_columns))
 
 
 def _parts(lines: Mapping[str, np.ndarray], n_attributes: int, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the cells and the steps of listed rows."""
     cells = [lines[f"a{i}"] for i in range(n_attributes)]
     return _side_by_side(cells, lines), _side_by_side([lines[f"s{j}"] for j in range(n_columns)], lines)
 
@@ -303,7 +308,6 @@ def spelt_truths(facts: Sequence[tuple[str, Attribute | BoundedColumn]]) -> dict
 
 
 def _named_by(unit: PrivacyUnit, refusal: UnknownName) -> UnknownName:
-    """Return the refusal of a missing column, with its role."""
     if refusal.what == f"There is no column {unit.column!r}.":
         return UnknownName(f"{refusal.what[:-1]}, which [unit] names as the person column.", refusal.do)
     return UnknownName(

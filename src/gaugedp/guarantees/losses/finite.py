@@ -107,7 +107,6 @@ def _turns(heights: Array, span: float) -> int:
 
 
 def _turned_line(values: Array, tilted: Array, heights: Array, lost: float, lattice: _Lattice, turns: int) -> Line:
-    """Return the line of `tilted_line` by a Fourier transform."""
     offset, span = map(float, lattice)
     places = np.rint((values - offset) / span).astype(np.int64) * turns
     n_places = 2 * (len(heights) - 1)

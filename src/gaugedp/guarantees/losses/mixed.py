@@ -145,7 +145,6 @@ def _tilted(order: float, parts: Parts) -> Parts:
 
 
 def _log_tilted(order: float, parts: Parts) -> Parts:
-    """Return the parts with log tilted weights."""
     at = np.array([order])
     total = float(_log_moment(at, parts)[0])
     return [(math.log(w) + float(loss.log_moment(at)[0]) - total, loss) for w, loss in parts]

@@ -51,13 +51,11 @@ def _line(order: float, heights: Array, rate: float, std: float) -> Line:
 
 
 def _share(order: float, rate: float, std: float) -> float:
-    """Return the share of the second part of M."""
     at = np.array([order])
     return math.exp(_logs(at, rate, std)[1][0] - _log_moment(at, rate, std)[0])
 
 
 def _logs(orders: Array, rate: float, std: float) -> tuple[Array, Array]:
-    """Return the logarithms of both parts of M."""
     grown = orders * (orders + 1) / (2 * std**2)
     return (orders + 1) * math.log1p(-rate), (orders + 1) * math.log(rate) + grown
 

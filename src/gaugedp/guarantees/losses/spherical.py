@@ -136,7 +136,6 @@ def _line(order: float, heights: Array, shift: float, dimension: int) -> Line:
 
 
 def _turns(dimension: int) -> float:
-    """Return the turn beyond which Bessel functions are accurate."""
     return max(300.0, 4.0 * dimension)  # turns t·Im z from which Bessel functions replace the quadrature
 
 
@@ -146,7 +145,6 @@ def _near_line(order: float, heights: Array, shift: float, dimension: int) -> Li
 
 
 def _tilted(order: float, height: float, shift: float, dimension: int) -> tuple[Array, Array]:
-    """Return losses and their tilted weights, with sum 1."""
     rate = (1 + 2 * order) * shift / 2
     turn = 2.0 ** math.ceil(math.log2(max(1.0, height * shift)))  # few rules for many heights
     places, logs = _rule(rate, turn, shift, dimension)

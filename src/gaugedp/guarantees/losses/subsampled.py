@@ -50,7 +50,6 @@ class SubsampledPrivacyLoss(PrivacyLoss):
         return np.array([[known[order] for order in orders] for known in self._known])
 
     def _at(self, order: float) -> Iterable[tuple[float, Row]]:
-        """Return log M at `order` with each row."""
         return zip(self._moments([order])[:, 0].tolist(), self.rows, strict=True)
 
     def line(self, order: float, heights: Array) -> Line:
@@ -112,7 +111,6 @@ def _line(order: float, log_moment: float, heights: Array, row: Row) -> Line:
 
 
 def _log_moments(orders: Array, rate: float, std: float, removed: int, added: int) -> Array:
-    """Return log M at the `orders`; similar orders share nodes."""
     # 20.0: orders up to so many deviations share their nodes, then those up to four times as large, and so on
     logs, sizes = np.empty(len(orders)), np.log2(1 + orders / (20.0 * std)) // 2
     beyond = orders > _largest_order(std)
@@ -127,7 +125,6 @@ def _log_moments(orders: Array, rate: float, std: float, removed: int, added: in
 
 
 def _largest_order(std: float) -> float:
-    """Return the order beyond which a bound replaces the quadrature."""
     return min(2000.0 * max(1.0, std), max(20.0, 5000.0 * std**2))
 
 
@@ -186,7 +183,6 @@ def _delta(epsilon: float, rate: float, std: float, removed: int, added: int) ->
 
 
 def _cells(edges: Array, rate: float, std: float, removed: int, added: int) -> tuple[Array, Array]:
-    """Return the probabilities of losses between the `edges`."""
 
     def losses(x: Array) -> Array:
         return _log_mixture(x, rate, std, removed) - _log_mixture(-x, rate, std, added)
@@ -292,7 +288,6 @@ def _digits(rate: float) -> float:
 
 
 def _tilted(order: float, height: float, rate: float, std: float, removed: int, added: int) -> tuple[Array, Array]:
-    """Return losses at the nodes and normalised tilted weights."""
     x, log_weights = _nodes(order, height, rate, std, removed, added)
     above, below = _log_mixture(x, rate, std, removed), _log_mixture(-x, rate, std, added)
     logs = log_weights + (1 + order) * above - order * below

@@ -87,7 +87,6 @@ def _ordered(body: Polytope, kinds: set[str]) -> Iterator[Strategy]:
 
 
 def _unstructured(body: Polytope, weights: np.ndarray | None) -> Iterator[Strategy]:
-    """Yield the optimal strategy, or several if that is slow."""
     if isinstance(body, BoxHull):
         yield segment_and_box(body, weights)
     if _has_many_corners(body):
@@ -155,7 +154,6 @@ def _laplace(body: Polytope, weights: np.ndarray | None) -> Iterator[Strategy]:
 
 
 def _structured_laplace(body: Polytope, structure: Structure, kinds: set[str]) -> Strategy:
-    """Return the strategy of marginals, or of one ordered query."""
     if kinds == {"cells"}:
         return weighted(body, structure)
     if kinds == {"product"}:

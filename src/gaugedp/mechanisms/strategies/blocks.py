@@ -82,7 +82,6 @@ def _levels(columns: np.ndarray, sizes: list[int], noise: np.ndarray) -> np.ndar
 
 
 def _sums(columns: np.ndarray, size: int) -> np.ndarray:
-    """Return the sums over blocks of `size` columns."""
     return np.add.reduceat(columns, np.arange(0, columns.shape[1], size), axis=1)
 
 

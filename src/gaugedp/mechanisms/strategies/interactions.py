@@ -33,7 +33,6 @@ def contrasts(interactions: Interactions) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _slices(interactions: Interactions, parts: list[Axes]) -> list[slice]:
-    """Return the consecutive slices of the cells of `parts`."""
     ends = np.cumsum([0, *map(interactions.cells, parts)]).tolist()
     return [slice(start, end) for start, end in pairwise(ends)]
 

@@ -37,7 +37,7 @@ class Interactions:
         """The T of positive dimension, by size, in ascending axes."""
         subsets = {subset for block in self.blocks for subset in self._within(block)}
         if len(subsets) > MOST_SUBSETS:
-            raise InvalidRequest(f"The marginals have {len(subsets):,} interactions.", "Ask for smaller marginals.")
+            raise InvalidRequest(f"The marginals have {len(subsets):,} interactions.", "Request smaller marginals.")
         return sorted(subsets, key=lambda axes: (len(axes), axes))
 
     @cached_property
@@ -187,6 +187,5 @@ def _subsets(axes: Sequence[int]) -> chain[Axes]:
 
 
 def _onto(table: np.ndarray, axes: Axes, ordered: Axes) -> np.ndarray:
-    """Reshape a table over `axes` to broadcast over `ordered`."""
     sizes = iter(table.shape[1:])
     return table.reshape(len(table), *(next(sizes) if axis in axes else 1 for axis in ordered))

@@ -66,7 +66,6 @@ class NestedStrategy(Strategy):
         return _recursion(self.nesting, self.shares)
 
     def _each_cell(self, areas: Tables) -> np.ndarray:
-        """Expand values per area to values per count."""
         n_cells = [(place.stop - place.start) // place.n_areas for place in self.nesting.places]
         return self.nesting.joined(
             [np.broadcast_to(table, (len(table), size)) for table, size in zip(areas, n_cells, strict=True)]
@@ -101,7 +100,6 @@ def _searched(nesting: Nesting, demand: Tables, p: int, start: np.ndarray) -> tu
 
 
 def _starts(n_levels: int, p: int) -> list[np.ndarray]:
-    """Return starting logarithms: equal shares and, for Laplace, mostly the finest level."""
     finest = np.where(np.arange(n_levels) == n_levels - 1, 0.0, -4.0)
     return [np.zeros(n_levels), finest][: 3 - p]
 

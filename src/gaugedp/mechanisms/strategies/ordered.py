@@ -150,7 +150,6 @@ def best_probability(n: int, ranges: bool, gap: float) -> WeightedPrefixes:
 
 
 def _start(n: int, ranges: bool) -> np.ndarray:
-    """Return log p interpolated from the solution for fewer cells."""
     if n <= _COARSE_CELLS:
         return np.zeros(n)
     coarse = best_probability(n // _COARSER, ranges, _COARSE_GAP).probability

@@ -74,7 +74,6 @@ def optimal_ranges(body: Polytope) -> RangeStrategy:
 
 
 def _like(body: Polytope, columns: np.ndarray) -> Polytope:
-    """Return a body of the same kind with other generators."""
     if body.differences:
         return Polytope.difference_hull(columns, body.factor, body.with_zero)
     return Polytope.symmetric_hull(columns, body.factor)

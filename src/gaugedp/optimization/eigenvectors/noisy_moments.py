@@ -96,7 +96,7 @@ def check_components(n_columns: int, n_components: int, name: str = "n_component
 
 @dataclass(frozen=True, eq=False)
 class NoisyMoments:
-    """The leading eigenvectors of Σ xxᵀ with added noise.
+    """Leading eigenvectors of Σ xxᵀ, from second moments with Gaussian noise.
 
     Theorem. One row of norm at most 1 changes the matrix by at most √2 in the Frobenius norm if it is replaced and by 1
     if it is added, plus rounding: the noisy matrix is μ-GDP, and so is everything computed from it

@@ -18,7 +18,7 @@ from gaugedp.samplers.continuous import normals
 
 @dataclass(frozen=True, eq=False)
 class Oja:
-    """Noisy orthogonal iteration with A = Σ xxᵀ.
+    """Leading eigenvectors of A = Σ xxᵀ, by noisy orthogonal iteration.
 
     One of `steps` steps replaces V (d, k) by the orthonormal factor of V·R + η·(AV + noise). The step size varies: with
     M the weighted mean of the noisy products, M ← (1 − w)M + w(AV + noise) and V is the orthonormal factor of M = VR,
@@ -26,8 +26,8 @@ class Oja:
     quarter of the steps and then 1, 1/2, 1/3, …, so that the result averages the noise of all later steps. With `pace`
     > 0 the step is x ← x + pace·(Ax + noise), as published.
 
-    Theorem. One row changes AV by at most min(√k, √2) in the Frobenius norm if it is replaced and by 1 if it is added,
-    so T steps whose noise is this sensitivity divided by μ/√T are μ-GDP. docs/theory/eigenvectors.md
+    Theorem. One row changes AV by at most min(√k, √2) in the Frobenius norm if it is replaced, and by 1 if it is added.
+    Hence T steps whose noise is this sensitivity divided by μ/√T are μ-GDP. docs/theory/eigenvectors.md
     """
 
     shape: tuple[int, int]
@@ -87,11 +87,9 @@ class Oja:
 
     @property
     def _alone(self) -> int:
-        """Number of steps that are not averaged."""
         return self.steps if self.pace else self.steps // 4
 
     def _pairs(self, basis: np.ndarray, mean: np.ndarray) -> Pairs:
-        """Return rotated vectors, and values corrected for noise."""
         inner = basis.T @ mean
         values, turn = np.linalg.eigh((inner + inner.T) / 2)
         added = self.shape[0] * self.std**2 / max(1, self.steps - self._alone)
@@ -120,7 +118,6 @@ def _noise(shape: tuple[int, int], mu: float, neighbours: str = "replace") -> Ga
 
 
 def _moved(shape: tuple[int, int], neighbours: str) -> float:
-    """Return the sensitivity of AV to one row, including rounding."""
     n_columns, k = shape
     n_rows, exact = (2, math.sqrt(min(k, 2))) if neighbours == "replace" else (1, 1.0)
     size = longest(n_columns)

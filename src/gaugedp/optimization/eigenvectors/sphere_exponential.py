@@ -29,12 +29,12 @@ _VALUES_SHARE = 0.05  # of ε
 
 @dataclass(frozen=True, eq=False)
 class SphereExponential:
-    """k orthogonal directions with density ∝ e^{β·xᵀAx}.
+    """Leading eigenvectors under pure DP: directions with density ∝ e^{β·xᵀAx}.
 
-    Each is drawn on the unit sphere orthogonal to those before it, with A = Σ xxᵀ. With ε_k for each direction, β =
-    ε_k/2 if a row is replaced (ε_k/(2Δ), Δ = 1 in the operator norm) and β = ε_k if one is added or removed, as all
-    scores then change in the same direction; rounding of rows reduces both slightly. The values Σ⟨x, v⟩² at the
-    released directions have Laplace noise, for a twentieth of ε.
+    Each direction is drawn on the unit sphere orthogonal to those before it, with A = Σ xxᵀ. With ε_k for each
+    direction, β = ε_k/2 if a row is replaced. If one is added or removed, β = ε_k, as all scores then change in the
+    same direction. Rounding of rows reduces both slightly. The values Σ⟨x, v⟩² at the released directions have Laplace
+    noise, for a twentieth of ε.
 
     Theorem. Every direction is ExponentialLoss(ε_k) given those before; together they are ε-DP, without an upper limit
     on β or a condition on the spectrum. docs/theory/eigenvectors.md. "idealized": drawn in floats, rounded to a lattice

@@ -117,7 +117,6 @@ class ItemFactors:
         return noisy * weights[:, None], variances
 
     def _standing_out(self, noisy: np.ndarray, variances: np.ndarray) -> int:
-        """Return the number of singular values above the noise."""
         edge = math.sqrt(float(variances.sum())) + (math.sqrt(self.rank) + _EDGE) * math.sqrt(float(variances.max()))
         return int((np.linalg.svd(noisy, compute_uv=False) > edge).sum())
 
@@ -145,7 +144,6 @@ def orthonormal(directions: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def _entry_moves(n_items: int, rank: int, length: float) -> float:
-    """Return the sensitivity of a step to one entry, with rounding; infinite for length < 1."""
     if length < 1:
         return math.inf
     reach = _REACH["rating"] * math.sqrt(rank / n_items)

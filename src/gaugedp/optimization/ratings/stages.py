@@ -119,7 +119,6 @@ class Start:
         )
 
     def _ratio(self, place: int, guess: float) -> float:
-        """Return a total over the total weight, shrunk to a guess with variance 0.1."""
         weight, doubt = max(float(self.totals[1]), 0.0), 10 * self.doubt
         return (float(self.totals[place]) * weight + guess * doubt) / (weight**2 + doubt)
 
@@ -251,7 +250,6 @@ class Completion:
         return self._with_users(ratings, model, _REST / 2, rng)
 
     def _user_share(self, start: Start, shape: tuple[int, int]) -> float:
-        """Return the share of least expected error for users' means."""
         if self.terms.unit == "user":
             return 0.0
         spread = start.groups.means(start.mean, start.noise_in_means)[1]
@@ -266,12 +264,10 @@ class Completion:
         return max(_USER_SHARES, key=gained)
 
     def _user_noise(self, n_users: int, n_factors: int, share: float) -> tuple[AdditiveNoise, float]:
-        """Return the noise of `user_sums`, and its variance."""
         noise = self.terms.noise(n_users * (2 + n_factors), 2 + _ROOT**2 if n_factors else 2.0, share)
         return noise, max(float(noise.variances.max()), TINY)
 
     def _with_users(self, ratings: Ratings, model: Completed, share: float, rng: Entropy) -> Completed:
-        """Return the model with users' means and scores."""
         n_users, n_factors = ratings.shape[0], model.factors.shape[1]
         noise, variance = self._user_noise(n_users, n_factors, share)
         exact, longest = user_sums(ratings, model)

@@ -43,34 +43,39 @@ def compare_releases(
 ) -> Release:
     """Compare the answers of two releases, at no cost.
 
-    `text` names what is compared: `change(SEX)`, `difference(SEX*REGION)`, `ratio(mean(C) by SEX)` or `index(count)`,
-    with counts, sums or means that follow from both releases, as `gd.derive` computes them. The noise of the two
-    releases must have been drawn independently, as separate releases are. Each interval contains the comparison of the
-    exact answers with probability at least `level`, 0.95 … 0.999, over the noise of both; for means the coverage is
-    approximate (docs/theory/derived.md, theorem 5). Sampling error is not included. Comparisons whose interval excludes
-    "no change" are marked `*`. Nothing is read and nothing is spent. The guarantee is the composition of those of both
-    releases, which holds if they share rows.
+    Use it for changes from one year to the next. The noise of the two releases must be independent, as in separate
+    releases. Nothing is read or spent. The result satisfies the composition of the guarantees of both releases.
 
     Parameters
     ----------
     later, earlier : Release
         Two releases with the same cells, at most 20,000 of them, and equal bounds of the compared column.
     text : str
-        Comparisons, joined by `;`.
+        Comparisons joined by `;`, such as `change(SEX)`, `difference(SEX*REGION)`, `ratio(mean(C) by SEX)` or
+        `index(count)`. The counts, sums or means must follow from both releases, as for `gd.derive`.
     domain : Domain, optional
-        Domain of both releases; needed for sums, means and numeric cells.
+        The domain of both releases, which sums, means and numeric cells need.
     planned : tuple of Plan, optional
-        Plans of the two releases, such as a publication's, instead of a domain.
+        The plans of both releases, such as those of publications, instead of a domain.
     level : float
-        Confidence level.
+        Confidence level of the intervals, 0.95 to 0.999.
+
+    Returns
+    -------
+    Release
+        The comparisons of the exact answers, with intervals for the noise of both releases. Comparisons whose interval
+        excludes "no change" are marked `*`. Sampling error is not included. For means the coverage is approximate
+        (docs/theory/derived.md, theorem 5).
 
     Raises
     ------
     InvalidRequest
-        Other terms, terms that do not follow from both releases, different cells or bounds, or too many answers.
+        If a comparison does not follow from both releases, cells or bounds differ, or there are too many answers.
 
     Examples
     --------
+    The change in the number of rows of each sex, from 100 rows to 120:
+
     >>> import gaugedp as gd
     >>> import pandas as pd
     >>> domain = gd.Domain.of(sex=["1", "2"])
@@ -91,7 +96,7 @@ def compare_releases(
         raise InvalidRequest("The query is empty.", 'Write for example "change(SEX)".', _UNDONE)
     if len({_still(term.kind) for _, term in terms}) > 1:
         raise InvalidRequest(
-            "The comparisons have different values without any change.", "Compare separately.", _UNDONE
+            "These comparisons have different values where nothing changed.", "Compare them separately.", _UNDONE
         )
     noisy = [_noise_of_both((later, earlier), sources, sides) for sides, _ in terms]
     answer = released_ends(later, [term for _, term in terms], noisy, level)
@@ -111,7 +116,6 @@ def _is_one(later: Release, earlier: Release) -> bool:
 
 
 def _said(later: Release, earlier: Release) -> Iterator[str]:
-    """Yield what a reader must know about the earlier release."""
     yield f"Compared with the release of {earlier.facts['query']!r} (digest {earlier.facts['digest'][:12]})."
     if later.facts["unit"] != earlier.facts["unit"]:
         yield f"The earlier release protects another unit ({earlier.facts['protects']}), which can look like a change."
@@ -123,13 +127,11 @@ def _said(later: Release, earlier: Release) -> Iterator[str]:
 
 
 def _still(kind: type[Any]) -> str:
-    """Return the value of a comparison without any change."""
     counts = kind.of_counts
     return "0" if counts is BETWEEN["difference"].of_counts else f"{counts.factor * (1 + counts.shift):g}"
 
 
 def _term(sources: Sequence[Source], text: str) -> tuple[tuple[Workload, Workload], FormTerm]:
-    """Parse a comparison; return its query in both domains and its term."""
     match = _TERM.match(text)
     questions = [as_workload(query(source.domain, match[2])) for source in sources] if match else []
     if match is None or any(question is None or len(question.terms) > 1 for question in questions):
@@ -165,14 +167,13 @@ def _bounds(question: Workload, name: str) -> tuple[Fraction, Fraction, Fraction
 
 
 def _quotient(question: Workload, term: Term, outline: Outline, kind: type[RatioBetween]) -> tuple[int, Quotient]:
-    """Return the number of answers and the quotient of an answer's numbers."""
     if outline.measure in (COUNT, SUM):
         piece = question.pieces[0]
         if piece.low < 0 and kind is not BETWEEN["difference"]:
             raise InvalidRequest(f"{piece.column} may be negative: its sums have no ratio.", "Use difference.", _UNDONE)
         return len(question.steps), kind.quotient(float(piece.step))
     if outline.measure != ColumnMean.kind:
-        raise InvalidRequest(f"{outline.text!r} is no count, sum or mean.", "Compare one of these.", _UNDONE)
+        raise InvalidRequest(f"{outline.text!r} is not a count, sum or mean.", "Compare any of these.", _UNDONE)
     column = question.domain.column(str(outline.column))
     middle, half_range = float((column.low + column.high) / 2), float((column.high - column.low) / 2)
     if kind is not BETWEEN["difference"] and middle < half_range:
@@ -183,7 +184,6 @@ def _quotient(question: Workload, term: Term, outline: Outline, kind: type[Ratio
 def _noise_of_both(
     releases: tuple[Release, Release], sources: Sequence[Source], sides: tuple[Workload, Workload]
 ) -> NoisyNumbers:
-    """Return the released numbers of both sides, with independent draws of their noise."""
     later, earlier = (
         noise_of(release, source, question, seed)
         for release, source, question, seed in zip(releases, sources, sides, _SEEDS, strict=True)

@@ -106,7 +106,6 @@ def _check_same(release: Release, question: Query) -> None:
 
 
 def _mechanism(release: Release, question: Query, unit: PrivacyUnit) -> Mechanism:
-    """Return the candidate with the release's name, noise and widths."""
     facts = release.facts["mechanism"]
     for mechanism in question.mechanisms.candidates(unit, from_dict(release.facts["asked"])):
         if (mechanism.name, mechanism.describe()) == (facts["name"], facts["noise"]) and _has_widths(
@@ -128,7 +127,6 @@ def _has_widths(release: Release, question: Query, mechanism: Mechanism) -> bool
 
 
 def _told(release: Release) -> Domain:
-    """Return a domain with the release's cells, from the release."""
     kinds = [KINDS[term.measure] for term in release.terms]
     are_weighted = any(term.weights for term in release.terms)
     if (
@@ -145,7 +143,6 @@ def _told(release: Release) -> Domain:
 
 
 def _cells(terms: Sequence[Outline]) -> dict[str, list[str]]:
-    """Return the cells of each attribute, the reference first."""
     cells: dict[str, list[str]] = {}
     for term in terms:
         for place, axis in enumerate(term.axes):
@@ -157,27 +154,37 @@ def _cells(terms: Sequence[Outline]) -> dict[str, list[str]]:
 def derive(
     release: Release, text: str, *, domain: Domain | None = None, planned: Plan | None = None, level: float = LEVEL
 ) -> Release:
-    """Compute another query from a release, at no cost.
+    """Compute other statistics from a release, at no cost.
 
-    Nothing is read and nothing is spent. The answers to `text` must follow from counts, sums or means of the release by
-    adding up cells: `share(SEX) by REGION`, `change(SEX)`, `REGION`, `independence(SEX, REGION)` or `mean(C)` from
-    `SEX*REGION` or `mean(C) by SEX*REGION`. `test(mean(C) by SEX)` follows from `sd(C) by SEX`, or with less power from
-    `mean(C) by SEX`. Only rows with a cell in all released attributes are counted. The guarantee is that of the
-    release. Each interval contains its answer with the requested probability: it is computed from draws of the
-    release's own noise, added up in the same way.
+    Nothing is read or spent, and the guarantee is that of the release. The statistics must follow from released counts,
+    sums or means by adding up cells: from `SEX*REGION`, for example, follow `REGION`, `share(SEX) by REGION`,
+    `change(SEX)` and `independence(SEX, REGION)`.
 
-    Other statistics exist only for releases, with intervals at `level`, 0.95 … 0.999: `difference(mean(C) by A*B)`,
-    `ratio(…)`, `index(…)` and `change(…)` compare means along A, as those of counts do; `gini(A) by B` and `lorenz(A,
-    0.5, 0.9) by B`, the part of the total that belongs to the lowest half, and nine tenths, of rows, assign each row
-    the middle of its cell of A. The coverage of their intervals is approximate: the deficit is of second order in the
-    noise relative to the counts (docs/theory/derived.md, theorem 5).
+    Parameters
+    ----------
+    release : Release
+        The release; its raw answers are used. Only rows with a cell in all released attributes count.
+    text : str
+        Terms of `gd.query`, joined by `;`, or one of the following. `difference(mean(C) by A*B)`, `ratio`, `index` and
+        `change` compare means along A. `gini(A) by B` is the Gini index. `lorenz(A, 0.5, 0.9) by B` gives shares of the
+        total for the lowest half and the lowest nine tenths of rows.
+    domain : Domain, optional
+        The domain of the release, which sums, means and numeric cells need.
+    planned : Plan, optional
+        The plan of the release, if it is not that of `gd.plan`, such as a publication's.
+    level : float
+        Confidence level of the intervals for terms that `gd.query` does not have, 0.95 to 0.999.
 
-    For a release of counts, nothing else is needed; for sums, means and numeric cells give its `domain`, and for a plan
-    assembled by the caller, such as a publication's, that plan as `planned`. Raw answers are used, never processed
-    ones.
+    Returns
+    -------
+    Release
+        The statistics. Their intervals follow from draws of the release's noise; for Gini, Lorenz and compared means
+        the coverage is approximate (docs/theory/derived.md, theorem 5).
 
-    Statistics that do not follow from the release, such as quantiles, and a domain or plan of another query are
-    refused.
+    Raises
+    ------
+    InvalidRequest
+        If a statistic, such as a quantile, does not follow from the release, or if domain or plan are of another query.
 
     Examples
     --------
@@ -268,7 +275,6 @@ def noise_of(release: Release, source: Source, question: Workload, seed: int) ->
 
 
 def _with_released_ends(term: FormTerm, noisy: NoisyNumbers, misses: tuple[float, float]) -> np.ndarray:
-    """Return answers in steps, then interval ends for each miss."""
     pairs = [(pivot, noisy.numbers[place]) for pivot, place in zip(_pivots(term, noisy), term.places, strict=True)]
     ends = [np.array([pivot.ends(own, miss) for pivot, own in pairs]).T for miss in misses]
     answers = np.array([[pivot.quotient.value(own) for pivot, own in pairs]])
@@ -282,7 +288,6 @@ def _with_released_ends(term: FormTerm, noisy: NoisyNumbers, misses: tuple[float
 
 
 def _pivots(term: FormTerm, noisy: NoisyNumbers) -> Iterator[Pivot]:
-    """Yield the pivot of each answer, shared by equal distributions."""
     pivots: dict[tuple[object, ...], Pivot] = {}
     for quotient, place in zip(term.quotients, term.places, strict=True):
         key = (id(quotient), *noisy.laws[place].tolist())
@@ -291,7 +296,6 @@ def _pivots(term: FormTerm, noisy: NoisyNumbers) -> Iterator[Pivot]:
 
 
 def _noise(source: Source, question: Workload) -> tuple[int, Summed]:
-    """Return the first number and least noise of a query."""
     offers = list(_offers(source, question))
     if not offers:
         raise InvalidRequest(
@@ -303,7 +307,6 @@ def _noise(source: Source, question: Workload) -> tuple[int, Summed]:
 
 
 def _offers(source: Source, question: Workload) -> Iterator[tuple[int, Summed]]:
-    """Yield the parts of the release from which a query follows."""
     body = question.sensitivity(source.unit)
     for start, part, noise in source.parts:
         sums = [_shortest(noise, list(_sums(part, piece))) for piece in question.pieces]
@@ -312,7 +315,6 @@ def _offers(source: Source, question: Workload) -> Iterator[tuple[int, Summed]]:
 
 
 def _sums(released: Workload, wanted: Piece) -> Iterator[Sums]:
-    """Yield the sums of released numbers that give a piece."""
     start = 0
     for piece in released.pieces:
         shape = released.domain.shape(piece.attributes)
@@ -322,18 +324,15 @@ def _sums(released: Workload, wanted: Piece) -> Iterator[Sums]:
 
 
 def _alike(piece: Piece, wanted: Piece) -> bool:
-    """Return True if rows contribute equally to both tables."""
     plain = all(each.cells == Identity(each.cells.n_cells) for each in (piece, wanted))
     return plain and replace(piece, attributes=wanted.attributes, cells=wanted.cells) == wanted
 
 
 def _shortest(noise: AdditiveNoise, offers: list[Sums]) -> Sums | None:
-    """Return the sums with the least total variance."""
     return min(offers, key=lambda sums: float(sums.apply(noise.variances).sum()), default=None)
 
 
 def _facts(release: Release, about: dict[str, Any], outlines: Sequence[Outline]) -> dict[str, Any]:
-    """Return the facts of derived statistics, from the release's."""
     facts = {name: fact for name, fact in release.facts.items() if name not in _OF_ANSWERS}
     axes = {axis.name: axis for term in release.terms for axis in term.axes}
     said = f"Computed from the released answers to {release.facts['query']}, at no further cost."
@@ -350,7 +349,6 @@ def _facts(release: Release, about: dict[str, Any], outlines: Sequence[Outline])
 
 
 def _axis(axis: Axis, released: dict[str, Axis]) -> Axis:
-    """Return the axis with the release's dates, numbers and borders."""
     known = released.get(axis.name, axis)
     alike = len(axis.texts) == len(known.texts)
     return replace(axis, values=known.values, borders=known.borders if alike else axis.borders)

@@ -106,7 +106,6 @@ def _axes(domain: Domain, names: Sequence[str]) -> Iterator[Axis]:
 
 
 def _middles(domain: Domain, name: str) -> np.ndarray:
-    """Return the middle of each cell of a numeric attribute."""
     borders = np.array(domain.attribute(name).borders)
     if len(borders) != domain.attribute(name).n_cells + 1 or borders[0] < 0:
         raise InvalidRequest(

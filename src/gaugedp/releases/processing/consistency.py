@@ -85,14 +85,12 @@ def above_zero(deviations: np.ndarray) -> np.ndarray:
 
 
 def _marginals_only(query: Workload) -> bool:
-    """Return True if all pieces are marginals of untied attributes."""
     return query.operator.attributes == query.attributes and all(
         isinstance(piece.cells, Identity) and piece.counts and piece.column is None for piece in query.pieces
     )
 
 
 def _has_full_rank(columns: WorkloadColumns) -> bool:
-    """Return True if every vector of answers is consistent."""
     is_injective = columns.counting and all(piece.cells.injective for piece in columns.pieces)
     return is_injective and columns.rank == columns.ambient_dim
 
@@ -144,7 +142,6 @@ def _tables(domain: Domain, marginals: Sequence[Names], values: np.ndarray) -> l
 
 
 def _subsets(domain: Domain, names: Names) -> list[Names]:
-    """Return every subset of the attributes, in domain order."""
     ordered = [name for name in domain.attributes if name in names]
     return [some for size in range(len(ordered) + 1) for some in combinations(ordered, size)]
 
@@ -154,16 +151,13 @@ def _root(domain: Domain, names: Names, some: Names) -> float:
 
 
 def _place(names: Names, some: Names) -> tuple[slice | int, ...]:
-    """Return the index of a block in a marginal's transform."""
     return tuple(slice(1, None) if name in some else 0 for name in names)
 
 
 def _ordered(block: np.ndarray, names: Names, some: Names) -> np.ndarray:
-    """Reorder a block's axes from the marginal's to domain order."""
     shared = [name for name in names if name in some]
     return np.transpose(block, [shared.index(name) for name in some])
 
 
 def _restored(block: np.ndarray, names: Names, some: Names) -> np.ndarray:
-    """Reorder a block's axes from domain order to the marginal's."""
     return np.transpose(block, [some.index(name) for name in names if name in some])

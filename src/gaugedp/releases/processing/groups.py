@@ -36,13 +36,11 @@ def groups(query: Query | None) -> Iterator[Group]:
 
 
 def _dropping(query: Workload) -> frozenset[str]:
-    """Return the columns of attributes that leave rows out of the query."""
     facts = {name: query.domain.attribute(name) for name in query.attributes}
     return frozenset(query.domain.tree(name) for name, fact in facts.items() if fact.outside == "drop")
 
 
 def _merged(parts: list[Workload]) -> Workload:
-    """Return one workload of the terms of all parts. Repeated terms get texts of their own."""
     if len(parts) == 1:
         return parts[0]
     terms = enumerate(chain.from_iterable(part.terms for part in parts))

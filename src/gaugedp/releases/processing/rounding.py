@@ -45,7 +45,6 @@ def rounded_together(query: Workload, values: np.ndarray, base: int, non_negativ
 
 
 def _counts(query: Workload) -> Workload | None:
-    """Return the terms that count cells, or None if others count too."""
     counted = [term for term in query.terms if term.estimate.has_counts]
     pieces = [piece for term in counted for piece in term.pieces]
     are_cells = (isinstance(piece.cells, Identity) and piece.counts and piece.column is None for piece in pieces)

@@ -87,7 +87,6 @@ class _Table:
 
 
 def _tables(query: Workload, nearest: np.ndarray, deviations: np.ndarray) -> Iterator[_Table]:
-    """Yield the tables, and each kind's total of least noise."""
     totals = dict[tuple[object, ...], _Table]()
     start = 0
     for piece in query.pieces:
@@ -105,7 +104,6 @@ def _tables(query: Workload, nearest: np.ndarray, deviations: np.ndarray) -> Ite
 
 
 def _weights(tables: list[_Table], level: int, floor: float) -> np.ndarray:
-    """Return root weights: the level by noise, earlier ones held."""
     firm = floor * (max(part.deviation for part in tables if part.level == level) or 1.0)
 
     def weight(part: _Table) -> float:
@@ -148,7 +146,6 @@ def _polished(operator: WorkloadColumns, tables: list[_Table], table: np.ndarray
 def _half_squares(
     table: np.ndarray, operator: WorkloadColumns, weights: np.ndarray, aims: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    """Return half the weighted squared residuals and their gradient."""
     residual = weights * (operator.apply(table) - aims)
     return 0.5 * float(residual @ residual), operator.adjoint(weights * residual)
 

@@ -107,7 +107,6 @@ def _fill(publication: Publication, release: Release, folder: Path, erratum: Map
 
 
 def _columns(release: Release, terms: set[str], labels: str) -> dict[str, list[Any]]:
-    """Return the non-empty columns of some terms."""
     columns = release.columns(labels=labels)
     lines = [place for place, text in enumerate(columns["query"]) if text in terms]
     rows = {name: [column[place] for place in lines] for name, column in columns.items()}
@@ -133,7 +132,6 @@ def _manifest(publication: Publication, release: Release, folder: Path) -> Mappi
 
 
 def _contents(folder: Path) -> dict[str, str]:
-    """Return the SHA-256 digest of each file, by path."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
@@ -162,7 +160,6 @@ def _titled(publication: Publication) -> Publication:
 
 
 def _title(title: str, term: Outline, place: int, captions: Captions) -> str:
-    """Return a term's title; after the first, attributes are added."""
     if place == 0:
         return title
     names = listed(list(map(captions.name, term.names)))

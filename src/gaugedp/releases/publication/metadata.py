@@ -50,7 +50,6 @@ def _places(release: Release) -> Iterator[tuple[Outline, slice]]:
 
 
 def _about(title: str, release: Release) -> dict[str, str]:
-    """Return the facts of Dublin Core about a publication."""
     captions = release.captions
     noise = f"Numbers include random noise: {rounded_up(from_dict(release.facts['asked']))}."
     facts = {"title": title, "source": captions.source, "creator": captions.contact, "license": captions.licence}
@@ -74,7 +73,6 @@ def _csvw(path: Path, url: str) -> dict[str, Any]:
 
 
 def _json_stat(release: Release, kept: Kept) -> dict[str, Any]:
-    """Return a dataset of JSON-stat 2.0, or a collection of several."""
     columns, (marks, hidden) = release.number_columns(), release.marks()
     datasets = [_dataset(release, term, columns, (marks[place], hidden[place]), place) for term, place in kept]
     head = {"version": "2.0", "class": "dataset"}
@@ -151,12 +149,10 @@ def _numbers(values: np.ndarray) -> list[Any]:
 
 
 def _code(text: str) -> str:
-    """Return an identifier of letters, digits and underscores."""
     return re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_") or "X"
 
 
 def _codes(names: Sequence[str]) -> list[str]:
-    """Return a different identifier for each name."""
     codes: list[str] = []
     taken = {"STRUCTURE", "STRUCTURE_ID", "ACTION", "MEASURE", "OBS_VALUE", "LOWER_95", "UPPER_95", "OBS_STATUS"}
     for name in names:

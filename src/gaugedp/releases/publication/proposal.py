@@ -134,14 +134,12 @@ def widths(publication: Publication, plan: Plan) -> dict[str, str]:
 
 
 def _digests(publication: Path) -> dict[str, str]:
-    """Return the SHA-256 digests of a publication file and of its domain file."""
     domain = publication.parent / str(read_toml(publication).get("domain", "domain.toml"))
     paths = zip(_FILES, (publication, domain), strict=True)
     return {name: sha256(path.read_bytes()).hexdigest() for name, path in paths}
 
 
 def _is_complete(facts: Mapping[str, Any], approved_by: object) -> bool:
-    """Return True for facts that can be shown and compared."""
     match facts:
         case {
             "title": str(),

@@ -46,7 +46,7 @@ _FINEST = 2**14  # resolution of the least share for a target accuracy
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """Table with title, query, and weight or maximal interval width."""
+    """Table of a publication: title, query, and budget weight or target precision."""
 
     title: str
     text: str
@@ -59,15 +59,15 @@ class PublishedTable:
 
 @dataclass(frozen=True)
 class Publication:
-    """Tables answered together, for one guarantee and one charge.
+    """Set of tables that are published together, for one charge.
 
-    Each table has a share of the guarantee: in proportion to its `weight` (default 1), or the least share for which the
-    95 % intervals of its answers are at most ± `within`. Tables with weights divide the rest.
+    Load it from a TOML file (docs/how-to/publish.md). A table's share of the guarantee is in proportion to its `weight`
+    (default 1). A table with `within` instead gets the least share for which its 95 % intervals are at most ± `within`;
+    tables with weights divide the rest. With "total" `intervals`, a quarter of the guarantee is spent on sampling
+    errors (`queries.sampling`).
 
-    The `processing` of each table names steps of `Release.processed`. `labels` says what cells have in files: "codes",
-    "labels" or "both". `flags` mark answers with much noise. `language` is that of pages and notes. None of them costs
-    anything. With "total" `intervals`, a quarter of the guarantee serves to include the sampling error of weighted
-    terms (`queries.sampling`).
+    The remaining options cost nothing: the `processing` steps of each table, the `labels` of cells in files ("codes",
+    "labels" or "both"), the `flags` that mark noisy answers, and the `language` of pages and notes.
     """
 
     title: str
@@ -85,9 +85,9 @@ class Publication:
 
     @classmethod
     def load(cls, path: str | Path) -> "Publication":
-        """Return the publication described by a TOML file.
+        """Return the publication that a TOML file describes.
 
-        See docs/how-to/publish.md. Paths are relative to the file.
+        The format is in docs/how-to/publish.md. Paths in the file are relative to it.
         """
         facts, folder = read_toml(path), Path(path).parent
         only_keys("the publication", facts, _KEYS)
@@ -127,9 +127,9 @@ class Publication:
         )
 
     def shares(self, unit: PrivacyUnit | None = None) -> tuple[Fraction, ...]:
-        """Return the share of the guarantee of each table.
+        """Return each table's share of the guarantee, as fractions.
 
-        The shares add up to 1, or to less without weights. Accuracies that need more than the guarantee are refused.
+        They add up to 1, or to less if no table has a weight. Targets that need more than the guarantee are refused.
         """
         protected = self.domain.protected(unit)
         least_shares = [
@@ -142,7 +142,7 @@ class Publication:
         if needed > available or (needed == available and weights):
             raise InvalidRequest(
                 f"The requested accuracies need {readable(float(needed))} times the guarantee.",
-                "Give a larger epsilon, or widen within.",
+                "Give a larger epsilon, or a larger within.",
             )
         if not weights:
             return tuple(share for share in least_shares if share is not None)
@@ -163,7 +163,7 @@ class Publication:
         return plan(shared(questions, shares), protected, **_parameters(self.guarantee))
 
     def finished(self, release: Release, question: Query) -> Release:
-        """Return the release of `question` after processing, with flags. It reads no data and costs nothing."""
+        """Return the release after processing, with flags, at no cost."""
         facts = [flag.to_dict() for flag in self.flags]
         flagged = replace(release, facts=Facts.of(release.facts).including(flags=facts)) if facts else release
         flagged = flagged if self.language == ENGLISH else flagged.in_language(self.language)
@@ -175,7 +175,7 @@ class Publication:
         return flagged.processed_by_table([*zip(sizes, steps, strict=True), (others, ())], question)
 
     def check_steps(self, question: Query) -> None:
-        """Refuse steps that do not apply to the query of all tables."""
+        """Refuse processing steps that do not apply."""
         for steps in dict.fromkeys(table.processing for table in self.tables):
             check(steps, question)
 
@@ -184,12 +184,12 @@ class Publication:
         half_width = table.within or 0.0
         if not {outline.measure for outline in question.outlines} <= {COUNT, SUM}:
             raise InvalidRequest(
-                f"within applies to counts and sums, but {table.title!r} has others.", "Give it a weight instead."
+                f"within applies to counts and sums, but {table.title!r} has other terms.", "Give it a weight instead."
             )
         if (reached := _widest(question, unit, self.guarantee)) > half_width:
             raise InvalidRequest(
-                f"With the whole guarantee {table.title!r} is within ± {readable(reached)}, not {half_width:g}.",
-                "Give a larger epsilon, or widen within.",
+                f"Even the whole guarantee gives {table.title!r} ± {readable(reached)}, not ± {half_width:g}.",
+                "Give a larger epsilon, or a larger within.",
             )
 
         def is_enough(parts: int) -> bool:
@@ -258,7 +258,6 @@ def _processing(facts: Mapping[str, Any], place: str = "") -> dict[str, Any]:
 
 
 def _steps(given: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the steps of `Release.processed` that these values name."""
     base = given.get("round", False)
     steps = [key for key in _STEPS[:2] if given.get(key)]
     return (*steps, *(["rounded" if base == 1 else f"rounded to {base}"] if base else []))
@@ -289,7 +288,7 @@ def _captions(captions: Captions, facts: Mapping[str, Any]) -> Captions:
 
 def _formats(formats: Any) -> tuple[str, ...]:
     if not isinstance(formats, Sequence) or isinstance(formats, str) or not set(formats) <= set(FORMATS):
-        raise InvalidRequest(f"formats is {formats!r}.", f"Give a list of some of {', '.join(FORMATS)}.")
+        raise InvalidRequest(f"formats is {formats!r}.", f"Give a list of formats among {', '.join(FORMATS)}.")
     return tuple(dict.fromkeys(formats))
 
 

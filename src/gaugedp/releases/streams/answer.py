@@ -27,10 +27,10 @@ Ends = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class StreamAnswer:
-    """Answers for one period of a stream, and running totals.
+    """Published answers for one period of a stream, with running totals.
 
-    `numbers` are those of the period, `totals` the running ones, in integer steps; the totals are exactly the sums of
-    the numbers of all periods so far. `facts` is public. `guarantee` is that of the whole stream, not of this answer.
+    `values` are the answers for the period, and `running` those for all periods so far; the latter are exactly the sums
+    of the former. `guarantee` is that of the whole stream. `facts` is public.
     """
 
     numbers: np.ndarray
@@ -64,9 +64,8 @@ class StreamAnswer:
     def interval(self, level: float = 0.95, simultaneous: bool = False) -> Ends:
         """Return confidence intervals (lower, upper) for `values`.
 
-        Each contains its true answer with probability at least `level` over the noise; if `simultaneous`, all answers
-        of this period together, by Šidák's inequality. Two roundings add at most 1 step to the noise, and the widths
-        cover that.
+        Each interval contains its exact answer with probability at least `level` over the noise. If `simultaneous`, all
+        intervals of this period together do, by Šidák's inequality.
         """
         return self._around(self.values, np.ceil(self._reach(level, simultaneous) * self._deviations("values")))
 

@@ -147,7 +147,7 @@ class StateFile:
             raise InvalidRequest(f"The stream {str(self.path)!r} cannot be read.", "Check the path.") from None
         if is_shared:
             raise InvalidRequest(
-                f"Others may read the stream {str(self.path)!r}, which holds its noise.", "Set its mode to 0600."
+                f"Other users may read the stream {str(self.path)!r}, which holds its noise.", "Set its mode to 0600."
             )
         return self._parsed(text)
 

@@ -31,16 +31,18 @@ _FREE = PureDP(0.0)  # a period costs nothing: opening the stream was charged
 
 
 class Stream:
-    """One query answered for each period of a fixed horizon.
+    """One query answered for each of several periods, charged once.
 
-    The noise is correlated over the periods, and there is one charge. Guarantee: all answers together satisfy
-    `guarantee` for two series of tables that differ in one unit, in at most `periods_per_person` periods
-    (docs/theory/streams.md, theorem 1). The library cannot check whether a person is in more of them: the caller
-    vouches for this, as for the rows that make a unit.
+    Open it with `Stream.open` and call `next` with the table of each period, such as a month. The noise is correlated
+    over the periods, so that running totals are accurate too. All answers together satisfy `guarantee` for two series
+    of tables that differ in one unit, in at most `periods_per_person` periods (docs/theory/streams.md, theorem 1). The
+    library cannot check in how many periods a person appears; you vouch for it.
 
-    The steps of a period are: the ledger notes that it has begun; the noise is drawn and saved in the state; the table
-    is read; the answer is stored in the ledger; the state advances; the answer is returned. Whenever a process is
-    killed, a period gets one answer. The state file holds the noise: it is as secret as the tables.
+    Notes
+    -----
+    A period takes these steps: the ledger notes its beginning; the noise is drawn and saved in the state file; the
+    table is read; the ledger stores the answer; the state advances. So a period gets one answer even if the process is
+    killed. The state file holds the noise: keep it as secret as the tables.
     """
 
     def __init__(self, file: StateFile, query: Query, unit: PrivacyUnit, ledger: Ledger, noise: StreamNoise) -> None:
@@ -63,13 +65,34 @@ class Stream:
         periods_per_person: int = 1,
         places: Mapping[str, str] | None = None,
     ) -> "Stream":
-        """Open the stream in `path`, or create and charge it.
+        """Open the stream in a file, or create and charge it.
 
-        The charge covers all periods. An existing stream is returned unchanged, at no cost. `places` are public notes
-        that the state stores, such as the path of the domain file.
+        An existing stream is returned unchanged, at no cost.
 
-        A guarantee without δ, ρ or μ, means and quantiles, a charge that the ledger does not allow, and a stream that
-        was opened with another query, unit, guarantee, horizon or ledger are refused; then nothing is spent.
+        Parameters
+        ----------
+        path : path
+            The state file. It holds the noise: keep it as secret as the tables.
+        query : Query
+            Counts and sums to publish for each period; means and quantiles are not possible.
+        unit : PrivacyUnit
+            Who is protected.
+        ledger : Ledger
+            The ledger to charge, once for all periods.
+        periods : int
+            The number of periods.
+        epsilon, delta, rho, mu : float, optional
+            The guarantee of all answers together: ε and δ, or ρ, or μ.
+        periods_per_person : int
+            The largest number of periods in which one person appears. Default 1.
+        places : mapping, optional
+            Public notes to store in the state file, such as the path of the domain file.
+
+        Raises
+        ------
+        InvalidRequest, LedgerRefused
+            If the query or guarantee is not possible, the ledger refuses the charge, or the existing stream was opened
+            with other arguments. Nothing is spent then.
         """
         _check_kinds(query, unit, ledger)
         requested = guarantee_asked(epsilon, delta, rho, mu)
@@ -82,9 +105,10 @@ class Stream:
 
     @classmethod
     def load(cls, path: str | PathLike[str], query: Query, unit: PrivacyUnit, *, ledger: Ledger) -> "Stream":
-        """Return the stream that was opened in the file `path`.
+        """Return the stream in an existing file, at no cost.
 
-        Its guarantee and horizon are those of the file. Refusals are those of `open`, and a missing file.
+        Its guarantee and number of periods are those of the file. A missing file is refused, and so is a stream that
+        was opened with another query, unit or ledger.
         """
         _check_kinds(query, unit, ledger)
         file = StateFile.at(path)
@@ -98,12 +122,12 @@ class Stream:
 
     @property
     def periods(self) -> int:
-        """Horizon: the number of periods."""
+        """Number of periods of the stream."""
         return self._noise.factor.periods
 
     @property
     def periods_per_person(self) -> int:
-        """Largest number of periods that a person is in."""
+        """Largest number of periods in which one person appears."""
         return self._noise.factor.periods_per_person
 
     @property
@@ -122,7 +146,7 @@ class Stream:
         return self._state().answered
 
     def deviations(self, period: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return noise deviations of `values` and `running`, before rounding."""
+        """Return the standard deviations of the noise of `values` and `running`."""
         self._check_period(period)
         single, running = self._noise.deviations(self._rows(period)) * self._query.steps.sizes
         return single, running
@@ -135,14 +159,13 @@ class Stream:
         rng: Entropy | None = None,
         on_progress: Callable[[float], object] = silent,
     ) -> StreamAnswer:
-        """Return the answer for the next period, from its `table`.
+        """Publish the answer for the next period, from its table.
 
-        If `period` is given, a repeated call returns the stored answer and reads nothing. A period whose earlier call
-        was killed before its answer was stored is answered now, with new noise; nobody has seen an answer with the
-        earlier noise. `rng` is for research only.
+        If `period` is given, a repeated call returns the stored answer and reads nothing. If an earlier call was killed
+        before it stored an answer, the period is answered now with new noise. `rng` is for research only.
 
-        A table of another domain or unit, a period after the next one, a stream whose periods are used up, and a state
-        file that is older than the ledger are refused; then nothing is read.
+        A table of another domain or unit, a period after the next one, a stream without periods left, and a state file
+        that is older than the ledger are refused. Nothing is read then.
         """
         self._check_table(table)
         with self._file.locked():
@@ -155,7 +178,7 @@ class Stream:
             return self._answer(state, table, system_rng() if rng is None else rng, on_progress)
 
     def answer(self, period: int) -> StreamAnswer:
-        """Return the stored answer of an earlier period, for free."""
+        """Return the stored answer of an earlier period, at no cost."""
         self._check_period(period)
         state = self._state()
         if period > state.answered:
@@ -163,7 +186,6 @@ class Stream:
         return self._stored(state, period)
 
     def _state(self) -> State:
-        """Return the state; refuse a different stream at the path."""
         state = self._file.existing()
         if (state.key, state.factor) != (self._key, self._noise.factor.rows):
             raise InvalidRequest(
@@ -185,7 +207,6 @@ class Stream:
         return Draw(name, tuple(question.tolist()), tuple(noise.tolist()), fold(self._noise.variances), rng.seed)
 
     def _charge(self, request: Mapping[str, Any], *guarantees: Guarantee) -> Charge:
-        """Return a charge that any caller finds again by key."""
         return Charge(guarantees, self._table_name, self._unit, request, resume=True)
 
     def _stored(self, state: State, number: int) -> StreamAnswer:
@@ -248,7 +269,6 @@ class Stream:
         }
 
     def _check_same(self, state: State, facts: Mapping[str, Any]) -> None:
-        """Refuse a stream that was opened with other parameters."""
         names = {"digest": "query", "unit": "unit", "asked": "guarantee", "periods": "horizon"}
         for name, word in {**names, "periods_per_person": "number of periods per person"}.items():
             if state.facts.get(name) != facts[name]:
@@ -356,7 +376,6 @@ class StreamPeriod:
 
 
 def _request(state: State) -> dict[str, Any]:
-    """Return a stream's facts for the ledger, without paths."""
     return {name: fact for name, fact in state.facts.items() if name != "places"} | {"stream": state.key}
 
 

@@ -78,7 +78,8 @@ def time_factor(periods: int, periods_per_person: int = 1) -> TimeFactor:
         raise InvalidRequest(f"The stream has {periods:,} periods.", f"Use at most {MOST_PERIODS}.")
     if periods_per_person > periods:
         raise InvalidRequest(
-            f"A person is in {periods_per_person} of {periods} periods.", f"Use periods_per_person up to {periods}."
+            f"periods_per_person is {periods_per_person}, but the stream has {periods} periods.",
+            f"Give periods_per_person of at most {periods}.",
         )
     return _best(periods, periods_per_person)
 

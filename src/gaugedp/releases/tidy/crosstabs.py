@@ -59,7 +59,6 @@ class Crosstabs:
         }
 
     def _margin(self, term: Outline, names: Sequence[str]) -> np.ndarray | None:
-        """Return a margin, released or added up, or None."""
         for other in self.terms:
             if other.kind == term.kind and set(other.names) == set(names) and _is_of_cells(other):
                 return self._ordered(other, names)
@@ -69,13 +68,11 @@ class Crosstabs:
         return np.asarray(table.sum(axis=tuple(range(len(names), table.ndim))))
 
     def _ordered(self, term: Outline, names: Sequence[str]) -> np.ndarray:
-        """Return a term's numbers, with one axis per name."""
         start = sum(other.size for other in self.terms[: self.terms.index(term)])
         table = self.numbers[start : start + term.size].reshape(term.shape)
         return table.transpose([term.names.index(name) for name in names])
 
     def _term(self, names: str) -> tuple[Outline, tuple[str, ...]]:
-        """Find a term by text or attributes, with their order."""
         tables = [term for term in self.terms if term.axes and _is_of_cells(term)]
         names_in_order = tuple(plain(part) for part in parts(names, "*")) if isinstance(names, str) else ()
         for term in tables:

@@ -63,7 +63,6 @@ def write_book(path: str | Path, sheets: Sequence[Sheet], notes: Sequence[tuple[
 
 
 def _fill(page: Any, sheet: Sheet) -> None:
-    """Write the title, the heads and the lines of a sheet."""
     from openpyxl.utils import get_column_letter
 
     above = [[_cell(page, sheet.title, bold=True)], []] if sheet.title else []
@@ -85,7 +84,6 @@ def _lines(page: Any, sheet: Sheet) -> Iterator[list[Any]]:
 
 
 def _pairs(column: Sequence[Any] | np.ndarray, marks: Sequence[str] | None) -> Iterator[tuple[Any, str]]:
-    """Yield values with their marks; suppressed numbers are their marks."""
     values = column.tolist() if isinstance(column, np.ndarray) else column
     for value, mark in zip(values, marks or [""] * len(values), strict=True):
         is_hidden = isinstance(value, float) and math.isnan(value)
@@ -93,7 +91,6 @@ def _pairs(column: Sequence[Any] | np.ndarray, marks: Sequence[str] | None) -> I
 
 
 def _format(column: Sequence[Any] | np.ndarray, sign: str, mark: str) -> str:
-    """Return the number format of a column, which shows the mark after the number."""
     whole = all(isinstance(value, int | np.integer) or value is None for value in column[:_MEASURED])
     form = "0.0%" if sign == "%" else "#,##0" if whole else "#,##0.00"
     mark = mark.replace('"', "”")  # a format has no straight quotation mark within a text
@@ -105,7 +102,6 @@ def _shown(value: Any) -> str:
 
 
 def _unused(name: str, names: Sequence[str]) -> str:
-    """Return a valid name of a sheet that no other sheet has."""
     plain = _NO_NAME.sub(" ", name).strip(" '")[:31] or "table"
     taken, number = {other.casefold() for other in names}, 2
     unused = plain
@@ -115,7 +111,6 @@ def _unused(name: str, names: Sequence[str]) -> str:
 
 
 def _write_undated(written: BytesIO, path: str | Path) -> None:
-    """Write a workbook without timestamps, for reproducible files."""
     with ZipFile(written) as parts, ZipFile(path, "w", ZIP_DEFLATED) as book:
         for name in parts.namelist():
             text = parts.read(name)
@@ -129,7 +124,6 @@ def check_installed() -> None:
 
 
 def _cell(sheet: Any, value: Any, bold: bool = False, form: str = "") -> Any:
-    """Return a cell that is never a formula."""
     from openpyxl.cell import WriteOnlyCell
     from openpyxl.styles import Font
 

@@ -132,7 +132,6 @@ class Tabular(ABC):
         return {**shown, "flag": marks}
 
     def _blocks(self, level: float = 0.95, labels: str = "codes") -> Iterator[dict[str, np.ndarray]]:
-        """Yield the columns, some rows at a time."""
         one_of(LABELS, labels=labels)
         cells = [texts for _, texts in self.labels.terms]
         return blocks(self.terms, cells, self._flagged(level), None if labels == "codes" else self.captions, labels)
@@ -143,7 +142,6 @@ def _shown(columns: Mapping[str, np.ndarray]) -> dict[str, list[Any]]:
 
 
 def _plain(values: np.ndarray) -> list[float | int | None]:
-    """Convert integral numbers to integers, and NaN to None, for JSON and CSV."""
     numbers = whole_where_all_are(values)
     if numbers is not values:
         return list(numbers.tolist())

@@ -98,7 +98,6 @@ def _contributions(query: "Query", unit: PrivacyUnit, width: int) -> tuple[np.nd
 
 
 def _check_composition(mechanism: "Mechanism") -> None:
-    """Refuse a guarantee smaller than the sum of its parts."""
     for accounting in ("pure", "approx", "zcdp", "gaussian"):
         costs = [part.guarantee.cost(accounting) for part in mechanism.parts]
         stated = mechanism.guarantee.cost(accounting)

@@ -74,7 +74,6 @@ class SingleRow(Rows):
         return cells
 
     def _times(self, power: int) -> int | None:
-        """Return a power of the steps of the row's weight, None if it is missing."""
         if not power:
             return 1
         name = str(self.domain.weights)
@@ -139,7 +138,6 @@ def _values(domain: Domain, column: str, curved: bool) -> list[int | None]:
 
 
 def _sample(sizes: Sequence[int], most: int, seed: int) -> Iterator[tuple[int, ...]]:
-    """Yield the first, the last and random combinations."""
     rng = trial_stream(seed)
     yield (0,) * len(sizes)
     yield tuple(size - 1 for size in sizes)

@@ -226,7 +226,6 @@ def _open_parquet(file: File, needed: Sequence[str]) -> DuckDBEngine:
 
 
 def _by_place(columns: Sequence[tuple[str, Any]], needed: Sequence[str]) -> str:
-    """Return the needed columns for SELECT by position, case-sensitively."""
     names = [name for name, _ in columns]
     return ", ".join(f"{_place(names.index(name), columns)} AS {quoted(name)}" for name in needed)
 
@@ -284,7 +283,6 @@ def _open_relation(relation: "duckdb.DuckDBPyRelation", needed: Sequence[str]) -
 
 
 def _has_taken_words(relation: "duckdb.DuckDBPyRelation") -> bool:
-    """Return True if a macro shadows a DuckDB function."""
     listed: Any = relation.query(SOURCE, "SELECT function_name, internal FROM system.main.duckdb_functions()")
     names = listed.fetchall()
     builtin, macros = ({name.lower() for name, internal in names if internal is kind} for kind in (True, False))
@@ -389,5 +387,4 @@ def write_parquet(path: str | Path, blocks: Iterable[Block]) -> None:
 
 
 def _typed(name: str, column: np.ndarray) -> str:
-    """Return a column for SQL, as text for object arrays."""
     return f"CAST({quoted(name)} AS VARCHAR) AS {quoted(name)}" if column.dtype == object else quoted(name)

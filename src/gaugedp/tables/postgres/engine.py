@@ -82,7 +82,6 @@ class PostgresEngine(Engine):
             return _columns(cursor, cursor.fetchall())
 
     def _added(self, statement: Sql, of: Of) -> np.ndarray:
-        """Add up the listed rows, fetched in batches of 65,536."""
         with self._answer(statement, "gaugedp_rows") as cursor:
             return added_up((_columns(cursor, rows) for rows in iter(lambda: cursor.fetchmany(BATCH), [])), of)
 
@@ -91,7 +90,6 @@ class PostgresEngine(Engine):
 
     @contextmanager
     def _answer(self, statement: Sql, name: str) -> Iterator[Any]:
-        """Yield a cursor; a named one fetches in parts."""
         text = postgres_text(statement, self.columns, self._table)
         with self._connected() as connection:
             _prepare(connection)
@@ -110,7 +108,7 @@ def open_source(source: Any, needed: Sequence[str]) -> PostgresEngine:
     connected, name = _of_address(source) if isinstance(source, str) else (_of_connection(source), source.name)
     qualified = _qualified(name)
     unreachable = UnreadableTable(
-        "The server does not answer, does not let this user in, or has no such table.",
+        "The server does not answer, does not accept this user, or has no such table.",
         "Check the address, the user, the password, the name of the table and the permission to read it.",
     )
     table, types, (encoding, version) = _or_refuse(lambda: _types(connected, qualified), unreachable)
@@ -170,7 +168,6 @@ def _qualified(name: str) -> str:
 
 
 def _prepare(connection: Any) -> None:
-    """Set unambiguous settings until the end of the transaction."""
     connection.execute(OWN_WORDS)
     connection.execute(SETTINGS)
 
@@ -178,7 +175,6 @@ def _prepare(connection: Any) -> None:
 def _types(
     connected: Callable[[], Any], qualified: str
 ) -> tuple[str, dict[str, tuple[str, str, str]], tuple[str, str]]:
-    """Return the qualified table, its column types, encoding and version."""
     with connected() as connection:
         table = ".".join(map(quoted, connection.execute(FIND, [qualified]).fetchone()))
         _prepare(connection)
@@ -199,7 +195,6 @@ def _column(name: str, type_name: str, family: str, shown: str) -> Column:
 
 
 def _columns(cursor: Any, rows: Sequence[Sequence[Any]]) -> dict[str, np.ndarray]:
-    """Return a result's columns: int64, and texts as objects."""
     names = [column.name for column in cursor.description]
     has_text = any(column.type_code == TEXT for column in cursor.description)
     cells = np.array(rows, dtype=object if has_text else np.int64).reshape(len(rows), len(names))

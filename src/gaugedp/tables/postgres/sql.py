@@ -40,7 +40,6 @@ def postgres_text(statement: Sql, columns: Columns, table: str) -> str:
 
 
 def _reads(column: Column, i: int) -> list[str]:
-    """Return the column as `c<i>`, and its number as `n<i>`."""
     name = quoted(column.name)
     match column.kind:
         case Kind.INTEGER:
@@ -55,7 +54,6 @@ def _reads(column: Column, i: int) -> list[str]:
 
 
 def _number(text: str) -> str:
-    """Return SQL for the nearest float of a decimal text."""
     trimmed = f"SELECT lower(btrim({text}, E' \\t\\n\\r\\f')) AS t WHERE {text} ~ E'{_escaped(_NUMBER)}' OFFSET 0"
     parts = f"""SELECT t, CASE WHEN t LIKE '-%' THEN -1 ELSE 1 END AS sign,
         ltrim(split_part(ltrim(split_part(t, 'e', 1), '+-'), '.', 1), '0') AS whole,
@@ -95,7 +93,6 @@ class _Rules:
         return node if rule is None else rule(node)
 
     def _read(self, cast: Sql) -> Sql | None:
-        """Return the column for a redundant cast, else None."""
         source = next((column for column in cast.find_all(exp.Column) if column.name in self._kinds), None)
         if source is None:
             return None
@@ -135,7 +132,6 @@ def _scaled(node: Sql) -> Sql:
 
 
 def _round(node: Sql) -> Sql:
-    """Round half away from 0; the fractional part is exact."""
     value = node.this
     whole = exp.func("TRUNC", value)
     fraction = exp.func("ABS", exp.paren(value.copy()) - whole.copy())
@@ -144,7 +140,6 @@ def _round(node: Sql) -> Sql:
 
 
 def _try_integer(node: Sql) -> Sql:
-    """Cast to an integer, or NULL beyond its range."""
     low, sign, high = _RANGES[node.to.sql().upper()]
     value = node.this
     below = exp.LT if sign == "<" else exp.LTE
@@ -161,7 +156,6 @@ def _hexadecimal(node: Sql) -> Sql:
 
 
 def _quotient(node: Sql) -> Sql:
-    """Return an integer quotient; DIV for sums, which are numeric."""
     if node.this.find(exp.Sum):
         return node
     return exp.paren(exp.Div(this=exp.paren(node.this), expression=exp.paren(node.expression), typed=True))

@@ -58,7 +58,6 @@ class SparkEngine(Engine):
         return _columns(self._answer(statement).toArrow())
 
     def _added(self, statement: Sql, of: Of) -> np.ndarray:
-        """Add up where the rows are, by partition."""
         totals = self._answer(statement).mapInArrow(_Partial(of), "total array<bigint>").toArrow()
         sums: np.ndarray = np.array(totals.column(0).to_pylist(), dtype=np.int64).sum(axis=0)
         return sums if totals.num_rows else np.zeros(0, dtype=np.int64)
@@ -125,7 +124,6 @@ def _column(name: str, type_name: str) -> Column:
 
 
 def _read(column: Column, name: str) -> str:
-    """Return a column for the statement: 64-bit, plain text order."""
     match column.kind:
         case Kind.INTEGER:
             return f"CAST({name} AS BIGINT)"
@@ -139,7 +137,6 @@ def _read(column: Column, name: str) -> str:
 
 
 def _shortest(name: str) -> str:
-    """Return a 32-bit float's shortest text as a 64-bit float."""
     texts = [f"format_string('%.{digits}e', CAST({name} AS DOUBLE))" for digits in range(9)]
     tries = " ".join(f"WHEN TRY_CAST({text} AS FLOAT) = {name} THEN TRY_CAST({text} AS DOUBLE)" for text in texts)
     written = f"TRY_CAST(CAST({name} AS STRING) AS DOUBLE)"
@@ -151,7 +148,6 @@ def _shortest(name: str) -> str:
 
 
 def _columns(batch: Any) -> dict[str, np.ndarray]:
-    """Return an arrow table's columns: int64, bytes as objects."""
     arrays = (batch.column(i).to_numpy(zero_copy_only=False) for i in range(len(batch.schema.names)))
     types = (object if kind == "binary" else np.int64 for kind in batch.schema.types)
     columns = zip(batch.schema.names, arrays, types, strict=True)
@@ -168,7 +164,6 @@ def _or_refuse(work: Callable[[], T], refusal: GaugedpError) -> T:
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """Silence PySpark's printed errors, which quote values."""
     from pyspark.logger import PySparkLogger  # a plain logger of that name would make PySpark fail later
 
     loggers = [PySparkLogger.getLogger(name) for name in LOGGERS]

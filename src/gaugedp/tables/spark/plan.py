@@ -62,7 +62,6 @@ def _plan(frame: Any) -> Any:
 
 
 def _files(relation: Any) -> list[Path] | None:
-    """Return the files of a relation, if all are local."""
     if not relation.getClass().getName().endswith(".HadoopFsRelation"):
         return None
     places = [urlsplit(place) for place in relation.location().inputFiles()]
@@ -72,7 +71,6 @@ def _files(relation: Any) -> list[Path] | None:
 
 
 def _reading(relation: Any) -> str:
-    """Return the options with which a relation's files are read."""
     return "\n".join([relation.fileFormat().toString(), relation.options().toString(), relation.schema().json()])
 
 

@@ -54,12 +54,10 @@ def _floor(node: Sql) -> Sql:
 
 
 def _is_small(value: Sql) -> Sql:
-    """Return the condition that a float fits 64 bits."""
     return exp.and_(value.copy() >= exp.Neg(this=LIMIT.copy()), value.copy() < LIMIT.copy())
 
 
 def _round(node: Sql) -> Sql:
-    """Round half away from 0 within a BIGINT, exactly."""
     whole = exp.cast(node.this, "BIGINT")
     fraction = exp.paren(exp.paren(node.this.copy()) - whole.copy()) * exp.Literal.number("2e0D")
     return exp.paren(whole + exp.cast(fraction, "BIGINT"))
@@ -89,7 +87,6 @@ def _replace(node: Sql) -> Sql:
 
 
 def _text(literal: Sql) -> str:
-    """Return the text of a literal that may have been written in bytes."""
     found = literal.find(exp.HexString, exp.Literal)
     return bytes.fromhex(found.this).decode() if isinstance(found, exp.HexString) else str(found.this)
 
