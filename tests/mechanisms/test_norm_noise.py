@@ -14,7 +14,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.base import is_integer
 from gaugedp.mechanisms.ellipsoid import EllipsoidNoise
 from gaugedp.mechanisms.norm_noise import NormNoise
-from gaugedp.samplers import gauge_noise
+from gaugedp.samplers import body_noise
 from tests.mechanisms.registry import SHAPED
 from tests.samplers.test_facet_walk import signs_matrix, two_way_marginals
 
@@ -265,7 +265,7 @@ def test_a_pure_strategy_holds_every_generator() -> None:
 @pytest.mark.parametrize("p", [1, 2])
 def test_balls_of_many_dimensions_fit_memory(p: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A matrix of all pairs of coordinates would have 80 GB."""
-    monkeypatch.setattr(gauge_noise, "_MOST_HELD", 10**6)
+    monkeypatch.setattr(body_noise, "_MOST_HELD", 10**6)
     d = 100_000
     mechanism = gd.KNorm.calibrate(LpBall(d, p), ONE)
     assert mechanism.sample_noise(1).shape == (1, d)
