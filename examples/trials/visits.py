@@ -1,6 +1,6 @@
 """An awkward file: semicolons, decimal commas, Latin-1 and dd.mm.yyyy, published in German.
 
-`python -m examples.trials.visits FOLDER` writes a file as many offices have it and publishes it. The visits are made up.
+`python -m examples.trials.visits FOLDER` writes a file as many offices have it, with made-up visits, and publishes it.
 """
 
 from datetime import date, timedelta

@@ -50,7 +50,7 @@ def test_words_of_a_page_come_from_the_catalogue_or_the_domain(code: str) -> Non
     for path in GALLERY[:: len(GALLERY) // 3]:
         release = gd.Release.from_json(path.read_text("utf-8")).in_language(code)
         names = (release.facts[name] for name in ("captions", "query", "table", "digest", "account", "mechanism"))
-        known = own | words(json.dumps([*names, release.labels.by_terms()], ensure_ascii=False)) | {"gaugedp"}
+        known = own | words(json.dumps([*names, release.labels.by_terms()], ensure_ascii=False)) | {"gaugedp", "utf"}
         for page in (render(release), press(release)):
             assert f'<html lang="{code}">' in page
             shown = re.sub(r"<pre.*?</pre>|<style>.*?</style>", "", page, flags=re.DOTALL)

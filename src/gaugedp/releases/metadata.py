@@ -18,6 +18,7 @@ from gaugedp.queries.rules import query_rules
 from gaugedp.releases.answer import FORMAT
 from gaugedp.releases.described import Facts, described_facts
 from gaugedp.releases.planning import Plan
+from gaugedp.releases.processing import processed_as_counts
 from gaugedp.releases.sampling_error import contained
 from gaugedp.tables.aggregate import Rows
 
@@ -69,7 +70,7 @@ def about_answers(query: Query) -> dict[str, Any]:
         "query": query.text,
         "digest": query.digest(),
         "steps": fold(*zip(*((str(step), count) for step, count in query.steps.runs), strict=True)),
-        "counts": fold(are_counts(query)),
+        "counts": fold(processed_as_counts(query)),
         "terms": [outline.to_dict() for outline in query.outlines],
         "intervals": contained(query.outlines),
     }

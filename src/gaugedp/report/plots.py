@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SHAPES = "os^DvP"
+_BROAD = "mwMW%@—…"
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Sizes:
     height: float = 0.0
 
 
-NORMAL, COMPACT = Sizes(340, 10.5, 17, 200), Sizes(300, 9.5, 13, 150)
+NORMAL, COMPACT = Sizes(340, 10.5, 17, 200), Sizes(300, 10.5, 14, 165)
 WIDE = Sizes(760, 10.5, 17, 240)
 
 
@@ -293,4 +294,6 @@ def shortened(text: str, length: int) -> str:
 
 def text_length(text: str) -> float:
     """Estimate the width of a text in font sizes."""
-    return sum(1.0 if unicodedata.east_asian_width(letter) in "WF" else 0.6 for letter in text)
+    return sum(
+        1.0 if unicodedata.east_asian_width(letter) in "WF" else 0.9 if letter in _BROAD else 0.6 for letter in text
+    )
