@@ -50,13 +50,20 @@ def public_facts(query: Query, table: Rows, requested: Guarantee, seed: int | No
         **({} if table.domain.file is None else {"domain_file": table.domain.file}),
         "unit": table.unit.to_dict(),
         "protects": str(table.unit),
-        "rules": [*table.unit.rules, *table.rules, *query_rules(query)],
+        "rules": [*table.unit.rules, *table.rules, *_rules(query)],
         "asked": requested.to_dict(),
         **_for_people(query, table),
         **_nested(query),
         **_impossible(query),
         "research_seed": seed,
     }
+
+
+def _rules(query: Query) -> list[str]:
+    """Return the rules of a query, without those for parts that only serve sampling errors."""
+    parts = [part.text for part in query.parts if all(estimate.of_sampling for estimate in part.estimates)]
+    hidden = tuple(f"left out of {text}." for text in parts)
+    return [rule for rule in query_rules(query) if not rule.endswith(hidden)]
 
 
 def release_facts(chosen_plan: Plan, table: Rows, seed: int | None) -> Facts:

@@ -23,7 +23,7 @@ def erratum(release: "Release", facts: Mapping[str, Any]) -> str:
         body = tag(
             "main",
             titled(say("erratum.reason"), tag("p", facts["reason"])),
-            titled(say("erratum.changed"), table(say("erratum.tables"), heads, rows)),
+            titled(say("erratum.changed"), table(say("erratum.tables"), heads, rows, class_="texts")),
             titled(say("erratum.privacy"), tag("p", charges)),
             *(tag("p", text, class_="small") for text in imprint(release.captions)),
         )

@@ -80,8 +80,10 @@ def _decimals(answers: Answers) -> dict[str, int]:
     numbers, start, found = answers.number_columns(), 0, {}
     for term in answers.terms:
         scale = KINDS[term.measure].wording.scale
-        parts = [scale * numbers[name][start : start + term.size] for name in ("estimate", "lower", "upper")]
-        found[term.text], start = max(0, justified(*parts)), start + term.size
+        middle, low, high = (
+            scale * numbers[name][start : start + term.size] for name in ("estimate", "lower", "upper")
+        )
+        found[term.text], start = max(0, justified(middle, low, high)), start + term.size
     return found
 
 
