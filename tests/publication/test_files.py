@@ -86,7 +86,7 @@ def test_workbooks_have_a_sheet_for_each_table(out: Path) -> None:
     lines = list(sheet.iter_rows(values_only=True))
     assert sheet.freeze_panes == "A4"
     assert lines[0][0] == "By sex and age"
-    assert lines[1][0] == "Number of rows"
+    assert lines[1][0] == "Number of rows: SEX, by AGE"
     assert lines[2] == ("SEX", "0 to under 20", "20 to under 40", "40 to 60", "total")
     assert (sheet.page_setup.fitToWidth, sheet.print_title_rows) == (1, "$1:$3")
     assert [line[0] for line in lines[3:]][:3] == ["men", "women", "total"]

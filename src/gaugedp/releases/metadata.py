@@ -59,16 +59,16 @@ def public_facts(query: Query, table: Rows, requested: Guarantee, seed: int | No
     }
 
 
+def release_facts(chosen_plan: Plan, table: Rows, seed: int | None) -> Facts:
+    """Return all public facts before the charge. Nothing in them can fail after the data was read."""
+    return described_facts(public_facts(chosen_plan.query, table, chosen_plan.requested, seed), chosen_plan)
+
+
 def _rules(query: Query) -> list[str]:
     """Return the rules of a query, without those for parts that only serve sampling errors."""
     parts = [part.text for part in query.parts if all(estimate.of_sampling for estimate in part.estimates)]
     hidden = tuple(f"left out of {text}." for text in parts)
     return [rule for rule in query_rules(query) if not rule.endswith(hidden)]
-
-
-def release_facts(chosen_plan: Plan, table: Rows, seed: int | None) -> Facts:
-    """Return all public facts before the charge. Nothing in them can fail after the data was read."""
-    return described_facts(public_facts(chosen_plan.query, table, chosen_plan.requested, seed), chosen_plan)
 
 
 def about_answers(query: Query) -> dict[str, Any]:

@@ -67,23 +67,23 @@ def sheets(answers: Answers, columns: Columns, wanted: Collection[str] | None = 
     places = np.arange(sum(term.size for term in answers.terms)) + _PLACE
     estimates = replace(answers.crosstabs(), in_words=True)
     indices = Crosstabs(answers.terms, places, answers.captions, may_add=True, in_words=True)
-    decimals = _decimals(answers)
-    hundredths = {term.text: decimals[term.text] + 2 * (_sign(term) == "%") for term in terms}
+    alone, with_intervals = _decimals(answers, 1), _decimals(answers, 3)
+    hundredths = {term.text: with_intervals[term.text] + 2 * (_sign(term) == "%") for term in terms}
     return [
-        *(_sheet(answers, term, (estimates, indices), decimals[term.text]) for term in printed),
+        *(_sheet(answers, term, (estimates, indices), alone[term.text]) for term in printed),
         Sheet(say("notes.answers"), columns, decimals=[hundredths[text] for text in columns["query"]]),
     ]
 
 
-def _decimals(answers: Answers) -> dict[str, int]:
-    """Return the decimals that the intervals of each term justify, by text; of percentages, after the factor 100."""
+def _decimals(answers: Answers, digits: int) -> dict[str, int]:
+    """Return the decimals of each term by text: down to `digits` of the half-widths; of percentages times 100."""
     numbers, start, found = answers.number_columns(), 0, {}
     for term in answers.terms:
         scale = KINDS[term.measure].wording.scale
         middle, low, high = (
             scale * numbers[name][start : start + term.size] for name in ("estimate", "lower", "upper")
         )
-        found[term.text], start = max(0, justified(middle, low, high)), start + term.size
+        found[term.text], start = max(0, justified(middle, low, high, digits)), start + term.size
     return found
 
 
@@ -133,15 +133,10 @@ def _sheet(answers: Answers, term: Outline, tables: tuple[Crosstabs, Crosstabs],
     source = [say("head.source", source=captions.source)] if captions.source else []
     below = [*(flag.legend for flag in answers.flags), *source]
     lines = [decimals] * len(next(iter(shown.values())))
-    return Sheet(
-        title,
-        shown,
-        (title, about if len(names) > 1 else ""),
-        _sign(term),
-        marked if answers.flags else None,
-        lines,
-        below,
-    )
+    *along, across = map(captions.name, names)
+    head = say("page.colon", name=about) + say("answers.across", rows=" · ".join(along), columns=across)
+    marked = marked if answers.flags else {}
+    return Sheet(title, shown, (title, head if along else ""), _sign(term), marked, lines, below)
 
 
 def _sign(term: Outline) -> str:
