@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "examples" / "publications"
 GALLERY = {
     "survey": "counts crossed two ways, with margins that share their noise",
+    "weights": "estimates for a population from a survey with weights, whose intervals include the sampling error",
     "series": "a monthly series, total and by area, and a tile map of the areas",
     "incomes": "a histogram with bars of true width, quartiles and means in one release",
     "housing": "counts, and the shares that follow from them",

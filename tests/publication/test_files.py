@@ -86,15 +86,18 @@ def test_workbooks_have_a_sheet_for_each_table(out: Path) -> None:
     lines = list(sheet.iter_rows(values_only=True))
     assert sheet.freeze_panes == "A4"
     assert lines[0][0] == "By sex and age"
-    assert lines[2] == ("SEX", "[0,20)", "[20,40)", "[40,60]", "total")
-    assert [line[0] for line in lines[3:]] == ["men", "women", "total"]
+    assert lines[1][0] == "Number of rows: SEX, by AGE"
+    assert lines[2] == ("SEX", "0 to under 20", "20 to under 40", "40 to 60", "total")
+    assert (sheet.page_setup.fitToWidth, sheet.print_title_rows) == (1, "$1:$3")
+    assert [line[0] for line in lines[3:]][:3] == ["men", "women", "total"]
+    assert lines[-1][0] == ": = too small (not shown)"
     total = sum(line[-1] for line in lines[3:5])
     assert lines[5][-1] == total
     assert lines[3][2] == ":", "a suppressed number is its mark"
     assert sheet.column_dimensions["A"].width > 3
     notes = {line[0]: line[1] for line in book["notes"].iter_rows(values_only=True)}
     assert {"Title", "Date", "Contact", "Licence", "Privacy guarantee", "Method", "Mark", "Ledger entry"} <= set(notes)
-    assert "PureDP(2)" in notes["Privacy guarantee"]
+    assert notes["Privacy guarantee"].endswith("ε = 2")
 
 
 def test_json_stat_describes_its_numbers(out: Path) -> None:
@@ -147,7 +150,7 @@ def test_a_correction_names_what_it_replaces_and_both_charges(desk: Path) -> Non
     written(desk, CROSSED, "epsilon = 1.0")
     assert corrected(desk, "--supersedes", str(desk / "out"), "--reason", "Ages were wrong.") == 0
     page = (desk / "new" / "erratum.html").read_text("utf-8")
-    for text in ("Ages were wrong.", "removed", "By sex and age", "PureDP(1)", "cannot be taken back"):
+    for text in ("Ages were wrong.", "removed", "By sex and age", "ε = 1", "cannot be taken back"):
         assert text in page
     assert "Correction: replaces" in (desk / "new" / "index.html").read_text("utf-8")
     facts = json.loads((desk / "new" / "manifest.json").read_text("utf-8"))["supersedes"]

@@ -127,6 +127,21 @@ def test_processing_leaves_second_moments_as_they_are() -> None:
     assert all(np.array_equal(*pair) for pair in zip(shown.sampling_errors, answer.sampling_errors, strict=True))
 
 
+def test_sums_of_weights_are_rounded_like_counts_and_add_up() -> None:
+    text = "weighted count by sex*age; weighted count by sex; weighted count; sex*age; count; sum(pay)"
+    query = gd.query(gd.Domain.of(**COLUMNS, age=["a", "b", "c"]).with_weights("w", gd.bounded(1, 5)), text)
+    rows = sample().assign(age=np.resize(["a", "b", "c"], 3000))
+    answer = released(query, rows, 1.0)
+    shown = answer.processed("consistent", "non_negative", "rounded to 100", query=query)
+    assert (shown.values[:9] % 100 == 0).all()
+    assert np.array_equal(shown.values[:6].reshape(2, 3).sum(axis=1), shown.values[6:8])
+    assert shown.values[6:8].sum() == shown.values[8]
+    assert np.abs(shown.values[:9] - answer.values[:9]).max() < 200
+    assert shown.values[-1] % 100, "a sum is no count"
+    low = answer.processed("non_negative", "rounded to 10", query=query)
+    assert (low.values[:16] % 10 == 0).all()
+
+
 @pytest.mark.parametrize("text", ["sex", "unweighted mean(pay)", "median(pay)", "sd(pay)"])
 def test_terms_without_a_sampling_error_alone_are_refused(text) -> None:
     with pytest.raises(gd.InvalidRequest, match="No sampling error"):

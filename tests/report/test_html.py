@@ -462,7 +462,7 @@ def test_counts_of_numbers_are_areas_over_their_true_widths() -> None:
     assert areas.right.tolist() == [10, 20, 40, 60], "the last is cut: it would be fifty times as long as others"
     assert areas.cut == 1000
     assert areas.per_count.tolist() == [1, 1, 0.5, 10 / 960], "heights tell counts for each 10"
-    assert "other has no place on the line" in areas.remark
+    assert "“other” has no place on the axis" in areas.remark
     page = render(made("pay", BROKEN_DOWN))
     assert "Number of rows per 10" in page
     assert "… 1,000" in page
@@ -479,12 +479,12 @@ def test_tables_of_two_attributes_stand_wide_and_every_answer_is_in_them() -> No
     assert written.count("<tr>") == 1 + 9
     assert "area, by where" in written
     for middle, low, high in answers_shown(term.estimate, term.lower, term.upper):
-        assert f"{middle}<small>{low} to {high}</small>" in written
+        assert f"{middle}<small>{low}\u00a0to {high}</small>" in written
     assert wide_table(chart("where*area")[0]) == "", "nine columns are too many"
     assert wide_table(chart("area")[0]) == ""
     changed = dataclasses.replace(term, estimate=np.where(np.arange(18) == 7, 900.0, term.estimate))
     assert finding(changed).startswith("The number of rows is largest for area 3, where s, at 900 (between ")
-    assert finding(changed).count("Another interval reaches") == 1
+    assert finding(changed).endswith("The first place is not certain, because other intervals overlap.")
     near = dataclasses.replace(changed, lower=np.full(18, 5.0), upper=changed.estimate + 1000)
     assert finding(near).startswith("The number of rows ranges from "), "all meet"
 
@@ -501,7 +501,9 @@ def test_a_sentence_judges_by_the_intervals_that_are_shown(seed: int) -> None:
     shown = dataclasses.replace(term, estimate=estimate, lower=estimate - half, upper=estimate + half)
     said, top, bottom = finding(shown), int(np.argmax(estimate)), int(np.argmin(estimate))
     overlap = estimate[top] - half[top] <= estimate[bottom] + half[bottom]
-    assert ("the noise may explain all differences" in said) == overlap
+    meet = (estimate - half).max() <= (estimate + half).min()
+    assert ("the noise may explain all differences" in said) == meet
+    assert ("of these two overlap, but those of" in said) == (overlap and not meet)
     ends = [float(end) for at in (bottom, top) for end in (estimate[at] - half[at], estimate[at] + half[at])]
     texts = re.findall(r"\(between (\S+) and ([^\s)]+)\)", said)
     numbers = [float(text.replace("−", "-").replace(",", "")) for pair in texts for text in pair]
@@ -510,7 +512,12 @@ def test_a_sentence_judges_by_the_intervals_that_are_shown(seed: int) -> None:
         others = np.delete(np.arange(len(estimate)), top), np.delete(np.arange(len(estimate)), bottom)
         above = (estimate + half)[others[0]].max() >= ends[2]
         below = (estimate - half)[others[1]].min() <= ends[1]
-        assert ("the first place is not certain" in said, "the last place is not certain" in said) == (above, below)
+        places = {
+            (True, False): "The first place is",
+            (False, True): "The last place is",
+            (True, True): "Neither place is",
+        }
+        assert [text in said for text in places.values()] == [key == (above, below) for key in places]
 
 
 def test_what_the_answers_say_stands_before_what_the_noise_is(page: str) -> None:

@@ -50,7 +50,7 @@ def test_words_of_a_page_come_from_the_catalogue_or_the_domain(code: str) -> Non
     for path in GALLERY[:: len(GALLERY) // 3]:
         release = gd.Release.from_json(path.read_text("utf-8")).in_language(code)
         names = (release.facts[name] for name in ("captions", "query", "table", "digest", "account", "mechanism"))
-        known = own | words(json.dumps([*names, release.labels.by_terms()], ensure_ascii=False)) | {"gaugedp"}
+        known = own | words(json.dumps([*names, release.labels.by_terms()], ensure_ascii=False)) | {"gaugedp", "utf"}
         for page in (render(release), press(release)):
             assert f'<html lang="{code}">' in page
             shown = re.sub(r"<pre.*?</pre>|<style>.*?</style>", "", page, flags=re.DOTALL)
@@ -73,6 +73,14 @@ def test_stored_facts_are_translated(path: Path) -> None:
 
 def test_a_fact_is_read_to_its_last_word() -> None:
     wanted = {
+        "rounded Gaussian on the Toeplitz square root x 2 cells, std 1 to 2": "Toeplitz-Quadratwurzel x 2 Zellen",
+        "K-norm noise of rank 10, rate 1, by rejection, 2.5 trials a draw": "durch Verwerfung, 2,5 Versuche je Ziehung",
+        "discrete Gaussian, std 1.5 to 2": "Standardabweichung 1,5 bis 2",
+        "v is clipped to [0, 5] in steps of 0.5; text that is not a number such as 1,250.5 counts as missing. "
+        "v = 9 counts as missing. Where v is missing it counts as 0.5.": "keine Zahl wie 1,250.5 ist, gilt als "
+        "fehlend. v = 9 gilt als fehlend. Fehlt v, zählt stattdessen 0,5.",
+        "n is the largest v in a pid's rows, each clipped to [0, 9] in steps of 1; rows without one are "
+        "skipped.": "der größte Wert von v",
         "rate 0.5 to 0.75 a row": "Rate 0,5 bis 0,75 je Zeile",
         "Rows whose new is missing or out of domain are left out of the whole query.": "Zeilen, in denen new fehlt",
         "rounded Laplace on a tree of 3 levels, branching 2, std 1.5 to 2": "auf einem Baum mit 3 Ebenen",
@@ -133,3 +141,15 @@ def test_an_unknown_language_is_refused(code: object) -> None:
     stored = answer.to_json().replace('"unit":', f'"language": "{code}", "unit":', 1)
     with pytest.raises(InvalidRequest, match="not a release"):
         gd.Release.from_json(stored)
+
+
+@pytest.mark.parametrize("code", OTHERS)
+def test_no_word_of_a_described_noise_stays_english(code: str) -> None:
+    domain = gd.Domain.of(s=["1", "2"], a=gd.bins(0, 100, 10), v=gd.bounded(0, 100), u=gd.bounded(-50, 50))
+    own = words(" ".join(form for entry in catalogue(code).values() for form in forms(entry))) | {"laplace", "gaussian"}
+    for query in ("s*a; s", "ranges(a)", "prefix(a)*s", "sum(v); sum(u)", "median(v)", "mean(v) by s"):
+        for asked in ({"epsilon": 1.0}, {"rho": 0.5}):
+            for offer in gd.plan(gd.query(domain, query), gd.PrivacyUnit(), **asked).candidates:
+                with written_in(code):
+                    said = "; ".join(map(translated, offer.mechanism.describe().split("; ")))
+                assert words(said) <= own, said

@@ -146,9 +146,9 @@ def test_the_tables_say_what_was_paid(clock: Any) -> None:
     page = ledger_page(filled(clock, "approx"))
     by_month = list(rows(page, "Spent in each month of 2026"))
     assert by_month[0] == ["month", "charges", "ε", "δ", "share of ε", "spent in total"]
-    assert by_month[1] == ["2026-01", "1", "0.15", "10⁻⁷", "5\u00a0%", "10\u00a0%"]
-    assert by_month[2] == ["2026-02", "2", "0.3", "2 × 10⁻⁷", "10\u00a0%", "20\u00a0%"]
-    assert by_month[12] == ["2026-12", "0", "0", "0", "0\u00a0%", "70\u00a0%"]
+    assert by_month[1] == ["January 2026", "1", "0.15", "10⁻⁷", "5\u00a0%", "10\u00a0%"]
+    assert by_month[2] == ["February 2026", "2", "0.3", "2 × 10⁻⁷", "10\u00a0%", "20\u00a0%"]
+    assert by_month[12] == ["December 2026", "0", "0", "0", "0\u00a0%", "70\u00a0%"]
     assert len(by_month) == 13
     by_purpose = list(rows(page, "Spent in 2026 by purpose"))
     assert by_purpose[1:] == [

@@ -26,9 +26,12 @@ PLURALS: dict[str, Callable[[int], str]] = {  # the form of a noun after a numbe
 }
 LANGUAGES = tuple(PLURALS)
 _FACTS, _MEASURES = "facts.", "measures."
-_PHRASES = ("place", "why", "side", "strategy")  # slots of facts that are facts
+_PHRASES = ("place", "why", "side", "strategy", "text", "missing_rule", "noise")  # slots that are facts
+_AS_IT_IS = ("example",)  # slots of numbers that are written in the table's form
 _NUMBER = re.compile(r"[-−]?\d[\d,]*(\.\d+)?(e[+-]\d+)?")
 _DATE = re.compile(r"(\d{4})(?:-(?:Q(?P<quarter>\d)|W(?P<week>\d\d)|(?P<month>\d\d)(?:-(?P<day>\d\d))?))?")
+_POWER = re.compile(r"(−?[\d.,]+)e([+-])0*(\d+)")
+_RAISED = str.maketrans("-+0123456789", "⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹")
 _SLOT = re.compile(r"\{(\w*)\}")
 _ELIDED = re.compile(r"\b([dD])e (?=[aeiouyhàâéèêëîïôûAEIOUYHÀÂÉÈÊ])")  # French: d'infractions
 _language: ContextVar[str] = ContextVar("language", default=ENGLISH)
@@ -82,6 +85,12 @@ def localised(number: str) -> str:
     return number.translate({ord(","): say("numbers.thousands"), ord("."): say("numbers.decimal")})
 
 
+def typeset(text: str) -> str:
+    """Typeset a number by locale: true minus sign, m × 10ᵏ."""
+    signed = f"−{text[1:]}" if text.startswith("-") else text
+    return localised(_POWER.sub(_raised, signed))
+
+
 def dated(text: str, short: bool = False) -> str:
     """Return a cell of dates in words: months and quarters have names. Other texts stay."""
     match = _DATE.fullmatch(text)
@@ -108,6 +117,12 @@ def catalogue(language: str) -> dict[str, Entry]:
     return {f"{section}.{key}": entry for section, part in tomllib.loads(text).items() for key, entry in part.items()}
 
 
+def _raised(match: re.Match[str]) -> str:
+    front, sign, power = match.groups()
+    raised = f"{sign.removesuffix('+')}{power}".translate(_RAISED)
+    return f"10{raised}" if front == "1" else f"{front} × 10{raised}"
+
+
 def _finished(sentence: str) -> str:
     return _ELIDED.sub(r"\1’", sentence) if current() == "fr" else sentence
 
@@ -122,7 +137,10 @@ def _translated(fact: str, language: str) -> str:
 
 def _slot(name: str, text: str) -> str:
     """Return a number by locale, a phrase of the catalogue translated, and the name of a column as it is."""
-    return localised(text) if _NUMBER.fullmatch(text) else translated(text) if name in _PHRASES else text
+    if _NUMBER.fullmatch(text):
+        return text if name in _AS_IT_IS else localised(text)
+    parts = text.split(" x ") if name == "strategy" else [text]  # a product of strategies
+    return " x ".join(map(translated, parts)) if name in _PHRASES else text
 
 
 @cache

@@ -47,6 +47,7 @@ def scientific(value: float) -> str:
 def decimals(estimate: Column, lower: Column, upper: Column, digits: int = 3) -> int:
     """Return the decimals that a query's intervals justify: `digits` of the half width."""
     numbers = np.array([estimate, lower, upper], dtype=float)
+    numbers = numbers[:, ~np.isnan(numbers).any(axis=0)]
     half = (numbers[2] - numbers[1]) / 2
     half = half[(half > 0) & np.isfinite(half)]
     # 1e-4: of a question's widest interval: narrower ones do not lengthen all its numbers

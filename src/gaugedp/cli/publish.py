@@ -20,6 +20,7 @@ from gaugedp.releases.publication.folder import check_folder, check_place, title
 from gaugedp.releases.publication.proposal import Proposal, widths
 from gaugedp.releases.publication.publication import Publication
 from gaugedp.releases.releasing import release
+from gaugedp.releases.sampling_error import TOTAL
 from gaugedp.tables.table import Table
 
 
@@ -171,6 +172,8 @@ def _show(publication: Publication, planned: Plan) -> None:
     ]
     for remark in planned.remarks():
         click.echo(remark)
+    if publication.intervals == TOTAL:
+        click.echo("The widths below are those of the noise. Published intervals also contain the sampling error.")
     show_table(rows, f"{publication.title}: {len(rows)} tables for at most {rounded_up(planned.requested)}")
 
 

@@ -18,6 +18,7 @@ from gaugedp.queries.rules import query_rules
 from gaugedp.releases.answer import FORMAT
 from gaugedp.releases.described import Facts, described_facts
 from gaugedp.releases.planning import Plan
+from gaugedp.releases.processing import processed_as_counts
 from gaugedp.releases.sampling_error import contained
 from gaugedp.tables.aggregate import Rows
 
@@ -49,7 +50,7 @@ def public_facts(query: Query, table: Rows, requested: Guarantee, seed: int | No
         **({} if table.domain.file is None else {"domain_file": table.domain.file}),
         "unit": table.unit.to_dict(),
         "protects": str(table.unit),
-        "rules": [*table.unit.rules, *table.rules, *query_rules(query)],
+        "rules": [*table.unit.rules, *table.rules, *_rules(query)],
         "asked": requested.to_dict(),
         **_for_people(query, table),
         **_nested(query),
@@ -63,13 +64,20 @@ def release_facts(chosen_plan: Plan, table: Rows, seed: int | None) -> Facts:
     return described_facts(public_facts(chosen_plan.query, table, chosen_plan.requested, seed), chosen_plan)
 
 
+def _rules(query: Query) -> list[str]:
+    """Return the rules of a query, without those for parts that only serve sampling errors."""
+    parts = [part.text for part in query.parts if all(estimate.of_sampling for estimate in part.estimates)]
+    hidden = tuple(f"left out of {text}." for text in parts)
+    return [rule for rule in query_rules(query) if not rule.endswith(hidden)]
+
+
 def about_answers(query: Query) -> dict[str, Any]:
     """Return the query, the steps of the numbers, and the terms."""
     return {
         "query": query.text,
         "digest": query.digest(),
         "steps": fold(*zip(*((str(step), count) for step, count in query.steps.runs), strict=True)),
-        "counts": fold(are_counts(query)),
+        "counts": fold(processed_as_counts(query)),
         "terms": [outline.to_dict() for outline in query.outlines],
         "intervals": contained(query.outlines),
     }

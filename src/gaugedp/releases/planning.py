@@ -239,6 +239,7 @@ class Plan:
         rows = [
             f"{part.text}: {line}" if len(parts) > 1 else line
             for part in parts
+            if not all(estimate.of_sampling for estimate in part.estimates)
             for line in left_out(part.domain, part.attributes, part.columns, self.unit.column)
         ]
         tests = ["Tests: the widths are those of the released numbers."] * any(

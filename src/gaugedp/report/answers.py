@@ -1,10 +1,10 @@
 """Answers: a card for each term, with its chart and table."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from gaugedp._internal.language import say, translated
+from gaugedp._internal.language import listed, say, translated
 from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.releases.processing import remark, words
 from gaugedp.report import figures
@@ -81,14 +81,22 @@ def _explained(release: "Release", terms: list[ReportTerm]) -> list[str]:
     marks = [say("answers.marks", legends=legends)] if legends else []
     unit_rules = map(translated, PrivacyUnit.of(release.facts["unit"]).rules)
     covers = say(f"answers.covers_{release.intervals}")
-    meaning = " ".join([*bars, covers, say("answers.short"), *unit_rules, *marks])
+    weighted = [say("press.weighted")] * any(outline.weights for outline in release.terms)
+    meaning = " ".join([*bars, covers, *weighted, say("answers.short"), *unit_rules, *marks])
     digits = say("answers.digits")
     if not release.processing:
         adds_up = any(estimate.is_plain for estimate in release.estimates)
         return [f"{say('answers.dots')} {meaning}", digits, *[say("answers.negative")] * adds_up]
     done = release.facts["processing"]
-    steps = say("answers.then").join(map(translated, words(done).split("; then ")))
-    return [*filter(None, [say("answers.processed", steps=steps), translated(remark(done))]), meaning, digits]
+    return [*filter(None, [say("answers.processed", steps=_steps(done)), translated(remark(done))]), meaning, digits]
+
+
+def _steps(done: Mapping[str, Any]) -> str:
+    """Describe the processing of all tables, or of some."""
+    if "parts" not in done:
+        return say("answers.then").join(map(translated, words(done).split("; then ")))
+    parts = [(list(map(str, part["tables"])), _steps(part)) for part in done["parts"]]
+    return "; ".join(say("answers.in_tables", len(at), tables=listed(at), steps=steps) for at, steps in parts)
 
 
 def _cards(terms: list[ReportTerm], compact: bool) -> Iterator[Html]:
@@ -108,9 +116,12 @@ def _card(term: ReportTerm, name: str, compact: bool, n_rows: int) -> Html:
     if is_single:
         body.append(_single(term))
     else:
-        tables = tag("div", wide_table(term), _numbers(term, n_rows, compact or is_wide(term)))
+        tables = join([wide_table(term), _numbers(term, n_rows, compact or is_wide(term))])
+        picture = _picture(term, layout, name, compact)
+        map_ = area_map(term) if term.areas and layout is not None and len(term.shown) else ""
+        left, right = (map_, join([picture, tables])) if map_ else (picture, tables)
         halves = "" if wide else "halves"  # next to each other if there is room
-        body += [_said(term), tag("div", _pictures(term, layout, name, compact), tables, class_=halves)]
+        body += [_said(term), tag("div", tag("div", left), tag("div", right), class_=halves)]
     return tag("article", *body, class_="card wide" if wide or (is_single and not compact) else "card", id=name)
 
 
@@ -119,13 +130,13 @@ def _said(term: ReportTerm) -> Html:
     return tag("p", said) if said else Html("")
 
 
-def _pictures(term: ReportTerm, layout: Layout | None, name: str, compact: bool) -> Html:
-    """Return the chart and, if outlines are known, a map."""
+def _picture(term: ReportTerm, layout: Layout | None, name: str, compact: bool) -> Html:
+    """Return the chart, or why there is none."""
     if not len(term.shown):
         return Html("")
     if layout is None:
         return tag("p", say("answers.many", count=plain(len(term.cells))))
-    return join([area_map(term) if term.areas else "", chart(term, layout, name, compact)])
+    return chart(term, layout, name, compact)
 
 
 def chart(term: ReportTerm, layout: Layout, name: str, compact: bool = False) -> Html:

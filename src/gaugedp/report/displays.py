@@ -12,6 +12,7 @@ _PLACES = {
     "error_curves": ("plots", "draw_curves"),
     "shadows": ("plots", "draw_shadows"),
     "shapes": ("plots", "draw_shapes"),
+    "amount": ("words", "amount"),
     "check_installed": ("plots", "check_installed"),
 }
 

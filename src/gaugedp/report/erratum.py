@@ -7,6 +7,7 @@ from gaugedp._internal.language import say, translated, written_in
 from gaugedp.report.html import imprint
 from gaugedp.report.markup import heading, table, tag, titled
 from gaugedp.report.page import document
+from gaugedp.report.words import amount
 
 if TYPE_CHECKING:
     from gaugedp.releases.answer import Release
@@ -18,11 +19,11 @@ def erratum(release: "Release", facts: Mapping[str, Any]) -> str:
         head = heading(say("erratum.kicker"), say("erratum.heading", title=facts["title"]))
         rows = ([line["table"], translated(line["change"])] for line in facts["tables"])
         heads = (say("erratum.table"), say("erratum.change"))
-        charges = say("erratum.charges", before=facts["charged_before"], now=facts["charged_now"])
+        charges = say("erratum.charges", before=amount(facts["charged_before"]), now=amount(facts["charged_now"]))
         body = tag(
             "main",
             titled(say("erratum.reason"), tag("p", facts["reason"])),
-            titled(say("erratum.changed"), table(say("erratum.tables"), heads, rows)),
+            titled(say("erratum.changed"), table(say("erratum.tables"), heads, rows, class_="texts")),
             titled(say("erratum.privacy"), tag("p", charges)),
             *(tag("p", text, class_="small") for text in imprint(release.captions)),
         )

@@ -1,28 +1,13 @@
 """Numbers for reports, with minus signs and powers of ten."""
 
 import math
-import re
 from collections.abc import Iterator
 
 from gaugedp._internal import numbers as _numbers
-from gaugedp._internal.language import localised, say
+from gaugedp._internal.language import localised, say, typeset
 from gaugedp.guarantees import Guarantee
 
 _IN_A_SENTENCE = 2  # digits of the half-width of an interval
-_POWER = re.compile(r"(−?[\d.,]+)e([+-])0*(\d+)")
-_RAISED = str.maketrans("-+0123456789", "⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-def typeset(text: str) -> str:
-    """Typeset a number by locale: true minus sign, m × 10ᵏ."""
-    signed = f"−{text[1:]}" if text.startswith("-") else text
-    return localised(_POWER.sub(_raised, signed))
-
-
-def _raised(match: re.Match[str]) -> str:
-    front, sign, power = match.groups()
-    raised = f"{sign.removesuffix('+')}{power}".translate(_RAISED)
-    return f"10{raised}" if front == "1" else f"{front} × 10{raised}"
 
 
 def plain(value: float, decimals: int = 0) -> str:

@@ -13,12 +13,15 @@ from gaugedp.report.terms import ReportTerm, labels
 from gaugedp.statistics.share import Share
 
 _MOST_GROUPS = 6  # of whose medians a sentence tells
+_SLACK = 1e-9  # share of a range that rounding may take from its whole interval
+_UNSURE = {(True, False): "first_unsure", (False, True): "last_unsure", (True, True): "both_unsure"}
 
 
 def finding(term: ReportTerm) -> str:
     """Describe the largest and the smallest estimate in sentences, or return "".
 
-    Suppressed numbers, cells of other values and answers without noise are left out.
+    Suppressed numbers, cells of other values, intervals that are the whole range, and answers without noise are left
+    out.
     """
     if any(axis.form == SHARES for axis in term.axes):
         return _medians(term)
@@ -33,12 +36,16 @@ def finding(term: ReportTerm) -> str:
         slots["name"], slots["part"] = term.names[0], term.levels[0][at[0] // (len(cells) // len(term.levels[0]))]
     kind = "counts" if term.counts else "shares" if "part" in slots else "values"
     if lower[top] <= upper[bottom]:
-        return _sentence(term, f"{kind}_range", slots)
-    said = [_sentence(term, kind, slots)]
-    if np.delete(upper, top).max() >= lower[top]:
-        said.append(say("findings.first_unsure"))
-    if np.delete(lower, bottom).min() <= upper[bottom]:
-        said.append(say("findings.last_unsure"))
+        more, less = int(np.argmax(lower)), int(np.argmin(upper))
+        apart = {"more": cells[at[more]], "less": cells[at[less]]}
+        overlap = (
+            say("findings.overlap_partly", **apart)
+            if lower[more] > upper[less]
+            else say("findings.overlap", errors=say(f"findings.errors_{term.errors}"))
+        )
+        return f"{_sentence(term, f'{kind}_range', slots)} {overlap}"
+    unsure = bool(np.delete(upper, top).max() >= lower[top]), bool(np.delete(lower, bottom).min() <= upper[bottom])
+    said = [_sentence(term, kind, slots), *([say(f"findings.{_UNSURE[unsure]}")] if any(unsure) else [])]
     return " ".join(said)
 
 
@@ -59,8 +66,7 @@ def _sentence(term: ReportTerm, key: str, slots: Mapping[str, str]) -> str:
     measure = term.measure.removesuffix(f" ({term.answer_unit})")
     if not template(f"findings.{key}").startswith("{measure}"):
         measure = measure[0].lower() + measure[1:]
-    errors = say(f"findings.errors_{term.errors}")
-    said = say(f"findings.{key}", measure=measure, rows=term.rows, errors=errors, **slots)
+    said = say(f"findings.{key}", measure=measure, rows=term.rows, **slots)
     return said[0].upper() + said[1:]
 
 
@@ -85,7 +91,8 @@ def _compared(term: ReportTerm) -> np.ndarray:
         for cell in np.ndindex(*map(len, term.levels))
     ]
     is_named = np.array(named) if term.levels else np.ones(len(term.cells), dtype=bool)
-    at = np.flatnonzero(is_named & ~np.isnan(term.estimate) & (term.upper > term.lower))
+    lengths = term.upper - term.lower
+    at = np.flatnonzero(is_named & ~np.isnan(term.estimate) & (lengths > 0) & ~(lengths >= term.span * (1 - _SLACK)))
     if term.kind == Share.kind and len(term.axes) > 1:
         return max(_parts(term, at), key=lambda places: round(_gap(term, places)), default=at)
     return at

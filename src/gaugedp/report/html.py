@@ -18,6 +18,7 @@ from gaugedp.report.figures import plain, short
 from gaugedp.report.markup import Html, escape, fact, heading, join, listing, of_table, table, tag, titled
 from gaugedp.report.page import document
 from gaugedp.report.plots import check_installed
+from gaugedp.report.terms import read_terms
 
 if TYPE_CHECKING:
     from gaugedp.releases.answer import Release
@@ -65,7 +66,7 @@ def _head(release: "Release") -> Html:
     facts, captions = release.facts, release.captions
     source = say("head.source", source=captions.source) if captions.source else ""
     about = [*filter(None, (source, captions.footnote)), *imprint(captions)]
-    count = len(release.labels)
+    count = sum(len(term.cells) for term in read_terms(release))
     return heading(
         of_table(facts["table"]),
         captions.title or _question(facts),

@@ -122,7 +122,7 @@ def _line(term: ReportTerm, compact: bool) -> LineLayout | None:
     if others and len(term.levels[others[0]]) > len(MARKS):
         return None
     places = np.indices([len(levels) for levels in term.levels]).reshape(len(term.levels), -1)
-    ticks = list(_dated(_thinned(list(enumerate(_short_dates(term, time))), _MOST_TICKS[compact])))
+    ticks = _dated_ticks(list(enumerate(_short_dates(term, time))), _MOST_TICKS[compact])
     joined = np.array(term.axes[time].texts)[places[time]] != OTHER
     if not others:
         return LineLayout(
@@ -138,6 +138,12 @@ def _short_dates(term: ReportTerm, time: int) -> list[str]:
     """Return short names of the cells of dates; labels of the domain stay."""
     pairs = zip(term.axes[time].texts, term.levels[time], strict=True)
     return [dated(text, short=True) if level == dated(text) else level for text, level in pairs]
+
+
+def _dated_ticks(ticks: Sequence[tuple[float, str]], limit: int) -> Sequence[tuple[float, str]]:
+    """Return the ticks that fit, years only where they change."""
+    longest = max(len(text) for _, text in list(_dated(ticks))[1:])
+    return list(_dated(ticks[:: _apart(len(ticks), longest, limit)]))
 
 
 def _dated(ticks: Sequence[tuple[float, str]]) -> Iterator[tuple[float, str]]:
@@ -202,6 +208,10 @@ def _group_depth(term: ReportTerm) -> int:
 
 
 def _thinned(ticks: Sequence[tuple[float, str]], limit: int) -> Sequence[tuple[float, str]]:
-    longest = max(len(label) for _, label in ticks)
+    return ticks[:: _apart(len(ticks), max(len(label) for _, label in ticks), limit)]
+
+
+def _apart(n_ticks: int, longest: int, limit: int) -> int:
+    """Return every how many ticks a label fits."""
     fitting = max(2, min(limit, 110 * limit // 16 // max(longest, 3)))
-    return ticks[:: -(-len(ticks) // fitting)]
+    return -(-n_ticks // fitting)

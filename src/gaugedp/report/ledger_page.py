@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gaugedp._internal.language import dated
 from gaugedp._internal.validate import whole
 from gaugedp.accountant.rounding import up_decimal
 from gaugedp.domain.unit import PrivacyUnit
@@ -140,7 +141,7 @@ def _by_month(summary: _Year) -> Html:
     for name, payments in months(summary.number, summary.payments):
         amounts = spending.sum(payments)
         sums.append({kind: sums[-1][kind] + amounts[kind] for kind in amounts})
-        rows.append([name, *_cells(spending, payments), percent_up(spending.share(sums[-1]))])
+        rows.append([dated(name), *_cells(spending, payments), percent_up(spending.share(sums[-1]))])
     shares = np.array([spending.share(amounts) for amounts in sums])
     ends = ", ".join(f"{name} {percent_up(share)}" for name, share in zip(_NAMES, shares[1:], strict=True))
     said = f"Share of the budget spent by the end of each month of {summary.number}: {ends}."

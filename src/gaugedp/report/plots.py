@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SHAPES = "os^DvP"
+_BROAD = "mwMW%@—…"
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Sizes:
     height: float = 0.0
 
 
-NORMAL, COMPACT = Sizes(340, 10.5, 17, 200), Sizes(300, 9.5, 13, 150)
+NORMAL, COMPACT = Sizes(340, 10.5, 17, 200), Sizes(300, 10.5, 14, 165)
 WIDE = Sizes(760, 10.5, 17, 240)
 
 
@@ -132,18 +133,25 @@ def draw_months(names: Sequence[str], spent: np.ndarray, title: str) -> Html:
     """Draw each month's share of the budget, for a page."""
     check_installed()
     with settings("months"):
-        places, zero = np.arange(len(names)), np.zeros(len(names))
-        figure, axes = new_figure(WIDE, WIDE.height, (48, 12, 2 * WIDE.font + 8, WIDE.font))
-        bars(axes, places, (zero, spent[:-1]), (PALE[0], 22.0, True))
-        bars(axes, places, (spent[:-1], spent[1:]), (COLOURS[0], 22.0, True))
-        axes.axhline(1, color=INK, linestyle="--", linewidth=0.9)
-        axes.axhline(0, color=INK, linewidth=0.9)
-        axes.set(xlim=(-0.6, len(names) - 0.4), ylim=(0, 1.02))
-        set_names(axes.set_xticks, places, list(names), WIDE)
-        set_names(axes.set_yticks, [0, 0.25, 0.5, 0.75, 1], ["0", "25 %", "50 %", "75 %", "100 %"], WIDE)
-        axes.grid(axis="y", color=FAINT, linewidth=0.7)
-        axes.set_axisbelow(True)
-        return inline(written(figure), "months", title, "chart wide")
+        wide, narrow = (_months(names, spent, sizes) for sizes in (WIDE, COMPACT))
+        return inline(wide, "months", title, "chart wide", narrow)
+
+
+def _months(names: Sequence[str], spent: np.ndarray, sizes: Sizes) -> str:
+    places, zero = np.arange(len(names)), np.zeros(len(names))
+    figure, axes = new_figure(sizes, sizes.height, (48, 12, 2 * sizes.font + 8, sizes.font))
+    width = 22.0 * sizes.width / WIDE.width
+    bars(axes, places, (zero, spent[:-1]), (PALE[0], width, True))
+    bars(axes, places, (spent[:-1], spent[1:]), (COLOURS[0], width, True))
+    axes.axhline(1, color=INK, linestyle="--", linewidth=0.9)
+    axes.axhline(0, color=INK, linewidth=0.9)
+    axes.set(xlim=(-0.6, len(names) - 0.4), ylim=(0, 1.02))
+    every = 1 if sizes is WIDE else 3
+    set_names(axes.set_xticks, places[::every], list(names[::every]), sizes)
+    set_names(axes.set_yticks, [0, 0.25, 0.5, 0.75, 1], ["0", "25 %", "50 %", "75 %", "100 %"], sizes)
+    axes.grid(axis="y", color=FAINT, linewidth=0.7)
+    axes.set_axisbelow(True)
+    return written(figure)
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,4 +302,6 @@ def shortened(text: str, length: int) -> str:
 
 def text_length(text: str) -> float:
     """Estimate the width of a text in font sizes."""
-    return sum(1.0 if unicodedata.east_asian_width(letter) in "WF" else 0.6 for letter in text)
+    return sum(
+        1.0 if unicodedata.east_asian_width(letter) in "WF" else 0.9 if letter in _BROAD else 0.6 for letter in text
+    )

@@ -67,6 +67,7 @@ def _noise(release: "Release", term: ReportTerm) -> Html:
     source = say("press.source", source=captions.source.removesuffix(".")) if captions.source else ""
     intervals = say("press.simultaneous" if term.simultaneous else "press.individual", level=term.level)
     said = (
+        say("press.weighted") if any(outline.weights for outline in release.terms) else "",
         say("press.noise", intervals=intervals, covered=say(f"press.covers_{release.intervals}")),
         say("press.processed") if release.processing else "",
         captions.footnote,

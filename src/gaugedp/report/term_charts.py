@@ -109,7 +109,7 @@ def _histogram(term: ReportTerm, layout: Histogram, sizes: Sizes) -> str:
     """Draw counts as areas, with error bars in the middle."""
     measure = term.measure
     if np.ptp(layout.per_count):
-        measure = say("terms.per", measure=measure, width=plain(layout.unit))
+        measure = say("terms.per", measure=measure, width=f"{plain(layout.unit)} {term.unit}".strip())
     heights = replace(_scaled(term, layout.per_count), measure=measure)
     ends = [(float(border), plain(float(border))) for border in np.append(layout.left, layout.right[-1])]
     if layout.cut is not None:
@@ -160,6 +160,7 @@ def _finished(
     ticks, title = along
     positions, labels = zip(*ticks, strict=True)
     set_names(axes.set_xticks, positions, [shortened(label, 24) for label in labels], sizes)
+    axes.tick_params(axis="x", pad=8)  # below the number at the origin
     _value_axis(axes, term, sizes, upright=True)
     middle = (margin + sizes.width - 12) / 2 / sizes.width
     figure: Any = axes.figure

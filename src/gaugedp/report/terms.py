@@ -1,18 +1,17 @@
 """Terms of a release for display, with cells by attribute."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import product, takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaugedp._internal.language import dated, listed, measured, say, template
-from gaugedp.domain.attributes import OTHER
+from gaugedp._internal.language import listed, say
 from gaugedp.domain.captions import Captions
-from gaugedp.queries.outline import CELLS, COUNT, PREFIX, RANGES, SHARES, SUM, Axis, Outline
-from gaugedp.report.figures import percent, typeset
+from gaugedp.queries.outline import CELLS, COUNT, SHARES, Axis, Outline
+from gaugedp.releases.tidy.in_words import RUNS, answer_unit, cell, measure
+from gaugedp.report.figures import percent
 from gaugedp.statistics import KINDS
 from gaugedp.statistics.base import split_answers
 
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 
 LEVEL = 0.95  # of the displayed intervals
 MOST_DRAWN = 2000  # cells of one chart
-_RANGE = re.compile(r"\[([^,]+),([^,]+)([)\]])")
-_RUNS = {PREFIX: "prefix", RANGES: "ranges"}  # forms of axes, and sentences about them
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +33,9 @@ class ReportTerm:
     `names`; both are empty if there are too many for a chart. `runs` describes runs of cells. `areas` are the outlines
     of the cells of one attribute, if known, by their texts in `axes`. `unit` is that of the numbers in the cells of one
     attribute. `sign` follows a number in a sentence. If `from_zero`, the axis of a chart includes 0. `axes` describe
-    the cells of each attribute, and `kind` is that of the statistic. `marks` are the quality flags of the
-    cells, if any; suppressed numbers are NaN. `rows` is what is counted, `answer_unit` the unit of the answers, and
-    `errors` names what intervals contain: "noise" or "total".
+    the cells of each attribute, and `kind` is that of the statistic. `marks` are the quality flags of the cells, if
+    any; suppressed numbers are NaN. An interval of length `span` is the whole range. `rows` is what is counted,
+    `answer_unit` the unit of the answers, and `errors` names what intervals contain: "noise" or "total".
     """
 
     text: str
@@ -61,6 +58,7 @@ class ReportTerm:
     areas: Mapping[str, str] = field(default_factory=dict)
     sign: str = ""
     marks: tuple[str, ...] = ()
+    span: float = np.inf
     rows: str = "rows"
     answer_unit: str = ""
     errors: str = "noise"
@@ -110,6 +108,7 @@ def read_terms(release: "Release") -> list[ReportTerm]:
             ends=estimate.ends,
             simultaneous=estimate.are_simultaneous,
             marks=tuple(flag),
+            span=KINDS[term.kind].wording.scale * (estimate.range[1] - estimate.range[0]),
         )
         for term, estimate, flag in zip(terms, release.estimates, flags, strict=True)
     ]
@@ -118,8 +117,8 @@ def read_terms(release: "Release") -> list[ReportTerm]:
             replace(term, errors="total") if errors.any() else term
             for term, errors in zip(shown, release.sampling_errors, strict=True)
         ]
-    few = [term for term, estimate in zip(shown, release.estimates, strict=True) if not estimate.of_sampling]
-    return few or shown
+    asked = takewhile(lambda pair: not pair[1].of_sampling, zip(shown, release.estimates, strict=True))
+    return [term for term, _ in asked] or shown
 
 
 def _term(outline: Outline, captions: Captions, cells: Sequence[str], parts: tuple[np.ndarray, ...]) -> ReportTerm:
@@ -133,10 +132,10 @@ def _term(outline: Outline, captions: Captions, cells: Sequence[str], parts: tup
         lower,
         upper,
         captions.terms.get(outline.text, ""),
-        _measure(outline, captions),
-        next((_RUNS[axis.form] for axis in axes if axis.form in _RUNS), ""),
+        measure(outline, captions),
+        next((RUNS[axis.form] for axis in axes if axis.form in RUNS), ""),
         tuple(say("terms.quantile") if axis.form == SHARES else captions.name(axis.name) for axis in axes),
-        tuple(tuple(_level(axis, captions, text) for text in axis.texts) for axis in axes),
+        tuple(tuple(cell(axis, captions, text) for text in axis.texts) for axis in axes),
         axes,
         outline.measure,
         wording.from_zero,
@@ -144,52 +143,8 @@ def _term(outline: Outline, captions: Captions, cells: Sequence[str], parts: tup
         areas=captions.areas(axes[0].name) if len(axes) == 1 and axes[0].form == CELLS else {},
         sign=wording.sign and f"\u00a0{wording.sign}",
         rows=captions.rows or say("terms.rows"),
-        answer_unit=captions.unit(outline.column) if outline.column is not None and wording.in_units else "",
+        answer_unit=answer_unit(outline, captions),
     )
-
-
-def _measure(outline: Outline, captions: Captions) -> str:
-    reference = outline.reference and _level(outline.axes[0], captions, outline.reference)
-    name = "" if outline.column is None else captions.name(outline.column)
-    is_count = outline.measure == SUM and outline.column is None  # weighted, a count is the sum of the weights
-    wording = KINDS[COUNT if is_count else outline.measure].wording
-    has_shares = any(axis.form == SHARES for axis in outline.axes)
-    title = wording.title if has_shares else wording.title_alone or wording.title
-    rows = captions.rows or say("terms.rows")
-    said = measured(title, *filter(None, (name, reference)), "", rows=rows, text=outline.text)
-    unit = captions.unit(outline.column) if outline.column is not None and wording.in_units else ""
-    if outline.weights:
-        small = said if template("terms.weighted").startswith("{measure}") else said[0].lower() + said[1:]
-        said = say("terms.weighted", measure=small)
-    return say("terms.with_unit", measure=said, unit=unit) if unit else said[0].upper() + said[1:]
-
-
-def _level(axis: Axis, captions: Captions, text: str) -> str:
-    """Return a cell's label, with ranges and runs in words.
-
-    Examples are "0 to under 10", "to [0,10)", "a to b" and "January 2017".
-    """
-    label = captions.cell(axis.name, text)
-    if axis.form in _RUNS:
-        low, _, high = label.rpartition("..")
-        return say("terms.to" if low else "terms.up_to", low=low, high=high)
-    if label != text:
-        return label
-    if axis.form == SHARES:
-        return _number(text)
-    if axis.values == "dates":
-        return dated(text)
-    if text == OTHER and axis.form == CELLS and axis.texts[len(axis.texts) - 1] == OTHER:
-        return say("terms.other")
-    ends = _RANGE.fullmatch(text) if axis.values == "numbers" else None
-    if ends is None:
-        return text
-    return say("terms.under" if ends[3] == ")" else "terms.to", low=_number(ends[1]), high=_number(ends[2]))
-
-
-def _number(text: str) -> str:
-    """Format a number, with the digits that it has."""
-    return typeset(f"{int(text):,}" if text.lstrip("-").isdigit() else text)
 
 
 def labels(term: ReportTerm) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gaugedp.queries.linear import Workload
-from gaugedp.queries.maps import Identity
+from gaugedp.releases.processing.counts import counts_of_cells
 
 MOST_CELLS = 4096  # of the joint table, for linear programs of seconds; a minute where margins form cycles
 _NEAR = 1e-11  # relative error of consistent counts, to which the tolerance of the linear program is added
@@ -22,35 +22,26 @@ def base_of(steps: Sequence[str]) -> int:
 
 def can_round(query: Workload) -> bool:
     """Return True if the counts of the query can be rounded together."""
-    counts = _counts(query)
-    return not query.are_counts.any() or (counts is not None and counts.operator.n_generators <= MOST_CELLS)
+    return all(
+        counts is not None and counts.operator.n_generators <= MOST_CELLS for counts, _ in counts_of_cells(query)
+    )
 
 
 def rounded_together(query: Workload, values: np.ndarray, base: int, non_negative: bool) -> np.ndarray:
-    """Return `values` with counts that are multiples of `base` and add up.
+    """Return `values` with counts, and sums of weights, that are multiples of `base` and add up.
 
-    The counts are those of one joint table of multiples of `base`, so that they add up exactly, and have a small sum of
+    They are those of one joint table of multiples of `base`, so that they add up exactly, and have a small sum of
     distances from `values`. Other answers stay as they are.
     """
-    counts, shown = _counts(query), query.are_counts
-    if counts is None:
-        return values
-    operator = counts.operator
-    map_ = np.stack([operator.column(cell) for cell in range(operator.n_generators)], axis=1)
-    aims = values[shown] / base
-    table = _nearest(map_, aims, 0.0 if non_negative and aims.min() >= 0 else -np.inf)
     rounded = values.copy()
-    rounded[shown] = base * (map_ @ table)
+    for counts, places in counts_of_cells(query):
+        if counts is not None:
+            operator = counts.operator
+            map_ = np.stack([operator.column(cell) for cell in range(operator.n_generators)], axis=1)
+            aims = values[places] / base
+            table = _nearest(map_, aims, 0.0 if non_negative and aims.min() >= 0 else -np.inf)
+            rounded[places] = base * (map_ @ table)
     return rounded
-
-
-def _counts(query: Workload) -> Workload | None:
-    counted = [term for term in query.terms if term.estimate.has_counts]
-    pieces = [piece for term in counted for piece in term.pieces]
-    are_cells = (isinstance(piece.cells, Identity) and piece.counts and piece.column is None for piece in pieces)
-    if not pieces or not all(are_cells):
-        return None
-    return Workload(query.domain, tuple(counted))
 
 
 def _nearest(map_: np.ndarray, aims: np.ndarray, least: float) -> np.ndarray:

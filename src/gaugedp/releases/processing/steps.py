@@ -15,6 +15,7 @@ from gaugedp.queries.linear import Workload
 from gaugedp.queries.maps import Identity
 from gaugedp.queries.piece import Piece
 from gaugedp.releases.processing.consistency import above_zero, answerable, consistent
+from gaugedp.releases.processing.counts import processed_as_counts
 from gaugedp.releases.processing.groups import Group, groups
 from gaugedp.releases.processing.rounding import base_of, can_round, rounded_together
 
@@ -69,6 +70,7 @@ def without_negatives(query: Workload, values: np.ndarray, deviations: np.ndarra
     table = _polished(operator, tables, table)
     values_of_table = query.steps.sizes * query.operator.apply(table)
     are_counts = np.concatenate([np.full(piece.cells.n_released, piece.counts) for piece in query.pieces])
+    are_counts |= processed_as_counts(query)
     is_near = (np.abs(values_of_table - nearest) <= _NO_MOVE * deviations).all()
     return nearest if is_near and (nearest[are_counts] >= 0).all() else np.round(values_of_table, _DIGITS)
 

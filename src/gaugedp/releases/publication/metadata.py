@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gaugedp._internal.displays import drawing
 from gaugedp._internal.files import write_csv
 from gaugedp.guarantees import from_dict
 from gaugedp.guarantees.printed import rounded_up
@@ -51,7 +52,7 @@ def _places(release: Release) -> Iterator[tuple[Outline, slice]]:
 
 def _about(title: str, release: Release) -> dict[str, str]:
     captions = release.captions
-    noise = f"Numbers include random noise: {rounded_up(from_dict(release.facts['asked']))}."
+    noise = f"Numbers include random noise: {drawing('amount')(rounded_up(from_dict(release.facts['asked'])))}."
     facts = {"title": title, "source": captions.source, "creator": captions.contact, "license": captions.licence}
     facts |= {"issued": captions.date, "description": " ".join(filter(None, [captions.footnote, noise]))}
     return {f"dc:{name}": text for name, text in facts.items() if text}

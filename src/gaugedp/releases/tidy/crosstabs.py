@@ -11,7 +11,8 @@ from gaugedp._internal.names import parts, plain
 from gaugedp._internal.runs import whole_where_all_are
 from gaugedp.domain.captions import Captions
 from gaugedp.errors import InvalidRequest
-from gaugedp.queries.outline import CELLS, COUNT, SUM, Outline
+from gaugedp.queries.outline import CELLS, COUNT, SUM, Axis, Outline
+from gaugedp.releases.tidy.in_words import cell
 
 Columns = dict[str, np.ndarray]
 
@@ -20,13 +21,15 @@ Columns = dict[str, np.ndarray]
 class Crosstabs:
     """Cross tables of a release: terms, numbers and captions.
 
-    `may_add` allows margins that were not requested: for estimates, not for ends of intervals.
+    `may_add` allows margins that were not requested: for estimates, not for ends of intervals. With `in_words`, cells
+    are written as on pages: "0 to under 20", "January 2017".
     """
 
     terms: Sequence[Outline]
     numbers: np.ndarray
     captions: Captions
     may_add: bool
+    in_words: bool = False
 
     def table(self, names: str, value: str) -> Columns:
         """Return a table whose last attribute runs across."""
@@ -35,7 +38,7 @@ class Crosstabs:
     def of(self, term: Outline, names_in_order: tuple[str, ...], value: str) -> Columns:
         """Return the table of a term, with its attributes in this order."""
         along, across = names_in_order[:-1], names_in_order[-1]
-        words = {axis.name: [self.captions.cell(axis.name, text) for text in axis.texts] for axis in term.axes}
+        words = {axis.name: [self._cell(axis, text) for text in axis.texts] for axis in term.axes}
         body, total, total_head = self._ordered(term, names_in_order), self._margin(term, ()), say("notes.total")
         if not along:
             ends = [] if total is None else [float(total)]
@@ -57,6 +60,9 @@ class Crosstabs:
         return {
             self.captions.name(name) if name in names_in_order else name: _column(line) for name, line in lines.items()
         }
+
+    def _cell(self, axis: Axis, text: str) -> str:
+        return cell(axis, self.captions, text) if self.in_words else self.captions.cell(axis.name, text)
 
     def _margin(self, term: Outline, names: Sequence[str]) -> np.ndarray | None:
         for other in self.terms:

@@ -1,22 +1,26 @@
 """Tables of a release as an office prints them, with notes."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
+from gaugedp._internal.displays import drawing
 from gaugedp._internal.language import dated, say, translated, written_in
+from gaugedp._internal.numbers import decimals as justified
 from gaugedp.domain.captions import Captions
 from gaugedp.guarantees import from_dict
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.queries.outline import CELLS, Outline
 from gaugedp.releases.tidy.crosstabs import Crosstabs
 from gaugedp.releases.tidy.flags import Flag
+from gaugedp.releases.tidy.in_words import measure
 from gaugedp.releases.tidy.spreadsheet import Sheet, write_book
 from gaugedp.statistics import KINDS
 
-MOST_ACROSS, MOST_SHEETS = 24, 40  # columns of a table; tables of a workbook
+_MOST_ACROSS, MOST_SHEETS = 8, 40  # columns of a table, if it has an attribute with fewer; tables of a workbook
 Columns = Mapping[str, Sequence[Any]]
 _PLACE = 2.0**40  # added to places: a sum of two places is at least twice that, so it is no place
 _TEXTS = ("source", "date", "footnote", "contact", "licence", "next_release")
@@ -49,6 +53,9 @@ class Answers(Protocol):
     def crosstabs(self) -> Crosstabs:
         """Return the cross tables of the estimates."""
 
+    def number_columns(self) -> dict[str, np.ndarray]:
+        """Return the numeric columns, shape (n_answers,) each."""
+
     def marks(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the mark of each answer, and which are suppressed."""
 
@@ -58,13 +65,26 @@ def sheets(answers: Answers, columns: Columns, wanted: Collection[str] | None = 
     terms = [term for term in answers.terms if wanted is None or term.text in wanted]
     printed = [term for term in terms if _is_printed(term, terms)][:MOST_SHEETS]
     places = np.arange(sum(term.size for term in answers.terms)) + _PLACE
-    estimates = answers.crosstabs()
-    indices = Crosstabs(answers.terms, places, answers.captions, may_add=True)
-    marks, _ = answers.marks()
+    estimates = replace(answers.crosstabs(), in_words=True)
+    indices = Crosstabs(answers.terms, places, answers.captions, may_add=True, in_words=True)
+    alone, with_intervals = _decimals(answers, 1), _decimals(answers, 3)
+    hundredths = {term.text: with_intervals[term.text] + 2 * (_sign(term) == "%") for term in terms}
     return [
-        *(_sheet(answers, term, (estimates, indices), marks) for term in printed),
-        Sheet(say("notes.answers"), columns),
+        *(_sheet(answers, term, (estimates, indices), alone[term.text]) for term in printed),
+        Sheet(say("notes.answers"), columns, decimals=[hundredths[text] for text in columns["query"]]),
     ]
+
+
+def _decimals(answers: Answers, digits: int) -> dict[str, int]:
+    """Return the decimals of each term by text: down to `digits` of the half-widths; of percentages times 100."""
+    numbers, start, found = answers.number_columns(), 0, {}
+    for term in answers.terms:
+        scale = KINDS[term.measure].wording.scale
+        middle, low, high = (
+            scale * numbers[name][start : start + term.size] for name in ("estimate", "lower", "upper")
+        )
+        found[term.text], start = max(0, justified(middle, low, high, digits)), start + term.size
+    return found
 
 
 def save_book(path: str | Path, answers: Answers, columns: Columns, wanted: Collection[str] | None = None) -> None:
@@ -79,7 +99,8 @@ def notes(answers: Answers) -> Iterator[tuple[str, str]]:
     yield say("notes.title"), captions.title or str(facts.get("query", ""))
     yield from ((say(f"notes.{key}"), dated(text)) for key in _TEXTS if (text := getattr(captions, key)))
     if "asked" in facts:
-        yield say("notes.guarantee"), say("notes.privacy", guarantee=rounded_up(from_dict(facts["asked"])))
+        guarantee = drawing("amount")(rounded_up(from_dict(facts["asked"])))
+        yield say("notes.guarantee"), say("notes.privacy", guarantee=guarantee)
     if mechanism := facts.get("mechanism"):
         noise = "; ".join(map(translated, mechanism["noise"].split("; ")))
         exactness = say(f"exactness.{mechanism['exactness']}")
@@ -101,13 +122,25 @@ def _is_printed(term: Outline, terms: list[Outline]) -> bool:
     )
 
 
-def _sheet(answers: Answers, term: Outline, tables: tuple[Crosstabs, Crosstabs], marks: np.ndarray) -> Sheet:
-    names = _ordered(term)
-    shown, places = (table.of(term, names, "estimate") for table in tables)
-    title = answers.captions.terms.get(term.text, "")
-    sign = KINDS[term.measure].wording.sign
+def _sheet(answers: Answers, term: Outline, tables: tuple[Crosstabs, Crosstabs], decimals: int) -> Sheet:
+    """Return the sheet of a term: its title, what its numbers are, the table, the marks and the source."""
+    names, captions = _ordered(term), answers.captions
+    about = measure(term, captions)
+    shown, places = (table.of(term, names, about if len(names) == 1 else "estimate") for table in tables)
+    title = captions.terms.get(term.text) or term.text
+    marks, _ = answers.marks()
     marked = {name: _marks(column, marks) for name, column in places.items() if column.dtype.kind in "if"}
-    return Sheet(title or term.text, shown, title or term.text, sign, marked if answers.flags else None)
+    source = [say("head.source", source=captions.source)] if captions.source else []
+    below = [*(flag.legend for flag in answers.flags), *source]
+    lines = [decimals] * len(next(iter(shown.values())))
+    *along, across = map(captions.name, names)
+    head = say("page.colon", name=about) + say("answers.across", rows=" · ".join(along), columns=across)
+    marked = marked if answers.flags else {}
+    return Sheet(title, shown, (title, head if along else ""), _sign(term), marked, lines, below)
+
+
+def _sign(term: Outline) -> str:
+    return KINDS[term.measure].wording.sign
 
 
 def _marks(places: np.ndarray, marks: np.ndarray) -> list[str]:
@@ -117,7 +150,7 @@ def _marks(places: np.ndarray, marks: np.ndarray) -> list[str]:
 
 def _ordered(term: Outline) -> tuple[str, ...]:
     """Return the attributes, one with few cells last: it runs across."""
-    if term.shape[-1] <= MOST_ACROSS:
+    if term.shape[-1] <= _MOST_ACROSS:
         return term.names
     least = int(np.argmin(term.shape))
     return (*term.names[:least], *term.names[least + 1 :], term.names[least])

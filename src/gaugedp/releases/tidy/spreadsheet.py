@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from io import BytesIO
-from itertools import chain
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
@@ -19,21 +19,26 @@ from gaugedp.errors import InvalidRequest, MissingExtra
 _PROPERTIES, _TIMES = "docProps/core.xml", re.compile(rb"<dcterms:(created|modified)\b.*?</dcterms:\1>")
 _NO_NAME = re.compile(r"[\[\]:*?/\\\x00-\x1f]")
 _WIDEST, _MOST_LINES = 60, 2**20 - 8  # letters of a column; rows of a sheet below its heads
+_A4 = 9  # the number of the paper size
+_NOTE, _LINE = 100, 15  # letters of a line of notes; points of its height
 _MEASURED = 200  # rows that decide the widths of columns
 
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """Columns of a sheet, with a title above them, and marks of numbers.
+    """Columns of a sheet, with a `title` and a line about the numbers above them, and marks of numbers.
 
-    `sign` is that of the numbers, such as "%". `marks` has a column for each numeric column that has marks.
+    `sign` is that of the numbers, such as "%". `marks` has a column for each numeric column that has marks. `decimals`
+    has the decimals of the numbers in each line. The texts `below` follow the lines.
     """
 
     name: str
     columns: Mapping[str, Sequence[Any] | np.ndarray]
-    title: str = ""
+    title: Sequence[str] = ()
     sign: str = ""
     marks: Mapping[str, Sequence[str]] | None = None
+    decimals: Sequence[int] = ()
+    below: Sequence[str] = ()
 
     @property
     def n_lines(self) -> int:
@@ -54,33 +59,61 @@ def write_book(path: str | Path, sheets: Sequence[Sheet], notes: Sequence[tuple[
         names.append(_unused(sheet.name, names))
         _fill(book.create_sheet(names[-1]), sheet)
     last = book.create_sheet(_unused(say("notes.sheet"), names))
-    last.column_dimensions["A"].width, last.column_dimensions["B"].width = 24, 100
-    for words, text in notes:
-        last.append([_cell(last, words, bold=True), _cell(last, text)])
+    last.column_dimensions["A"].width, last.column_dimensions["B"].width = 24, _NOTE
+    _fit_to_pages(last)
+    for number, (words, text) in enumerate(notes, 1):
+        last.row_dimensions[number].height = _LINE * max(-(-len(words) // 22), -(-len(text) // _NOTE))
+        last.append([_cell(last, words, bold=True, wrapped=True), _cell(last, text, wrapped=True)])
     written = BytesIO()
     book.save(written)
     _write_undated(written, path)
 
 
 def _fill(page: Any, sheet: Sheet) -> None:
+    """Write the title, the heads, the lines of a sheet, and what is below."""
     from openpyxl.utils import get_column_letter
 
-    above = [[_cell(page, sheet.title, bold=True)], []] if sheet.title else []
+    above = [[_cell(page, text, bold=number == 0)] for number, text in enumerate(sheet.title)]
     page.freeze_panes = f"A{len(above) + 2}"
+    _fit_to_pages(page, len(above) + 1)
     for place, (name, column) in enumerate(sheet.columns.items(), 1):
-        texts = [name, *(_shown(value) for value in column[:_MEASURED])]
+        texts = [name, *map(_shown, column[:_MEASURED], chain(sheet.decimals, repeat(2)))]
         page.column_dimensions[get_column_letter(place)].width = min(_WIDEST, max(map(len, texts)) + 3)
-    for line in chain(above, [[_cell(page, name, bold=True) for name in sheet.columns]], _lines(page, sheet)):
+    heads = [_cell(page, name, bold=True, right=_is_numeric(column)) for name, column in sheet.columns.items()]
+    below = [[_cell(page, text)] for text in sheet.below]
+    for line in chain(above, [heads], _lines(page, sheet), [[]] if below else [], below):
         page.append(line)
+
+
+def _fit_to_pages(page: Any, n_heads: int = 0) -> None:
+    """Print all columns on one page of A4, with the first rows on each page."""
+    from openpyxl.worksheet.properties import PageSetupProperties
+
+    page.sheet_properties.pageSetUpPr = PageSetupProperties(fitToPage=True)
+    page.page_setup.orientation, page.page_setup.paperSize = "landscape", _A4
+    page.page_setup.fitToWidth, page.page_setup.fitToHeight = 1, 0
+    if n_heads:
+        page.print_title_rows = f"1:{n_heads}"
 
 
 def _lines(page: Any, sheet: Sheet) -> Iterator[list[Any]]:
     marks = sheet.marks or {}
     columns = [
-        [_cell(page, value, form=_format(column, sheet.sign, mark)) for value, mark in _pairs(column, marks.get(name))]
+        [
+            _cell(page, value, form=_format(value, sheet.sign, mark, decimals), right=_is_numeric(column))
+            for (value, mark), decimals in zip(_pairs(column, marks.get(name)), _places(column, sheet), strict=False)
+        ]
         for name, column in sheet.columns.items()
     ]
     return map(list, zip(*columns, strict=True))
+
+
+def _places(column: Sequence[Any] | np.ndarray, sheet: Sheet) -> Sequence[int]:
+    return sheet.decimals or [2] * len(column)
+
+
+def _is_numeric(column: Sequence[Any] | np.ndarray) -> bool:
+    return any(isinstance(value, int | float | np.number) for value in column[:_MEASURED])
 
 
 def _pairs(column: Sequence[Any] | np.ndarray, marks: Sequence[str] | None) -> Iterator[tuple[Any, str]]:
@@ -90,15 +123,16 @@ def _pairs(column: Sequence[Any] | np.ndarray, marks: Sequence[str] | None) -> I
         yield ((mark or None), "") if is_hidden else (value, mark)
 
 
-def _format(column: Sequence[Any] | np.ndarray, sign: str, mark: str) -> str:
-    whole = all(isinstance(value, int | np.integer) or value is None for value in column[:_MEASURED])
-    form = "0.0%" if sign == "%" else "#,##0" if whole else "#,##0.00"
+def _format(value: Any, sign: str, mark: str, decimals: int) -> str:
+    """Return the number format of a value, which shows the mark after the number."""
+    form = ("0" if sign == "%" else "#,##0") + ("." + "0" * decimals if decimals and isinstance(value, float) else "")
     mark = mark.replace('"', "”")  # a format has no straight quotation mark within a text
+    form += "%" if sign == "%" else ""
     return f'{form}" {mark}"' if mark else form
 
 
-def _shown(value: Any) -> str:
-    return f"{value:,.2f}" if isinstance(value, float) else "" if value is None else str(value)
+def _shown(value: Any, decimals: int) -> str:
+    return f"{value:,.{decimals}f}" if isinstance(value, float) else "" if value is None else str(value)
 
 
 def _unused(name: str, names: Sequence[str]) -> str:
@@ -123,9 +157,12 @@ def check_installed() -> None:
         raise MissingExtra.needed_for("An Excel file", "excel")
 
 
-def _cell(sheet: Any, value: Any, bold: bool = False, form: str = "") -> Any:
+def _cell(
+    sheet: Any, value: Any, bold: bool = False, form: str = "", right: bool = False, wrapped: bool = False
+) -> Any:
+    """Return a cell that is never a formula."""
     from openpyxl.cell import WriteOnlyCell
-    from openpyxl.styles import Font
+    from openpyxl.styles import Alignment, Font
 
     value = "∞" if value == math.inf else value
     if not isinstance(value, str):
@@ -135,5 +172,7 @@ def _cell(sheet: Any, value: Any, bold: bool = False, form: str = "") -> Any:
     cell = WriteOnlyCell(sheet, value="".join(letter for letter in value if letter >= " " or letter in "\t\n"))
     cell.data_type = "s"
     if bold:
-        cell.font = Font(bold=True)
+        cell.font = Font(name="Calibri", size=11, bold=True)
+    if right or wrapped or bold:
+        cell.alignment = Alignment(horizontal="right" if right else None, vertical="top", wrap_text=wrapped)
     return cell
