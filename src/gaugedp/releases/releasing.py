@@ -57,7 +57,7 @@ def release(
     answer at no cost. Instead of epsilon, delta, rho or mu, give `planned`, a plan for this query and unit, or a
     `mechanism` (such as plan.mechanism). `rng` is for research only. `processing` names steps of `Release.processed`,
     by default none; they cost nothing, the ledger stores the raw answer, and the same key may be used with other steps.
-    With `intervals="total"` the query is that of `with_sampling_error`: a quarter of the guarantee serves to include
+    With `intervals="total"` the query is that of `with_sampling_error`: a part of the guarantee serves to include
     the sampling error of weighted terms. `noise` is a result of `mechanism.pool`, for this mechanism or the plan's.
     `on_stage` is called with "plan", "pay", "look" and "store" as they begin, `on_progress` with the completed share of
     the draws and of the evaluation.

@@ -23,7 +23,7 @@ from gaugedp.guarantees.parse_guarantee import guarantee_asked
 from gaugedp.guarantees.shares import share_of
 from gaugedp.queries.base import Query
 from gaugedp.queries.outline import COUNT, SUM
-from gaugedp.queries.sampling import SHARE, second_moments
+from gaugedp.queries.sampling import sampling_share, second_moments
 from gaugedp.queries.stacked import shared
 from gaugedp.queries.text import query
 from gaugedp.releases.answer import Release
@@ -66,7 +66,7 @@ class Publication:
 
     The `processing` of each table names steps of `Release.processed`. `labels` says what cells have in files: "codes",
     "labels" or "both". `flags` mark answers with much noise. `language` is that of pages and notes. None of them costs
-    anything. With "total" `intervals`, a quarter of the guarantee serves to include the sampling error of weighted
+    anything. With "total" `intervals`, a part of the guarantee serves to include the sampling error of weighted
     terms (`queries.sampling`).
     """
 
@@ -138,7 +138,7 @@ class Publication:
         ]
         needed = sum((share for share in least_shares if share is not None), Fraction(0))
         weights = [table.weight or Fraction(1) for table in self.tables if table.within is None]
-        available = 1 - decimal(SHARE) if self.intervals == TOTAL else Fraction(1)
+        available = 1 - decimal(sampling_share(self.domain)) if self.intervals == TOTAL else Fraction(1)
         if needed > available or (needed == available and weights):
             raise InvalidRequest(
                 f"The requested accuracies need {readable(float(needed))} times the guarantee.",
@@ -157,7 +157,8 @@ class Publication:
         protected = self.domain.protected(unit)
         questions, shares = list(self.queries), list(self.shares(protected))
         if self.intervals == TOTAL:
-            for moments, share in second_moments(shared(questions, shares), decimal(SHARE)):
+            part = decimal(sampling_share(self.domain))
+            for moments, share in second_moments(shared(questions, shares), part):
                 questions.append(moments)
                 shares.append(share)
         return plan(shared(questions, shares), protected, **_parameters(self.guarantee))
