@@ -229,7 +229,7 @@ def test_a_weighted_median_moves_by_no_more_ranks_than_the_weight() -> None:
         ('column = "w"\nlow = -1\nhigh = 5', "never negative"),
         ('column = "w"\nlow = 1', "has no bounds"),
         ('column = "w"\nlow = "1"\nhigh = 5', "finite number"),
-        ('column = "w"\nlow = 1\nhigh = 5\nreplicates = "w1..w80"', "no key 'replicates'"),
+        ('column = "w"\nlow = 1\nhigh = 5\nreplicates = "w1..w80"', "Omit replicates"),
         ('column = "w"\nlow = 1\nhigh = 5\nstep = 0.000001', "coarser step"),
         ('column = "v"\nlow = 1\nhigh = 5', "described twice"),
     ],

@@ -29,7 +29,7 @@ from gaugedp.domain.toml import (
     read_weights,
 )
 from gaugedp.domain.unit import PrivacyUnit
-from gaugedp.domain.weights import check_weights
+from gaugedp.domain.weights import NO_DESIGN, Design, check_weights
 from gaugedp.errors import InvalidRequest, UnknownName
 
 
@@ -40,8 +40,8 @@ class Domain:
     Make it with `Domain.of` or `Domain.load`. It comes from public knowledge, never from the data. `unit` is the
     privacy unit of the domain file, or None, and `file` the name of that file. `captions` are shown instead of names
     and codes. If each row is a person, `made` states how it is aggregated from `rows`. `impossible` lists structural
-    zeros, which only synthetic rows use. `weights` names the column of survey weights, if any. `text_format` states how
-    text files are written.
+    zeros, which only synthetic rows use. `weights` names the column of survey weights, if any, and `design` its strata
+    and clusters. `text_format` states how text files are written.
     """
 
     attributes: Mapping[str, Attribute]
@@ -55,6 +55,7 @@ class Domain:
     impossible: tuple[Impossible, ...] = field(default=(), compare=False)
     text_format: TextFormat = PLAIN
     weights: str | None = None
+    design: Design = NO_DESIGN
 
     _repr_html_ = drawn_by("domain")
 
@@ -67,6 +68,7 @@ class Domain:
                 )
         check_trees(self.attributes)
         check_weights(self.weights, self.columns)
+        self.design.check(self.weights, self.attributes)
 
     @classmethod
     def of(cls, **columns: Attribute | BoundedColumn | Tree | Sequence[str]) -> "Domain":
@@ -109,7 +111,7 @@ class Domain:
             text_format=TextFormat.of(facts.get("file", {})),
         )
         if weights := read_weights(facts):
-            domain = domain.with_weights(*weights)
+            domain = domain.with_weights(**weights)
         impossible = read_impossible(facts)
         if "person" not in facts:
             return domain.with_impossible(*impossible)
@@ -179,11 +181,12 @@ class Domain:
         self.described(name)
         return replace(self, attributes={**self.attributes, name: attribute})
 
-    def with_weights(self, name: str, weight: BoundedColumn) -> "Domain":
+    def with_weights(self, name: str, weight: BoundedColumn, strata: str = "", clusters: str = "") -> "Domain":
         """Return the domain of a survey with weights in column `name`.
 
         Weights are clipped to the public bounds of `weight`, which are at least 0 and at most 2^20 steps. Means, sums,
         shares, comparisons, standard deviations and quantiles are then weighted, unless the query says `unweighted`.
+        `strata` and `clusters` name attributes that describe how the sample was drawn; total intervals use them.
 
         Examples
         --------
@@ -194,7 +197,8 @@ class Domain:
         """
         if self.columns.get(name, weight) != weight:
             raise InvalidRequest(f"{name} is described twice.", "Describe the weight under [weights] only.")
-        return replace(self, columns={**self.columns, name: weight}, weights=name)
+        columns = {**self.columns, name: weight}
+        return replace(self, columns=columns, weights=name, design=Design(strata, clusters))
 
     def with_captions(self, captions: Captions) -> "Domain":
         """Return the domain with other captions; queries do not change."""

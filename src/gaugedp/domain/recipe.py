@@ -15,6 +15,7 @@ from gaugedp.domain.hierarchies import Level
 from gaugedp.domain.person_aggregates import PerPerson
 from gaugedp.domain.text_format import PLAIN, TextFormat
 from gaugedp.domain.unit import PrivacyUnit
+from gaugedp.domain.weights import NO_DESIGN
 
 _CLASSES = {
     kind.__name__: kind
@@ -55,13 +56,14 @@ def domain_of(recipe: Any) -> Domain:
 
 def _deciding(domain: Domain) -> Domain:
     """Return the domain without facts that decide no answer."""
-    return replace(domain, captions=Captions(), impossible=(), file=None)
+    return replace(domain, captions=Captions(), impossible=(), file=None, design=NO_DESIGN)
 
 
 def _written(fact: Any) -> Any:
     if is_dataclass(fact) and type(fact) in _CLASSES.values():
         facts = {each.name: getattr(fact, each.name) for each in fields(fact)}
-        return {"is": type(fact).__name__, **{name: _written(each) for name, each in facts.items() if each != PLAIN}}
+        told = {name: _written(each) for name, each in facts.items() if each not in (PLAIN, NO_DESIGN)}
+        return {"is": type(fact).__name__, **told}
     match fact:
         case Fraction() | date() if type(fact) in (Fraction, date):
             return {"is": type(fact).__name__, "text": str(fact)}

@@ -54,15 +54,24 @@ def read_columns(facts: Mapping[str, Any], folder: Path) -> dict[str, BoundedCol
     return {name: _column(name, _plain(value), folder) for name, value in _section(facts, "columns").items()}
 
 
-def read_weights(facts: Mapping[str, Any]) -> tuple[str, BoundedColumn] | None:
-    """Return the weight column and its bounds, if there is a [weights] section."""
+def read_weights(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the weight column, its bounds, strata and clusters, if there is a [weights] section."""
     if "weights" not in facts:
-        return None
+        return {}
     section = dict(_section(facts, "weights"))
     column = section.pop("column", None)
     if not isinstance(column, str) or not column:
         raise InvalidRequest("[weights] does not name a column.", 'Write column = "PWGTP", low = 1 and high = 600.')
-    return column, _bounded(column, section, "[weights]")
+    if "replicates" in section:
+        raise InvalidRequest(
+            "Replicate weights are not used: the noise for their many totals would hide the sampling error.",
+            "Omit replicates, and name the strata and clusters of the sample if they are public.",
+        )
+    design: dict[str, Any] = {key: section.pop(key) for key in ("strata", "clusters") if key in section}
+    for key, name in design.items():
+        if not isinstance(name, str) or not name:
+            raise InvalidRequest(f"In [weights]: {key} is {name!r}.", f'Name an attribute, such as {key} = "REGION".')
+    return {"name": column, "weight": _bounded(column, section, "[weights]"), **design}
 
 
 def read_impossible(facts: Mapping[str, Any]) -> Sequence[Any]:

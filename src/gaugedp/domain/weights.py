@@ -1,8 +1,12 @@
-"""Weights of rows, in surveys: a bounded column that the domain names."""
+"""Weights of rows in surveys, a bounded column that the domain names, and the design of the sample."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from gaugedp.domain.attributes import BoundedColumn
+import numpy as np
+
+from gaugedp.domain.attributes import OTHER, Attribute, BoundedColumn
+from gaugedp.domain.hierarchies import starts_in
 from gaugedp.errors import InvalidRequest, UnknownName
 
 MOST_WEIGHT = 2**20  # steps: products with 2^33 steps of a value are exact floats, and sums over 2^43 rows fit 64 bits
@@ -27,4 +31,64 @@ def check_weights(name: str | None, columns: Mapping[str, BoundedColumn]) -> Non
     if weight.high_steps > MOST_WEIGHT:
         raise InvalidRequest(
             f"The weight {name} has {weight.high_steps:,} steps.", f"Use a coarser step: at most {MOST_WEIGHT:,} steps."
+        )
+
+
+@dataclass(frozen=True)
+class Design:
+    """Attributes that name the strata and the clusters of a sample; empty without them.
+
+    If both are levels of one tree, it states which clusters are in a stratum. Otherwise each stratum has every cluster.
+    """
+
+    strata: str = ""
+    clusters: str = ""
+
+    def __bool__(self) -> bool:
+        """Return True if there are strata or clusters."""
+        return bool(self.names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attributes."""
+        return tuple(filter(None, (self.strata, self.clusters)))
+
+    def check(self, weights: str | None, attributes: Mapping[str, Attribute]) -> None:
+        """Refuse what cannot be the design of a sample with these attributes."""
+        for kind, name in (("strata", self.strata), ("clusters", self.clusters)):
+            if name:
+                _check_attribute(kind, name, attributes)
+        if self and weights is None:
+            raise InvalidRequest("There are strata or clusters without weights.", "Name the column of the weights too.")
+        if self.clusters and min(self._clusters_per_stratum(attributes)) < 2:
+            raise InvalidRequest(
+                f"A stratum has one cluster of {self.clusters}, so the variation of its clusters is not known.",
+                "Join it with a similar stratum, or omit clusters.",
+            )
+
+    def _clusters_per_stratum(self, attributes: Mapping[str, Attribute]) -> list[int]:
+        clusters, strata = attributes[self.clusters], attributes.get(self.strata)
+        if strata is None or not strata.tree or strata.tree != clusters.tree:
+            return [clusters.n_cells]
+        if strata.n_cells >= clusters.n_cells:
+            raise InvalidRequest(f"{self.clusters} is no level below {self.strata}.", "Clusters lie within strata.")
+        return np.diff([*starts_in(strata, clusters), clusters.n_cells]).tolist()
+
+
+NO_DESIGN = Design()
+
+
+def _check_attribute(kind: str, name: str, attributes: Mapping[str, Attribute]) -> None:
+    if name not in attributes:
+        raise UnknownName(
+            f"There is no attribute {name!r} for the {kind}.",
+            "List its categories under [attributes], or name another.",
+        )
+    if not attributes[name].has_cells:
+        raise InvalidRequest(
+            f"The categories of the {kind} {name} are not known.", "List them: those of a sampling design are public."
+        )
+    if kind == "clusters" and attributes[name].outside == OTHER:
+        raise InvalidRequest(
+            f'The clusters {name} have the category "{OTHER}", which is none.', 'Use outside = "drop", and list all.'
         )

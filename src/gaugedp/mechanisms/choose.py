@@ -24,10 +24,13 @@ def registered() -> list[type[Mechanism]]:
     return sorted(made, key=lambda kind: kind.plan_order)
 
 
-def candidates(body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> Iterator[Mechanism]:
-    """Yield every mechanism for a body, a guarantee and weights."""
+def candidates(
+    body: Body, guarantee: Guarantee, weights: np.ndarray | None = None, form: str = ""
+) -> Iterator[Mechanism]:
+    """Yield every mechanism for a body, a guarantee and weights, or those whose noise has the given form."""
     for kind in registered():
-        yield from kind.candidates(body, guarantee, weights)
+        if not form or kind.form == form:
+            yield from kind.candidates(body, guarantee, weights)
 
 
 def left_out(body: Body, guarantee: Guarantee, weights: np.ndarray | None, offered: Collection[str]) -> dict[str, str]:

@@ -146,7 +146,7 @@ class WorkloadColumns:
         alike: dict[str | None, list[np.ndarray]] = {}  # by column, the products under each choice
         for piece, unweighted in products:
             spread = unweighted * self._row_weights[place] if piece.weight else unweighted
-            values = [value * spread for value in ((1,) if piece.choice is None else (piece.low, piece.high, 0))]
+            values = [value * spread for value in ((1,) if piece.choice is None else piece.contributions)]
             before = alike.get(piece.choice, [np.zeros(self.shape)] * len(values))
             alike[piece.choice] = [total + value for total, value in zip(before, values, strict=True)]
         fixed = alike.pop(None, [np.zeros(self.shape)])[0]
@@ -189,15 +189,26 @@ class WorkloadColumns:
 
     def largest_norm(self, p: float, weights: np.ndarray | None) -> float:
         """Return the largest norm of a generator."""
-        powers = [scale * piece.cells.powers(p) for scale, piece in self._scaled(p, weights)]
-        fixed = _gather([block[0] for block in powers if block.min() == block.max()], p)
-        moving = [
-            (block, piece) for block, piece in zip(powers, self._pieces, strict=True) if block.min() < block.max()
-        ]
+        powers = self._powers(p, weights)
+        fixed = _gather([block[0] for block, _ in powers if block.min() == block.max()], p)
+        moving = [(block, piece) for block, piece in powers if block.min() < block.max()]
         return _root(_gather([fixed, self._largest_total(moving, p)], p), p)
 
+    def _powers(self, p: float, weights: np.ndarray | None) -> list[tuple[np.ndarray, Piece]]:
+        """Return the powers of the contributions by cell.
+
+        A generator adds to one only of the parts of a column.
+        """
+        found: list[tuple[np.ndarray, Piece]] = []
+        for scale, piece in self._scaled(p, weights):
+            block = scale * piece.cells.powers(p)
+            if found and _are_parts(found[-1][1], piece):
+                block = np.maximum(block, found.pop()[0])
+            found.append((block, piece))
+        return found
+
     def largest_difference(self, p: float, weights: np.ndarray | None) -> float:
-        """Bound the largest distance of two generators, block by block."""
+        """Bound the largest distance of two generators, block by block, or by twice the largest norm."""
         blocks = []
         for scale, piece in self._scaled(p, weights):
             apart = scale * piece.cells.largest_difference_power(p)
@@ -205,7 +216,8 @@ class WorkloadColumns:
             spread = max(most, 0) - min(least, 0) if piece.may_miss else most - least
             within = (spread if math.isinf(p) else float(spread) ** p) * scale / _raise(piece.reach, p)
             blocks.append(max(apart, within * float(piece.cells.powers(p).max())))
-        return _root(_gather(blocks, p), p)
+        apart = _root(_gather(blocks, p), p)
+        return min(apart, 2 * self.largest_norm(p, weights)) if any(piece.part for piece in self.pieces) else apart
 
     def _scaled(self, p: float, weights: np.ndarray | None) -> Iterable[tuple[float, Piece]]:
         """Yield (reach/least weight)^p with each piece. The least weight of a piece is conservative."""
@@ -236,9 +248,10 @@ class WorkloadColumns:
 
     @property
     def _n_choices(self) -> tuple[int, ...]:
-        """Numbers of choices per column: bounds, and no value if possible."""
+        """Numbers of choices per column: bounds or parts, and no value if possible."""
         missing = {piece.choice for piece in self.pieces if piece.may_miss}
-        return tuple(3 if name in missing else 2 for name in self.columns)
+        numbers = {piece.choice: len(piece.contributions) for piece in self.pieces}
+        return tuple(numbers[name] - (name not in missing) for name in self.columns)
 
     @property
     def _row_weights(self) -> tuple[int, ...]:
@@ -256,7 +269,7 @@ class WorkloadColumns:
             return weight
         place = self.columns.index(piece.choice)
         later = math.prod(self._n_choices[place + 1 :])
-        return weight * (piece.low, piece.high, 0)[choice // later % self._n_choices[place]]
+        return weight * piece.contributions[choice // later % self._n_choices[place]]
 
     def _weights(self, piece: Piece) -> np.ndarray:
         return np.array([self._weight(piece, choice) for choice in range(self._n_combined)])
@@ -288,6 +301,14 @@ def heaviest(pieces: Sequence[Piece]) -> int:
     The body of neighbours is then that of the unweighted pieces, times this (docs/theory/survey_weights.md, theorem 1).
     """
     return min(1 if piece.weight is None else piece.weight.heavy for piece in pieces)
+
+
+def _are_parts(piece: Piece, after: Piece) -> bool:
+    """Return True for adjacent parts of one table."""
+    part = piece.part
+    if part is None or after.part != part._replace(place=part.place + 1):
+        return False
+    return piece == replace(after, part=part, low=piece.low, high=piece.high, step=piece.step)
 
 
 def _check_size(n_cells: int) -> None:

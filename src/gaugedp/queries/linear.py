@@ -5,6 +5,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
 from gaugedp.mechanisms.choose import candidates, left_out
+from gaugedp.mechanisms.independent import IndependentNoise
 from gaugedp.queries.base import IN_ROWS, ErrorScale, MechanismChoice, Query, Rows
 from gaugedp.queries.columns import WorkloadColumns, heaviest
 from gaugedp.queries.labels import Cells, Labels, Listed, Words
@@ -24,7 +26,7 @@ from gaugedp.queries.maps import MatrixMap, check_size
 from gaugedp.queries.outline import ROWS, Axis, Outline, attribute_axis
 from gaugedp.queries.piece import Piece
 from gaugedp.queries.steps import Steps
-from gaugedp.statistics.base import Statistic
+from gaugedp.statistics.base import Part, Statistic
 from gaugedp.tables.aggregate import Aggregate
 
 
@@ -232,7 +234,18 @@ class Workload(Query):
         weights = "" if piece.weight is None else piece.weight.column
         left_out_by = self.left_out_by if self.domain.weights else ()
         kind, axes = term.estimate.kind, self._axes(term)
-        return Outline(term.text, kind, piece.column, axes, reference, weights, left_out_by)
+        design = self._design(piece) if term.estimate.of_sampling else {}
+        return Outline(term.text, kind, piece.column, axes, reference, weights, left_out_by, **design)
+
+    def _design(self, piece: Piece) -> dict[str, Any]:
+        """Return the attributes of the sampling design, and the coarser levels of a piece's attributes."""
+        domain, design = self.domain, self.domain.design
+        if not design:
+            return {}
+        levels = {
+            level: (name, domain.starts(level, name)) for name in piece.attributes for level in domain.levels(name)[:-1]
+        }
+        return {"strata": design.strata, "clusters": design.clusters, "levels": levels}
 
     def _axes(self, term: Term) -> tuple[Axis, ...]:
         piece = term.pieces[0]
@@ -267,8 +280,9 @@ class LinearMechanisms(MechanismChoice):
         return self.query.importance
 
     def candidates(self, unit: PrivacyUnit, guarantee: Guarantee) -> Iterator[Mechanism]:
-        """Yield the mechanisms for the sensitivity body."""
-        return candidates(self.query.sensitivity(unit), guarantee, self.query.errors.weights)
+        """Yield the mechanisms for the sensitivity body, with independent noise if it must be."""
+        form = IndependentNoise.form if all(estimate.is_independent for estimate in self.query.estimates) else ""
+        return candidates(self.query.sensitivity(unit), guarantee, self.query.errors.weights, form)
 
     def left_out(self, unit: PrivacyUnit, guarantee: Guarantee, offered: Collection[str]) -> dict[str, str]:
         """Return the reasons against mechanisms, by name."""
@@ -312,17 +326,36 @@ def _rows_are_counts(piece: Piece) -> np.ndarray:
 def _needed(piece: Piece) -> Sequence[Aggregate]:
     power = 0 if piece.weight is None else piece.weight.power
     count = Aggregate(piece.attributes, piece.column, present=piece.column is not None, weighted=power)
-    total = Aggregate(piece.attributes, piece.column, squared=piece.squared, weighted=power)
-    return [count, total] if piece.sums else [count]
+    if piece.part and piece.part.is_last:
+        return [count, Aggregate(piece.attributes, weighted=power)]
+    squares = replace(count, present=False, squared=True)
+    if piece.part and piece.part.degree == 2:
+        return [count, replace(squares, squared=False), squares]
+    return [count, replace(squares, squared=piece.squared)] if piece.sums else [count]
 
 
 def _cells(piece: Piece, totals: dict[Aggregate, np.ndarray]) -> np.ndarray:
     counts, *sums = (totals[total] for total in _needed(piece))
+    if piece.part:
+        return _parts(piece, piece.part, counts, [part.astype(object) for part in sums])
     if not piece.sums:
         return counts
     return (
         sums[0] if piece.centred or piece.squared else (sums[0] + (piece.low + piece.high) * counts.astype(object)) // 2
     )
+
+
+def _parts(piece: Piece, part: Part, counts: np.ndarray, sums: list[np.ndarray]) -> np.ndarray:
+    """Return the sums of a part of the rows' weights, from those of values between −C and C, C² or C = `high`."""
+    if part.is_last:
+        return np.asarray(sums[0] - counts)
+    side, all_rows = part.place - part.degree / 2, piece.high * counts.astype(object)
+    if part.degree == 1:
+        return np.asarray((all_rows + (sums[0] if side > 0 else -sums[0])) // 2)
+    squares = (sums[1] + all_rows) // 2
+    if side == 0:
+        return np.asarray((all_rows - squares) // 2)
+    return np.asarray((all_rows + int(side) * 2 * math.isqrt(piece.high) * sums[0] + squares) // 4)
 
 
 def n_cells(domain: Domain, attributes: Sequence[str]) -> int:

@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from gaugedp.domain.attributes import Attribute
 from gaugedp.queries.labels import Listed, Words, words
@@ -46,7 +48,9 @@ class Outline:
     """Term: its text, measure (kind of statistic), column and axes; `weights` names the column of the rows' weights.
 
     A weighted count is a sum without a `column`. In a domain with weights, `left_out_by` names attributes whose rules
-    leave rows out: sampling errors follow from second moments of the same rows.
+    leave rows out: sampling errors follow from second moments of the same rows. `strata` and `clusters` of a term that
+    serves sampling errors are the attributes of the design; `levels` holds coarser levels of its axes: the axis, and
+    the first cell in it of each cell.
     """
 
     text: str
@@ -56,6 +60,9 @@ class Outline:
     reference: str = ""  # reference cell of the first axis
     weights: str = ""
     left_out_by: tuple[str, ...] = ()
+    strata: str = ""
+    clusters: str = ""
+    levels: Mapping[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
 
     @property
     def kind(self) -> tuple[object, ...]:
@@ -72,6 +79,21 @@ class Outline:
         """Numbers of cells along the axes."""
         return tuple(len(axis.texts) for axis in self.axes)
 
+    def knows(self, name: str) -> bool:
+        """Return True if a cell determines that of the attribute."""
+        return name in self.names or name in self.levels
+
+    def places(self, names: Sequence[str]) -> tuple[np.ndarray, int]:
+        """Return the cell of the table over `names` in which each cell lies, and the number of cells there."""
+        cells, grid, size = np.zeros(self.shape, dtype=np.intp), np.indices(self.shape, sparse=True), 1
+        for name in names:
+            axis, starts = self.levels.get(name, (name, ()))
+            own = grid[self.names.index(axis)]
+            own = np.searchsorted(starts, own, side="right") - 1 if starts else own
+            n_cells = len(starts) or self.shape[self.names.index(axis)]
+            cells, size = cells * n_cells + own, size * n_cells
+        return cells.ravel(), size
+
     @property
     def size(self) -> int:
         """Number of answers."""
@@ -81,7 +103,9 @@ class Outline:
         """Return the term as JSON-compatible data."""
         axes = [axis.to_dict() for axis in self.axes]
         facts = {"query": self.text, "measure": self.measure, "column": self.column, "axes": axes}
-        more = {"reference": self.reference, "weights": self.weights, "left_out_by": list(self.left_out_by)}
+        more: dict[str, Any] = {"reference": self.reference, "weights": self.weights}
+        more |= {"left_out_by": list(self.left_out_by), "strata": self.strata, "clusters": self.clusters}
+        more["levels"] = {name: [axis, list(starts)] for name, (axis, starts) in self.levels.items()}
         return facts | {name: fact for name, fact in more.items() if fact}
 
     @classmethod
@@ -89,9 +113,11 @@ class Outline:
         """Return the term that `to_dict` described."""
         column, axes = facts.get("column"), tuple(map(Axis.of, facts["axes"]))
         name = None if column is None else str(column)
-        reference, weights = (str(facts.get(fact, "")) for fact in ("reference", "weights"))
+        given = {fact: str(facts.get(fact, "")) for fact in ("reference", "weights", "strata", "clusters")}
         left_out_by = tuple(map(str, facts.get("left_out_by", ())))
-        return cls(str(facts["query"]), str(facts["measure"]), name, axes, reference, weights, left_out_by)
+        levels = {str(level): (str(axis), tuple(starts)) for level, (axis, starts) in facts.get("levels", {}).items()}
+        more: dict[str, Any] = {**given, "left_out_by": left_out_by, "levels": levels}
+        return cls(str(facts["query"]), str(facts["measure"]), name, axes, **more)
 
     @classmethod
     def unknown(cls, text: str, cells: Sequence[str]) -> "Outline":

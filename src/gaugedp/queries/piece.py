@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from gaugedp.queries.maps import CellMap
+from gaugedp.statistics.base import Part
 
 
 class RowWeight(NamedTuple):
@@ -22,7 +23,8 @@ class Piece:
 
     `cells` maps the totals of the cells. Each row adds `low` … `high` steps to its cell: 1 to count; its value in steps
     to sum a column; twice its distance from the middle of the bounds, in half steps, if `centred`; twice the square of
-    that, minus the largest square, if `squared` (tables.aggregate.Coarse). A piece with a `column` describes the rows
+    that, minus the largest square, if `squared` (tables.aggregate.Coarse). It adds a `part` of `high`
+    steps to a piece with one (statistics.base.Part). Another piece with a `column` describes the rows
     that have a value in it; `may_miss` means that others can exist. With a `weight`, all this is multiplied by the
     steps of the row's weight.
     """
@@ -33,6 +35,7 @@ class Piece:
     may_miss: bool = False
     centred: bool = False
     squared: bool = False
+    part: Part | None = None
     low: int = 1
     high: int = 1
     step: Fraction = Fraction(1)
@@ -52,8 +55,17 @@ class Piece:
 
     @property
     def choice(self) -> str | None:
-        """Source of a row's steps: its column, or that squared."""
+        """Source of a row's steps: its column, that squared, or the part to which it adds."""
+        if self.part:
+            return f"{self.column} {self.part.degree}"
         return f"{self.column}²" if self.squared else self.column
+
+    @property
+    def contributions(self) -> tuple[int, ...]:
+        """Contributions under each choice, without weights: both bounds, or the parts, and last without a value."""
+        if self.part:
+            return tuple(self.high * (place == self.part.place) for place in range(self.part.degree + 2))
+        return self.low, self.high, 0
 
     @property
     def counts(self) -> bool:

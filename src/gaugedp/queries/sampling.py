@@ -1,8 +1,10 @@
 """Second moments next to a query, for the sampling error of its weighted terms."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import isfinite
+from typing import NamedTuple
 
 from gaugedp._internal.names import written
 from gaugedp._internal.validate import decimal
@@ -16,42 +18,78 @@ from gaugedp.queries.outline import COUNT, Outline
 from gaugedp.queries.piece import Piece
 from gaugedp.queries.stacked import shared
 from gaugedp.queries.weights import moment_of, row_weight, times_weight
-from gaugedp.statistics import ColumnMean, SecondMoments, Share, SquaredWeights, Sum
+from gaugedp.statistics import (
+    ColumnMean,
+    ColumnSquares,
+    ColumnTotals,
+    SecondMoments,
+    Share,
+    SquaredWeights,
+    Statistic,
+    Sum,
+    WeightedSquares,
+    WeightedTotals,
+)
+from gaugedp.statistics.comparison import COMPARISONS, Difference
 
-SHARE = 0.25  # of the guarantee for second moments: chosen on other made-up samples than those of the benchmark
-_OF_COUNT = Fraction(1, 10)  # of that share, for a number of all rows by itself: only its relative error matters
-COVERED = (Sum.kind, ColumnMean.kind, Share.kind)
+_SHARE, _OF_STRATA, _OF_CLUSTERS = 0.25, 0.35, 0.5  # of the guarantee: chosen on other samples than the benchmark's
+_OF_COUNT = Fraction(1, 10)  # of that share, for numbers of rows by themselves: only their relative error matters
+_OF_TOTALS = Fraction(3, 10)  # of that share, for weighted totals next to squares: chosen as these shares were
+_MERGED = 4  # a table of sums also serves a margin with at least a fourth of its cells
+COVERED = (Sum.kind, ColumnMean.kind, Share.kind, *COMPARISONS)
+_Table = tuple[str | None, tuple[str, ...]]  # a column, and the attributes
+_Kinds = tuple[str, type[Statistic], type[Statistic]]
+_OF_ALL_ROWS = (Sum.kind, Difference.kind)  # totals, which need the number of all rows
+_SQUARES = ("squared weights", SquaredWeights, SecondMoments)  # the text of a term, and its statistics
+_OF_DESIGN: dict[int, _Kinds] = {
+    1: ("weighted totals", WeightedTotals, ColumnTotals),
+    2: ("weighted squares", WeightedSquares, ColumnSquares),
+}
 
 
 def squared_weights(domain: Domain, column: str | None = None, by: tuple[str, ...] = ()) -> Workload:
     """Return sums of squared weights, by cell; with a `column`, its second moments too."""
-    weight, said = row_weight(domain, 2), f" by {'*'.join(map(written, by))}" if by else ""
+    return Workload(domain, (_sums(domain, (column, by), 2, _SQUARES),))
+
+
+def _sums(domain: Domain, table: _Table, power: int, kinds: _Kinds) -> Term:
+    """Return the term of sums of a power of the weights, by cell."""
+    column, by = table
+    word, of_cells, of_column = kinds
+    weight, said = row_weight(domain, power), f" by {'*'.join(map(written, by))}" if by else ""
     if weight is None:
         raise InvalidRequest("The domain has no weights.", "Describe them under [weights].")
     cells = Identity(n_cells(domain, by))
     counts, n_answers = Piece(by, cells, column, weight=weight), cells.n_released
     if column is None:
-        term = Term(f"squared weights{said}", (times_weight(domain, counts),), SquaredWeights(n_answers))
-        return Workload(domain, (term,))
+        return Term(f"{word}{said}", (times_weight(domain, counts),), of_cells(n_answers))
     facts = domain.column(column)
-    pieces = tuple(times_weight(domain, moment_of(moment, counts, facts)) for moment in SecondMoments.moments)
-    estimate = SecondMoments.of_column(n_answers, facts)
-    return Workload(domain, (Term(f"squared weights({written(column)}){said}", pieces, estimate),))
+    pieces = tuple(times_weight(domain, moment_of(moment, counts, facts)) for moment in of_column.moments)
+    return Term(f"{word}({written(column)}){said}", pieces, of_column.of_column(n_answers, facts))
 
 
-def with_sampling_error(query: Query, share: float = SHARE) -> Query:
+def sampling_share(domain: Domain) -> float:
+    """Return the share of the guarantee that sampling errors take by default, for the design of the sample."""
+    if domain.design.clusters:
+        return _OF_CLUSTERS
+    return _OF_STRATA if domain.design.strata else _SHARE
+
+
+def with_sampling_error(query: Query, share: float | None = None) -> Query:
     """Return the query with what its sampling errors need.
 
     In a survey, an answer differs from the population for two reasons: the noise, and the sample. A release of the
-    returned query has intervals for both. They cover weighted counts, sums, means and shares, and take the sample as
-    drawn with replacement (docs/theory/survey_weights.md, theorem 4).
+    returned query has intervals for both. They cover weighted counts, sums, means, shares and comparisons. The sample
+    is taken as drawn with replacement, in the strata or of the clusters that the domain names
+    (docs/theory/survey_weights.md, theorems 4 to 6).
 
     Parameters
     ----------
     query : Query
         A query with weighted terms, in a domain with weights.
-    share : float
-        The part of the privacy guarantee to spend on sampling errors, between 0 and 1. Default 1/4.
+    share : float, optional
+        The part of the privacy guarantee to spend on sampling errors, between 0 and 1. Default 0.25; with strata 0.35,
+        with clusters 0.5.
 
     Returns
     -------
@@ -70,6 +108,7 @@ def with_sampling_error(query: Query, share: float = SHARE) -> Query:
     >>> gd.with_sampling_error(gd.query(domain, "mean(pay) by sex")).text
     'mean(pay) by sex; squared weights(pay) by sex'
     """
+    share = sampling_share(query.domain) if share is None else share
     if not isinstance(share, float | Fraction) or not isfinite(share) or not 0 < share < 1:
         raise InvalidRequest(f"share is {share!r}.", "Give a number between 0 and 1, such as 0.25.")
     part = decimal(share)
@@ -81,16 +120,18 @@ def second_moments(query: Query, share: Fraction) -> list[tuple[Query, Fraction]
 
     There is one query for each set of attributes whose rules leave rows out of a part: second moments are of its rows.
     """
-    texts = [text for text, _ in query.labels.terms]
     works = [work for part in query.parts if (work := as_workload(part))]
     pairs = [(work, term) for work in works for term in work.terms if _is_covered(term)]
+    if query.domain.design:
+        return _of_design(query, pairs, share)
+    texts = [text for text, _ in query.labels.terms]
     groups: dict[frozenset[str], dict[str, Workload]] = {}
     for own in (_moments(*pair) for pair in pairs):
         if own.text not in texts:
             groups.setdefault(frozenset(own.left_out_by), {})[own.text] = own
     if not groups:
         _refuse(query, bool(pairs))
-    if any(term.estimate.kind == Sum.kind for _, term in pairs) and not any(map(counts_all, query.outlines)):
+    if any(term.estimate.kind in _OF_ALL_ROWS for _, term in pairs) and not any(map(counts_all, query.outlines)):
         groups.setdefault(frozenset(), {})["count"] = _all_rows(query.domain, "count" in texts)
     parts = [_together(list(group.values())) for group in groups.values()]
     moments = [part for part in parts if part.terms[0].estimate.of_sampling]
@@ -98,6 +139,73 @@ def second_moments(query: Query, share: Fraction) -> list[tuple[Query, Fraction]
     of_count = share * _OF_COUNT * len(counts)
     left = (share - of_count) / len(moments)
     return [*((part, left) for part in moments), *((part, of_count) for part in counts)]
+
+
+def _of_design(query: Query, pairs: list[tuple[Workload, Term]], share: Fraction) -> list[tuple[Query, Fraction]]:
+    """Return the sums for the sampling errors of a design with strata or clusters, with shares.
+
+    With clusters these are weighted totals by cluster; otherwise squared weights, weighted totals and numbers of rows
+    by stratum. There is one query of sums for each set of rows that terms are about.
+    """
+    domain, groups = query.domain, dict[frozenset[str], list[Piece]]()
+    for work, term in pairs:
+        groups.setdefault(frozenset(work.left_out_by), []).append(term.pieces[0])
+    if not pairs or any(estimate.of_sampling for estimate in query.estimates):
+        _refuse(query, bool(pairs))
+    sums = [_Sums(domain, left_out_by, pieces) for left_out_by, pieces in groups.items()]
+    of_totals = _OF_TOTALS if not domain.design.clusters else Fraction(1)
+    parts: list[tuple[Query, Fraction]] = [(each.of_weights(1), share * of_totals / len(sums)) for each in sums]
+    if domain.design.clusters:
+        return parts
+    of_squares = 1 - of_totals - _OF_COUNT
+    squares = [(each.of_weights(2), share * of_squares / len(sums)) for each in sums]
+    return [*squares, *parts, (_rows_by(domain, domain.design.strata), share * _OF_COUNT)]
+
+
+class _Sums(NamedTuple):
+    """Sums for the sampling errors of pieces, about the rows that the rules of `left_out_by` leave."""
+
+    domain: Domain
+    left_out_by: frozenset[str]
+    pieces: Sequence[Piece]
+
+    def of_weights(self, power: int) -> Workload:
+        """Return the sums of a power of the weights, crossed with the design."""
+        tables = list(self._tables())
+        terms = tuple(_sums(self.domain, table, power, _OF_DESIGN[power]) for table in tables)
+        trees = {self.domain.tree(name) for _, names in tables for name in names}
+        left_out_by = [name for name in self.domain.attributes if name in self.left_out_by]
+        also = tuple(name for name in left_out_by if self.domain.tree(name) not in trees)
+        said = f" of rows with {'*'.join(map(written, also))}" if also else ""
+        return Workload(self.domain, tuple(replace(term, text=term.text + said) for term in terms), also=also)
+
+    def _tables(self) -> Iterator[_Table]:
+        """Yield the tables of which those of the pieces are margins; sums of a column serve weighted counts too."""
+        kept: list[_Table] = []
+        for column, names in sorted(dict.fromkeys(map(self._crossed, self.pieces)), key=self._order):
+            alike = (own for of, own in kept if column in (of, None))
+            finer = (own for own in alike if set(self.domain.finest(_distinct(*own, *names))) == set(own))
+            if not any(n_cells(self.domain, own) <= _MERGED * n_cells(self.domain, names) for own in finer):
+                kept.append((column, names))
+                yield column, names
+
+    def _crossed(self, piece: Piece) -> _Table:
+        return piece.column, self.domain.finest(_distinct(*self.domain.design.names, *piece.attributes))
+
+    def _order(self, table: _Table) -> tuple[bool, int]:
+        return table[0] is None, -n_cells(self.domain, table[1])
+
+
+def _distinct(*names: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
+
+
+def _rows_by(domain: Domain, name: str) -> Workload:
+    """Return the number of rows in each stratum."""
+    cells = Identity(n_cells(domain, (name,)))
+    return Workload(
+        domain, (Term(f"rows by {written(name)}", (Piece((name,), cells),), WeightedTotals(cells.n_released)),)
+    )
 
 
 def _refuse(query: Query, has_moments: bool) -> None:

@@ -1,12 +1,13 @@
 """Pieces of bounded columns, and weights of rows in them."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 from gaugedp.domain.attributes import BoundedColumn
 from gaugedp.domain.domain import Domain
 from gaugedp.errors import InvalidRequest
 from gaugedp.queries.piece import Piece, RowWeight
-from gaugedp.statistics.base import CENTRED, SQUARED, SUMMED
+from gaugedp.statistics.base import CENTRED, SQUARED, SUMMED, Part
 from gaugedp.tables.aggregate import Coarse
 
 _LARGEST = 2**53  # steps of a product: floats represent integers exactly up to here
@@ -38,10 +39,12 @@ def times_weight(domain: Domain, piece: Piece) -> Piece:
     return replace(piece, step=piece.step * domain.column(piece.weight.column).step ** piece.weight.power)
 
 
-def moment_of(moment: str, counts: Piece, column: BoundedColumn) -> Piece:
+def moment_of(moment: str | Part, counts: Piece, column: BoundedColumn) -> Piece:
     """Return the piece of a bounded column for a moment."""
     counts = replace(counts, may_miss=column.missing is None)
     span = column.high_steps - column.low_steps
+    if isinstance(moment, Part):
+        return _part_of(moment, counts, span)
     if moment == SUMMED:
         return replace(counts, low=column.low_steps, high=column.high_steps, step=column.step)
     coarse = Coarse(span, 1 if counts.weight is None else counts.weight.heavy)
@@ -55,3 +58,10 @@ def moment_of(moment: str, counts: Piece, column: BoundedColumn) -> Piece:
         step = ((column.high - column.low) / (2 * reach)) ** 2
         return replace(counts, squared=True, low=-(reach**2), high=reach**2, step=step)
     return counts
+
+
+def _part_of(part: Part, counts: Piece, span: int) -> Piece:
+    """Return the piece of a part of the rows' weights, whose `high` is that of a whole weight."""
+    coarse = Coarse(span, 1 if counts.weight is None else counts.weight.heavy)
+    whole = 1 if part.is_last else span if part.degree == 1 else coarse.reach**2
+    return replace(counts, part=part, low=0, high=whole, step=Fraction(1, whole))

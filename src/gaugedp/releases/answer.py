@@ -34,7 +34,7 @@ from gaugedp.queries.outline import COUNT, Outline
 from gaugedp.releases.described import LEVELS, Facts, restored_facts
 from gaugedp.releases.processing import STEPS, base_of, check, how, may_be_joint, process, words
 from gaugedp.releases.remarks import remarks
-from gaugedp.releases.sampling_error import TOTAL, contained, sampling_errors, total_ends
+from gaugedp.releases.sampling_error import TOTAL, SamplingError, contained, sampling_errors, total_intervals
 from gaugedp.releases.tidy.tabular import Tabular
 from gaugedp.statistics.base import (
     Ends,
@@ -44,7 +44,6 @@ from gaugedp.statistics.base import (
     curves_of,
     read_statistic,
     split,
-    split_answers,
 )
 
 FORMAT = "gaugedp-release-1"
@@ -173,10 +172,8 @@ class Release(Tabular):
                 )
         ends = list(self._all_at_once(level) if simultaneous else self._each_alone(level))
         if self.intervals == TOTAL:
-            miss = (1 - level) / (len(self.labels) if simultaneous else 1)
-            middles = split_answers(self.estimates, self.raw)
-            terms = zip(self.estimates, middles, ends, self.sampling_errors, strict=True)
-            ends = [total_ends(*term, 1 - miss) for term in terms]
+            misses = (1 - level) / (len(self.labels) if simultaneous else 1)
+            ends = total_intervals(self.estimates, self.raw, ends, self._sampling, misses)
         low, high = zip(*ends, strict=True)
         return np.concatenate(low), np.concatenate(high)
 
@@ -185,11 +182,14 @@ class Release(Tabular):
         """Errors that the intervals include: "noise", or "total" if sampling errors too."""
         return contained(self.terms)
 
-    @cached_property
+    @property
     def sampling_errors(self) -> list[np.ndarray]:
         """Standard errors of sampling of each term's answers, 0 if they are not estimated."""
-        deviations = np.asarray(unfold(self.facts["deviations"]), dtype=float)
-        return sampling_errors(self.terms, self.estimates, self._released, deviations)
+        return [error.deviations for error in self._sampling]
+
+    @cached_property
+    def _sampling(self) -> list[SamplingError]:
+        return sampling_errors(self.terms, self.estimates, self._released, unfold(self.facts["deviations"]))
 
     def _all_at_once(self, level: float) -> Iterator[Ends]:
         parts = (split(self.estimates, numbers) for numbers in (self._released, self._widths(level, True)))

@@ -102,7 +102,7 @@ def _is_attained(query: Query, unit: PrivacyUnit) -> bool:
         low >= high for name in names for low, high in pairwise(domain.attribute(name).borders)
     ):
         return False
-    if any(piece.squared for piece in workload.pieces):
+    if any(piece.squared or piece.part for piece in workload.pieces):
         return False
     may_vanish = any(domain.attribute(name).outside == "drop" for name in names)
     may_vanish = may_vanish or all(piece.may_miss for piece in workload.pieces)

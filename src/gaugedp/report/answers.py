@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gaugedp._internal.language import listed, say, translated
 from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.releases.processing import remark, words
+from gaugedp.releases.sampling_error import design_of
 from gaugedp.report import figures
 from gaugedp.report.figures import plain
 from gaugedp.report.findings import finding
@@ -80,7 +81,7 @@ def _explained(release: "Release", terms: list[ReportTerm]) -> list[str]:
     legends = "; ".join(flag.legend for flag in release.flags)
     marks = [say("answers.marks", legends=legends)] if legends else []
     unit_rules = map(translated, PrivacyUnit.of(release.facts["unit"]).rules)
-    covers = say(f"answers.covers_{release.intervals}")
+    covers = say(f"answers.covers_{release.intervals}", design=say(f"answers.design_{design_of(release.terms)}"))
     weighted = [say("press.weighted")] * any(outline.weights for outline in release.terms)
     meaning = " ".join([*bars, covers, *weighted, say("answers.short"), *unit_rules, *marks])
     digits = say("answers.digits")

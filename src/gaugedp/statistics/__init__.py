@@ -15,11 +15,20 @@ from gaugedp.statistics.deviation import StandardDeviation
 from gaugedp.statistics.mean import ColumnMean
 from gaugedp.statistics.quantile import Quantile, QuantileAlone
 from gaugedp.statistics.share import Share
-from gaugedp.statistics.squares import SecondMoments, SquaredWeights
+from gaugedp.statistics.squares import (
+    ColumnSquares,
+    ColumnTotals,
+    SecondMoments,
+    SquaredWeights,
+    WeightedSquares,
+    WeightedTotals,
+)
 
 __all__ = [
     "KINDS",
     "ColumnMean",
+    "ColumnSquares",
+    "ColumnTotals",
     "Combination",
     "Count",
     "Quantile",
@@ -30,4 +39,6 @@ __all__ = [
     "StandardDeviation",
     "Statistic",
     "Sum",
+    "WeightedSquares",
+    "WeightedTotals",
 ]

@@ -13,8 +13,23 @@ from gaugedp.mechanisms.base import AdditiveNoise
 
 COUNTED, SUMMED, CENTRED, SQUARED = "counted", "summed", "centred", "squared"  # numbers of a bounded column, by cell
 Ends = tuple[np.ndarray, np.ndarray]  # the lower and the upper ends of intervals
-About = Callable[[np.ndarray], np.ndarray]  # sums of weighted squares about centres, in each cell
 Terms = Sequence[tuple[int, Any]]  # the place of the first released number of a term, and its statistic
+
+
+class Part(NamedTuple):
+    """Part of the weight of a row, also a number of a bounded column, by cell.
+
+    A row whose value divides the column's bounds as t to 1 − t adds t^place·(1 − t)^(degree − place), times a binomial
+    coefficient, to part number `place` ≤ `degree`; a row without a value adds 1 to the last part, degree + 1.
+    """
+
+    degree: int
+    place: int
+
+    @property
+    def is_last(self) -> bool:
+        """True for rows without a value."""
+        return self.place > self.degree
 
 
 class Wording(NamedTuple):
@@ -34,6 +49,21 @@ class Noisy(NamedTuple):
 
     values: np.ndarray
     deviations: np.ndarray
+
+
+class Influence(NamedTuple):
+    """What a row of weight w adds to answers, to first order, shape (n_answers,) each.
+
+    It is scale·w·(y − centre) in the answer's cell, with y = 1 or the value of a column, and −scale·w·other in other
+    cells. `own` and `others` map numbers of the cells (…, n_cells) to those of each answer's cell, and of the others.
+    """
+
+    scale: np.ndarray
+    centre: np.ndarray
+    other: np.ndarray | None = None
+    is_total: bool = False  # linear in the sums of weights, and not a quotient
+    own: Callable[[np.ndarray], np.ndarray] = np.asarray
+    others: Callable[[np.ndarray], np.ndarray] = np.zeros_like
 
 
 class Widths(Protocol):
@@ -56,7 +86,9 @@ class Statistic(ABC):
     wording: ClassVar[Wording]
     is_of_products: ClassVar[bool] = False  # whether the text of a query names several attributes, crossed
     is_of_pairs: ClassVar[bool] = False  # whether it lists two attributes
-    moments: ClassVar[tuple[str, ...]] = ()  # numbers of a bounded column; empty for counts of the cells of attributes
+    moments: ClassVar[
+        tuple[str | Part, ...]
+    ] = ()  # numbers of a bounded column; empty for counts of the cells of attributes
     pivot: ClassVar[str] = ""  # the name of the curves of widths from which intervals follow, if any
     splits_misses: ClassVar[bool] = False  # whether an interval without curves follows from just two widths
     takes_all_widths: ClassVar[bool] = False  # whether it follows from simultaneous widths
@@ -66,6 +98,7 @@ class Statistic(ABC):
     is_between_bounds: ClassVar[bool] = False  # of the column
     is_test: ClassVar[bool] = False  # whether it simulates the noise of a release: `concluded`
     of_sampling: ClassVar[bool] = False  # whether it only serves the sampling errors of other terms
+    is_independent: ClassVar[bool] = False  # whether the noise of released numbers must be independent
     has_counts: ClassVar[bool] = False  # whether released numbers of rows can be processed as counts
 
     def __init_subclass__(cls, kind: str = "") -> None:
@@ -125,12 +158,8 @@ class Statistic(ABC):
     def answers(self, values: np.ndarray) -> np.ndarray:
         """Return the answers (n_answers,) of released numbers, in their units."""
 
-    def sampling_variance(self, own: Noisy, about: About, rows: Noisy) -> np.ndarray | None:  # noqa: ARG002
-        """Return the sampling variances (n_answers,) of weighted answers; None if they are not estimated.
-
-        `own` are the released numbers; `about` returns Σ w²·(y − c)² in each cell, for centres c; `rows` is the size of
-        the sample.
-        """
+    def influence(self, values: np.ndarray) -> Influence | None:  # noqa: ARG002
+        """Return what a row adds to weighted answers, from released numbers; None without sampling errors."""
         return None
 
     @property
@@ -202,6 +231,11 @@ def _of_old(facts: Mapping[str, Any], measure: str) -> dict[str, Any]:
         more = {name: facts[name] for name in ("alone", "no_end") if name in facts}
         return given | {"kind": "quantile" if measure == "count" else measure, "level": ends, "alone": False} | more
     return given | ({"kind": "standard deviation", "half_range": deviation} if deviation else {})
+
+
+def inverse(sums: np.ndarray) -> np.ndarray:
+    """Return 1/sums, infinite where a sum is not positive."""
+    return np.divide(1.0, sums, out=np.full(len(sums), np.inf), where=sums > 0)
 
 
 def longest_half(intervals: Iterable[Ends]) -> float:

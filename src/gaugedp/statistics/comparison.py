@@ -7,13 +7,14 @@ in a release, from their centred sums and counts. docs/theory/derived.md
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.base import AdditiveNoise
-from gaugedp.statistics.base import Ends, Statistic, Terms, Wording, longest_half
+from gaugedp.statistics.base import Ends, Influence, Statistic, Terms, Wording, inverse, longest_half
 from gaugedp.statistics.forms import FormQuotient, Quadratic
 from gaugedp.statistics.inversion import quotients_within
 from gaugedp.statistics.pairs import NoisePairs, PairWidths, are_alike, pair_draws, pair_kinds, share_places
@@ -39,6 +40,7 @@ class CountRatio(Statistic):
     to_part_before: ClassVar[bool] = False
     factor: ClassVar[float] = 1.0
     shift: ClassVar[float] = 0.0
+    least: ClassVar[float] = 0.0
 
     @classmethod
     def of_cells(cls, n_cells: int, n_parts: int, names: Sequence[str]) -> "CountRatio":
@@ -53,10 +55,28 @@ class CountRatio(Statistic):
         return self.n_answers // (self.parts - 1) * self.parts
 
     def compared(self, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the compared and the reference `cells`, (n_answers,) each."""
-        table = cells.reshape(self.parts, -1)
-        others = table[:-1] if self.to_part_before else np.broadcast_to(table[:1], table[1:].shape)
-        return table[1:].ravel(), others.ravel()
+        """Return the compared and the reference `cells`, (…, n_answers) each."""
+        table = cells.reshape(*cells.shape[:-1], self.parts, -1)
+        own = table[..., 1:, :]
+        others = table[..., :-1, :] if self.to_part_before else np.broadcast_to(table[..., :1, :], own.shape)
+        return own.reshape(*cells.shape[:-1], -1), others.reshape(*cells.shape[:-1], -1)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The range of a comparison."""
+        return self.least, np.inf
+
+    def influence(self, values: np.ndarray) -> Influence:
+        """Return that of factor·(own/other + shift): factor·w·(1[row in own] − own/other·1[row in other])/other."""
+        own, other = self.compared(values)
+        return self._influence(self.factor * inverse(other), np.maximum(own, 0) / np.maximum(other, _FEWEST))
+
+    def _influence(self, scale: np.ndarray, ratios: np.ndarray, is_total: bool = False) -> Influence:
+        own, others = (partial(self._side, place=place) for place in (0, 1))
+        return Influence(scale, np.zeros(len(scale)), ratios, is_total, own, others)
+
+    def _side(self, cells: np.ndarray, place: int) -> np.ndarray:
+        return self.compared(cells)[place]
 
     def answers(self, values: np.ndarray) -> np.ndarray:
         """Return the comparisons."""
@@ -103,7 +123,13 @@ class Difference(CountRatio, kind="difference"):
     """Differences of counts from the first cell, in integers."""
 
     word = "difference"
+    least = -np.inf
     wording = Wording("{rows}, less those of {}", "comparisons", from_zero=True)
+
+    def influence(self, values: np.ndarray) -> Influence:
+        """Return that of a total: w·(1[row in own] − 1[row in other])."""
+        ones = np.ones(len(self.compared(values)[0]))
+        return self._influence(ones, ones, is_total=True)
 
     def _values(self, own: np.ndarray, other: np.ndarray) -> np.ndarray:
         return own - other
@@ -135,7 +161,7 @@ class Change(CountRatio, kind="change"):
 
     word = "change"
     to_part_before = True
-    factor, shift = 100.0, -1.0
+    factor, shift, least = 100.0, -1.0, -100.0
     wording = Wording("Percentage change from the cell before", "comparisons", sign="%", from_zero=True)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gaugedp.statistics.base import SUMMED, About, Ends, Noisy, Statistic, Wording
+from gaugedp.statistics.base import SUMMED, Ends, Influence, Statistic, Wording
 
 
 class Plain(Statistic):
@@ -38,10 +38,6 @@ class Sum(Plain, kind="sum"):
     moments = (SUMMED,)
     wording = Wording("Sum of {}", in_units=True)
 
-    def sampling_variance(self, own: Noisy, about: About, rows: Noisy) -> np.ndarray:
-        """Return n/(n − 1)·(Σ w²·y² − (Σ w·y)²/n), at least the deviation of the noise of the second term."""
-        n = np.maximum(rows.values, 2.0)
-        means = np.abs(own.values) / n
-        noise = means * (2 * own.deviations + means * rows.deviations)
-        squares = about(np.zeros(self.n_answers)) - np.abs(own.values) * means
-        return np.asarray(np.maximum(squares, noise) / (1 - 1 / n))
+    def influence(self, values: np.ndarray) -> Influence:
+        """Return that of a total: w·y."""
+        return Influence(np.ones(len(values)), np.zeros(len(values)), is_total=True)

@@ -14,7 +14,7 @@ import numpy as np
 from gaugedp.domain.attributes import BoundedColumn
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.mechanisms.noise_widths import safe_rank
-from gaugedp.statistics.base import CENTRED, COUNTED, About, Ends, Noisy, Statistic, Wording, longest_half
+from gaugedp.statistics.base import CENTRED, COUNTED, Ends, Influence, Statistic, Wording, inverse, longest_half
 from gaugedp.statistics.inversion import quotients_within
 from gaugedp.statistics.trials import public_trials, rounded_up
 
@@ -73,11 +73,9 @@ class ColumnMean(Statistic, kind="mean"):
         """The bounds of the column."""
         return self.middle - self.half_range, self.middle + self.half_range
 
-    def sampling_variance(self, own: Noisy, about: About, rows: Noisy) -> np.ndarray:  # noqa: ARG002
-        """Return Σ w²·(x − mean)²/(Σ w)², infinite without weight."""
-        counts = np.split(own.values, 2)[1]
-        sums = about(self.answers(own.values))
-        return np.divide(sums, counts**2, out=np.full(self.n_answers, np.inf), where=counts > 0)
+    def influence(self, values: np.ndarray) -> Influence:
+        """Return that of a quotient: w·(x − mean)/Σ w, infinite without weight."""
+        return Influence(inverse(np.split(values, 2)[1]), self.answers(values))
 
     def half_length(self, widths: np.ndarray, count: float, curves: np.ndarray | None = None) -> float:
         """Return half the longest interval over all means."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.base import AdditiveNoise
-from gaugedp.statistics.base import About, Ends, Noisy, Statistic, Terms, Wording, longest_half
+from gaugedp.statistics.base import Ends, Influence, Statistic, Terms, Wording, inverse, longest_half
 from gaugedp.statistics.inversion import quotients_within
 from gaugedp.statistics.pairs import NoisePairs, PairWidths, are_alike, pair_draws, pair_kinds, share_places
 
@@ -58,12 +58,10 @@ class Share(Statistic, kind="share"):
         """The range of a share."""
         return 0.0, 1.0
 
-    def sampling_variance(self, own: Noisy, about: About, rows: Noisy) -> np.ndarray:  # noqa: ARG002
-        """Return Σ w²·(1[row in the part] − share)²/(Σ w)², infinite without weight."""
-        shares, totals = self.answers(own.values), self._totals(own.values)
-        squares = about(np.zeros(self.n_answers))
-        sums = squares * (1 - shares) ** 2 + np.maximum(self._totals(squares) - squares, 0) * shares**2
-        return np.divide(sums, totals**2, out=np.full(self.n_answers, np.inf), where=totals > 0)
+    def influence(self, values: np.ndarray) -> Influence:
+        """Return that of a quotient: w·(1[row in the part] − share)/Σ w, infinite without weight."""
+        shares = self.answers(values)
+        return Influence(inverse(self._totals(values)), shares, shares, others=self._others)
 
     def half_length(self, widths: np.ndarray, count: float, curves: np.ndarray | None = None) -> float:
         """Return half the longest interval in a group of `count` rows, the other parts alike."""
@@ -86,12 +84,17 @@ class Share(Statistic, kind="share"):
         )
 
     def _totals(self, counts: np.ndarray) -> np.ndarray:
-        """Return the total of each cell's group."""
-        return np.tile(counts.reshape(self.parts, -1).sum(axis=0), self.parts)
+        """Return the total of each cell's group; cells are on the last axis."""
+        groups = counts.reshape(*counts.shape[:-1], self.parts, -1).sum(axis=-2)
+        return np.tile(groups, self.parts)
+
+    def _others(self, counts: np.ndarray) -> np.ndarray:
+        """Return the sum of the group's other cells."""
+        return self._totals(counts) - counts
 
     def _rest(self, counts: np.ndarray) -> np.ndarray:
-        """Return the sum of the group's other cells."""
-        return np.maximum(self._totals(counts) - counts, 0)
+        """Return the sum of the group's other cells, at least 0."""
+        return np.maximum(self._others(counts), 0)
 
     @classmethod
     def trials(cls, noise: AdditiveNoise, units: np.ndarray, terms: Terms) -> PairWidths | None:

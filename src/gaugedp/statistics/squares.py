@@ -1,60 +1,141 @@
-"""Sums of squared weights, from which sampling errors follow.
+"""Sums of weights and of squared weights, from which sampling errors follow.
 
-For an estimate that is linear in the rows with influence w·(y − c), the variance of sampling with replacement is about
-Σ w²·(y − c)². For y = 1 it follows from Σ w²; for a bounded column from Σ w², Σ w²·δ and Σ w²·δ², δ = x − middle.
+A row with the weight w adds w·(y − c) to an estimate, and w²·(y − c)² to its variance. For y = 1 both follow from Σ w
+and Σ w²; for a bounded column from Σ w², Σ w²·δ and Σ w²·δ², δ = x − middle, or from sums of parts of the weights.
 docs/theory/survey_weights.md
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from gaugedp.domain.attributes import BoundedColumn
-from gaugedp.statistics.base import CENTRED, COUNTED, SQUARED, Ends, Statistic, Wording
+from gaugedp.statistics.base import CENTRED, COUNTED, SQUARED, Ends, Part, Statistic, Wording
 
 
-class Squares(Statistic):
-    """Sums of squared weights; other released numbers follow them."""
+class SamplingSums(Statistic):
+    """Sums over cells that serve the sampling errors of other terms."""
 
     of_sampling: ClassVar[bool] = True
-    wording = Wording("Sum of squared weights")
 
     def answers(self, values: np.ndarray) -> np.ndarray:
-        """Return Σ w²."""
-        return values[: self.n_answers]
+        """Return the sum of each cell, of y = 1."""
+        return np.asarray((self._of_rows * values.reshape(len(self._of_rows), -1)).sum(axis=0))
 
     def intervals(self, values: np.ndarray, widths: np.ndarray, curves: np.ndarray | None = None) -> Ends:  # noqa: ARG002
-        """Return the sums within the widths."""
-        sums, reach = values[: self.n_answers], widths[: self.n_answers]
+        """Return the sums within the widths; noise of several numbers is independent, and its sum within theirs."""
+        sums, reach = self.answers(values), self.answers(widths)
         return sums - reach, sums + reach
 
-    def about(self, values: np.ndarray, deviations: np.ndarray, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return Σ w²·(y − centre)² with y = 1 in each cell, and the deviation of its noise."""
-        scales = (1 - centre) ** 2
-        return scales * values, scales * deviations
+    @property
+    def _of_rows(self) -> np.ndarray:
+        return self.factors(np.zeros(1), of_rows=True)
+
+    @abstractmethod
+    def factors(self, centre: np.ndarray, of_rows: bool = False) -> np.ndarray:
+        """Return the factors of a cell's released sums that give its sum about `centre`, (sums, centres).
+
+        It is that of y = 1 if it is `of_rows`, and else that of the column, if there is one.
+        """
 
 
-class SquaredWeights(Squares, kind="squared weights"):
+class WeightedTotals(SamplingSums, kind="weighted totals"):
+    """Sums of weights, or numbers of rows, in cells."""
+
+    is_independent = True
+    wording = Wording("Weighted total")
+
+    def factors(self, centre: np.ndarray, of_rows: bool = False) -> np.ndarray:  # noqa: ARG002
+        """Return those of Σ w·(1 − centre)."""
+        return np.asarray(1 - centre)[None]
+
+
+class WeightedSquares(SamplingSums, kind="weighted squares"):
     """Sums of squared weights in cells."""
+
+    is_independent = True
+    wording = Wording("Sum of squared weights")
+
+    def factors(self, centre: np.ndarray, of_rows: bool = False) -> np.ndarray:  # noqa: ARG002
+        """Return those of Σ w²·(1 − centre)²."""
+        return np.asarray((1 - centre) ** 2)[None]
 
 
 @dataclass(frozen=True)
-class SecondMoments(Squares, kind="second moments"):
+class ColumnTotals(SamplingSums, kind="weighted totals of a column"):
+    """Sums of the weights, divided into parts by a column: a row adds its weight to them, all together."""
+
+    middle: float
+    half_range: float
+    moments = tuple(Part(1, place) for place in range(3))
+    is_independent = True
+    wording = Wording("Weighted total")
+
+    @classmethod
+    def of_column(cls, n_cells: int, column: BoundedColumn) -> "ColumnTotals":
+        """Return the totals of a column."""
+        return cls(n_cells, float((column.low + column.high) / 2), float((column.high - column.low) / 2))
+
+    def factors(self, centre: np.ndarray, of_rows: bool = False) -> np.ndarray:
+        """Return those of Σ w·(x − centre), or of Σ w·(1 − centre)."""
+        if of_rows:
+            return np.stack([1 - centre] * len(self.moments))
+        low, high = self.middle - self.half_range - centre, self.middle + self.half_range - centre
+        return np.stack([low, high, np.zeros_like(low)])
+
+
+@dataclass(frozen=True)
+class ColumnSquares(SamplingSums, kind="weighted squares of a column"):
+    """Sums of the squared weights, divided into parts by a column and its square."""
+
+    middle: float
+    half_range: float
+    moments = tuple(Part(2, place) for place in range(4))
+    is_independent = True
+    wording = Wording("Sum of squared weights")
+
+    @classmethod
+    def of_column(cls, n_cells: int, column: BoundedColumn) -> "ColumnSquares":
+        """Return the squares of a column."""
+        return cls(n_cells, float((column.low + column.high) / 2), float((column.high - column.low) / 2))
+
+    def factors(self, centre: np.ndarray, of_rows: bool = False) -> np.ndarray:
+        """Return those of Σ w²·(x − centre)², or of Σ w²·(1 − centre)²."""
+        if of_rows:
+            return np.stack([(1 - centre) ** 2] * len(self.moments))
+        low, high = self.middle - self.half_range - centre, self.middle + self.half_range - centre
+        return np.stack([low**2, low * high, high**2, np.zeros_like(low)])
+
+
+class SquaredWeights(SamplingSums, kind="squared weights"):
+    """Sums of squared weights in cells."""
+
+    wording = Wording("Sum of squared weights")
+
+    def factors(self, centre: np.ndarray, of_rows: bool = False) -> np.ndarray:  # noqa: ARG002
+        """Return those of Σ w²·(1 − centre)²."""
+        return np.asarray((1 - centre) ** 2)[None]
+
+
+@dataclass(frozen=True)
+class SecondMoments(SamplingSums, kind="second moments"):
     """Sums of squared weights, times a column and its square, centred on the middle of its bounds."""
 
     middle: float
     half_range: float
     moments = (COUNTED, CENTRED, SQUARED)
+    wording = Wording("Sum of squared weights")
 
     @classmethod
     def of_column(cls, n_cells: int, column: BoundedColumn) -> "SecondMoments":
         """Return the moments of a column."""
         return cls(n_cells, float((column.low + column.high) / 2), float((column.high - column.low) / 2))
 
-    def about(self, values: np.ndarray, deviations: np.ndarray, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return Σ w²·(x − centre)² in each cell, and the deviation of its noise."""
+    def factors(self, centre: np.ndarray, of_rows: bool = False) -> np.ndarray:
+        """Return those of Σ w²·(x − centre)², or of Σ w²·(1 − centre)²."""
+        if of_rows:
+            return np.stack([(1 - centre) ** 2, np.zeros_like(centre), np.zeros_like(centre)])
         away = centre - self.middle
-        parts = np.stack([self.half_range**2 / 2 + away**2, -2 * away, np.full(self.n_answers, 0.5)])
-        squares = (parts * values.reshape(3, -1)).sum(axis=0)
-        return squares, np.sqrt(((parts * deviations.reshape(3, -1)) ** 2).sum(axis=0))
+        return np.stack([self.half_range**2 / 2 + away**2, -2 * away, np.full_like(away, 0.5)])

@@ -23,7 +23,7 @@ from gaugedp.guarantees.parse_guarantee import guarantee_asked
 from gaugedp.guarantees.shares import share_of
 from gaugedp.queries.base import Query
 from gaugedp.queries.outline import COUNT, SUM
-from gaugedp.queries.sampling import SHARE, second_moments
+from gaugedp.queries.sampling import sampling_share, second_moments
 from gaugedp.queries.stacked import shared
 from gaugedp.queries.text import query
 from gaugedp.releases.answer import Release
@@ -63,7 +63,7 @@ class Publication:
 
     Load it from a TOML file (docs/how-to/publish.md). A table's share of the guarantee is in proportion to its `weight`
     (default 1). A table with `within` instead gets the least share for which its 95 % intervals are at most ± `within`;
-    tables with weights divide the rest. With "total" `intervals`, a quarter of the guarantee is spent on sampling
+    tables with weights divide the rest. With "total" `intervals`, a part of the guarantee is spent on sampling
     errors (`queries.sampling`).
 
     The remaining options cost nothing: the `processing` steps of each table, the `labels` of cells in files ("codes",
@@ -138,7 +138,7 @@ class Publication:
         ]
         needed = sum((share for share in least_shares if share is not None), Fraction(0))
         weights = [table.weight or Fraction(1) for table in self.tables if table.within is None]
-        available = 1 - decimal(SHARE) if self.intervals == TOTAL else Fraction(1)
+        available = 1 - decimal(sampling_share(self.domain)) if self.intervals == TOTAL else Fraction(1)
         if needed > available or (needed == available and weights):
             raise InvalidRequest(
                 f"The requested accuracies need {readable(float(needed))} times the guarantee.",
@@ -157,7 +157,8 @@ class Publication:
         protected = self.domain.protected(unit)
         questions, shares = list(self.queries), list(self.shares(protected))
         if self.intervals == TOTAL:
-            for moments, share in second_moments(shared(questions, shares), decimal(SHARE)):
+            part = decimal(sampling_share(self.domain))
+            for moments, share in second_moments(shared(questions, shares), part):
                 questions.append(moments)
                 shares.append(share)
         return plan(shared(questions, shares), protected, **_parameters(self.guarantee))
