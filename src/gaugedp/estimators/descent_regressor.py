@@ -17,10 +17,12 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.cube_regressor import CubeProblem, CubeRegressor
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.rows import SUM_BITS, read_bounds
-from gaugedp.guarantees import Guarantee
+from gaugedp.estimators.target_mean import TargetMean
+from gaugedp.guarantees import GaussianDP, Guarantee, PureDP
 from gaugedp.optimization.gradient import MOST_CAP, NoisyDescent, Scale
 from gaugedp.optimization.lattice import ball_noise, released, shared
 from gaugedp.optimization.losses import Huber
+from gaugedp.optimization.shrinkage import signal_share
 
 Slopes = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of predictions (n,) and targets (n,)
 
@@ -56,7 +58,8 @@ class DescentRegressor(CubeRegressor):
             return cap * slopes_of(z[:, 0], y)[:, None]  # cut to the cap by descent
 
         weights = descent.solve((problem.rows, problem.target, problem.weights), slopes, problem.n_rows, rng)[0]
-        return weights / math.sqrt(problem.size), descent.noise.exactness
+        kept = signal_share(weights, descent.variance(problem.n_rows))
+        return kept * weights / math.sqrt(problem.size), descent.noise.exactness
 
     @abstractmethod
     def _prepared(self, problem: CubeProblem, guarantee: Guarantee, rng: Entropy) -> tuple[float, Slopes, Guarantee]:
@@ -111,9 +114,18 @@ class HuberRegressor(DescentRegressor):
             raise InvalidRequest(f"width is {self.width!r}.", f"Choose at least {_NARROWEST}.")
 
     def _prepared(self, problem: CubeProblem, guarantee: Guarantee, rng: Entropy) -> tuple[float, Slopes, Guarantee]:
-        del problem, rng
-        loss = Huber(float(self.width))
-        return loss.smoothness, loss.derivative, guarantee
+        """Release the mean of the target, where descent starts, if there is an intercept."""
+        loss, self._start = Huber(float(self.width)), 0.0
+        if not self.fit_intercept:
+            return loss.smoothness, loss.derivative, guarantee
+        assert isinstance(guarantee, GaussianDP | PureDP)
+        mean = TargetMean.plan(guarantee, problem.n_rows, problem.replaced)
+        self._start = start = mean.release(problem.target, problem.weights, rng)
+        slopes: Slopes = lambda predictions, target: loss.derivative(start + predictions, target)  # noqa: E731
+        return loss.smoothness, slopes, shared(guarantee, 1 - mean.share)
+
+    def _show(self, reading: Reading, slopes: np.ndarray, constant: float, target: Any) -> None:
+        super()._show(reading, slopes, self._start + constant, target)
 
 
 @dataclass(eq=False, repr=False)

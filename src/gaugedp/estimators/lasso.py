@@ -1,24 +1,26 @@
 """Linear regression in an ℓ₁ ball."""
 
 from dataclasses import KW_ONLY, dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from gaugedp._internal.validate import one_of, positive
 from gaugedp.entropy import Entropy
-from gaugedp.estimators.base import after_paying
+from gaugedp.estimators.base import after_paying, epsilon_and_delta
 from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.fit_in_parts import fit_in_parts, fits_in_parts
 from gaugedp.estimators.gibbs_fit import GibbsFit
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.public_noise import warn_after_release, warn_before_charge
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
+from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount, share_of
 from gaugedp.estimators.rows import into_box, read_bounds, read_target
+from gaugedp.estimators.target_mean import TargetMean
 from gaugedp.estimators.weights import check_no_weights, weighed
-from gaugedp.guarantees import Guarantee
-from gaugedp.optimization.frank_wolfe import FrankWolfe, frank_wolfe
+from gaugedp.guarantees import Guarantee, PureDP
+from gaugedp.optimization.frank_wolfe import FrankWolfe, best_radius, frank_wolfe
 from gaugedp.optimization.geometry import Geometry
 from gaugedp.optimization.losses import Squared
 from gaugedp.optimization.row_blocks import RowBlocks
@@ -29,14 +31,19 @@ _LOSS = Squared(1.0)
 
 @dataclass(frozen=True, eq=False)
 class _Steps:
-    """Private Frank–Wolfe, calibrated by public numbers."""
+    """Private Frank–Wolfe around a private mean of the target, calibrated by public numbers."""
 
     calibration: FrankWolfe
     radius: float
+    mean: TargetMean | None
 
     @property
     def guarantee(self) -> Guarantee:
-        return self.calibration.guarantee
+        return self.calibration.guarantee + self.mean.noise.guarantee if self.mean else self.calibration.guarantee
+
+    def start(self, target: np.ndarray, weights: np.ndarray, rng: Entropy) -> float:
+        """Return the mean from which weights lead away, 0 without an intercept."""
+        return self.mean.release(target, weights, rng) if self.mean else 0.0
 
     def solve(self, rows: RowBlocks, target: np.ndarray, rng: Entropy) -> tuple[np.ndarray, str, dict[str, Any]]:
         selection = self.calibration.selection
@@ -130,10 +137,11 @@ class Lasso(LinearRegressor):
         n_rows = count.draw(len(rows), rng)
         plan = self._plan(int(n_rows), n_columns, count.remaining) if count.mechanism else plan
         features = _Features(rows, reading, self.fit_intercept, weights_of_rows)
-        goal = weighed(into_box(target, *range_), weights_of_rows)
+        scaled = into_box(target, *range_)
         with after_paying(reservation):
-            weights, exactness, facts = plan.solve(features, goal, rng)
-        self._show(reading, weights[: reading.width], float(weights[reading.width :].sum()), range_)
+            start = plan.start(scaled, weights_of_rows, rng)
+            weights, exactness, facts = plan.solve(features, weighed(scaled - start, weights_of_rows), rng)
+        self._show(reading, weights[: reading.width], start + float(weights[reading.width :].sum()), range_)
         self.n_steps_, self.solver_ = facts["steps"], self.solver
         self._publish(self._values, guarantee, exactness, facts, reservation)
         if count.mechanism:
@@ -148,4 +156,11 @@ class Lasso(LinearRegressor):
         radius = self._radius
         if self.solver == "gibbs":
             return GibbsFit.plan(Geometry((n_columns,), 1, radius), _LOSS, guarantee, self.neighbours)
-        return _Steps(FrankWolfe.calibrate(n_rows, n_columns, _LOSS, radius, guarantee, self.neighbours), radius)
+        mean, left = None, guarantee
+        if self.fit_intercept:
+            pure, replaced = PureDP(epsilon_and_delta(guarantee)[0]), self.neighbours == "replace"
+            mean = TargetMean.plan(pure, n_rows, replaced)
+            left = share_of(guarantee, 1 - Fraction(mean.share))
+        given = n_rows, n_columns, _LOSS
+        radius *= best_radius(*given, radius, left, self.neighbours)
+        return _Steps(FrankWolfe.calibrate(*given, radius, left, self.neighbours), radius, mean)
