@@ -17,8 +17,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.cube_regressor import CubeProblem, CubeRegressor
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.rows import SUM_BITS, read_bounds
-from gaugedp.estimators.target_mean import TargetMean
-from gaugedp.guarantees import GaussianDP, Guarantee, PureDP
+from gaugedp.guarantees import Guarantee
 from gaugedp.optimization.gradient import MOST_CAP, NoisyDescent, Scale
 from gaugedp.optimization.lattice import ball_noise, released, shared
 from gaugedp.optimization.losses import Huber
@@ -41,6 +40,7 @@ class DescentRegressor(CubeRegressor):
     alpha: Any = None
 
     _expected: ClassVar[float] = 1.0  # of the norm of the coefficients, over √k
+    _curved: ClassVar[float] = 0.1  # the part of the smoothness that lessens noise: where slopes are cut there is none
 
     def _check(self, size: int, range_: Any, guarantee: Guarantee) -> None:
         del size, range_, guarantee
@@ -58,7 +58,7 @@ class DescentRegressor(CubeRegressor):
             return cap * slopes_of(z[:, 0], y)[:, None]  # cut to the cap by descent
 
         weights = descent.solve((problem.rows, problem.target, problem.weights), slopes, problem.n_rows, rng)[0]
-        kept = signal_share(weights, descent.variance(problem.n_rows))
+        kept = signal_share(weights, descent.variance(problem.n_rows, self._curved * 0.25))
         return kept * weights / math.sqrt(problem.size), descent.noise.exactness
 
     @abstractmethod
@@ -100,6 +100,8 @@ class HuberRegressor(DescentRegressor):
     _: KW_ONLY
     width: float = 0.1
 
+    _starts_at_mean: ClassVar[bool] = True
+
     def _check(self, *facts: Any) -> None:
         super()._check(*facts)
         # 1.35: the threshold of scikit-learn's HuberRegressor, by its default
@@ -114,18 +116,9 @@ class HuberRegressor(DescentRegressor):
             raise InvalidRequest(f"width is {self.width!r}.", f"Choose at least {_NARROWEST}.")
 
     def _prepared(self, problem: CubeProblem, guarantee: Guarantee, rng: Entropy) -> tuple[float, Slopes, Guarantee]:
-        """Release the mean of the target, where descent starts, if there is an intercept."""
-        loss, self._start = Huber(float(self.width)), 0.0
-        if not self.fit_intercept:
-            return loss.smoothness, loss.derivative, guarantee
-        assert isinstance(guarantee, GaussianDP | PureDP)
-        mean = TargetMean.plan(guarantee, problem.n_rows, problem.replaced)
-        self._start = start = mean.release(problem.target, problem.weights, rng)
-        slopes: Slopes = lambda predictions, target: loss.derivative(start + predictions, target)  # noqa: E731
-        return loss.smoothness, slopes, shared(guarantee, 1 - mean.share)
-
-    def _show(self, reading: Reading, slopes: np.ndarray, constant: float, target: Any) -> None:
-        super()._show(reading, slopes, self._start + constant, target)
+        del problem, rng
+        loss = Huber(float(self.width))
+        return loss.smoothness, loss.derivative, guarantee
 
 
 @dataclass(eq=False, repr=False)
@@ -158,6 +151,7 @@ class PoissonRegressor(DescentRegressor):
     """
 
     _expected: ClassVar[float] = 3.0
+    _curved: ClassVar[float] = 0.5
 
     def predict(self, X: Any) -> np.ndarray:
         """Return predicted means (n,)."""

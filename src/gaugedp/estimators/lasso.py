@@ -1,29 +1,29 @@
 """Linear regression in an ℓ₁ ball."""
 
 from dataclasses import KW_ONLY, dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from gaugedp._internal.validate import one_of, positive
 from gaugedp.entropy import Entropy
-from gaugedp.estimators.base import after_paying, epsilon_and_delta
+from gaugedp.estimators.base import after_paying
 from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.fit_in_parts import fit_in_parts, fits_in_parts
 from gaugedp.estimators.gibbs_fit import GibbsFit
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.public_noise import warn_after_release, warn_before_charge
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount, share_of
+from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
 from gaugedp.estimators.rows import into_box, read_bounds, read_target
 from gaugedp.estimators.target_mean import TargetMean
 from gaugedp.estimators.weights import check_no_weights, weighed
-from gaugedp.guarantees import Guarantee, PureDP
+from gaugedp.guarantees import Guarantee
 from gaugedp.optimization.frank_wolfe import FrankWolfe, best_radius, frank_wolfe
 from gaugedp.optimization.geometry import Geometry
 from gaugedp.optimization.losses import Squared
 from gaugedp.optimization.row_blocks import RowBlocks
+from gaugedp.optimization.shrinkage import signal_share
 
 SOLVERS = ("frank-wolfe", "gibbs")
 _LOSS = Squared(1.0)
@@ -35,6 +35,7 @@ class _Steps:
 
     calibration: FrankWolfe
     radius: float
+    n_rows: int
     mean: TargetMean | None
 
     @property
@@ -49,7 +50,8 @@ class _Steps:
         selection = self.calibration.selection
         facts = {"steps": self.calibration.steps, "noise": selection.describe()}
         weights = frank_wolfe(rows, target, _LOSS, self.radius, self.calibration, rng)
-        return weights, selection.exactness, facts
+        blind = self.radius**2 * self.calibration.blindness(self.n_rows) / len(weights)
+        return signal_share(weights, blind) * weights, selection.exactness, facts
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,11 +158,7 @@ class Lasso(LinearRegressor):
         radius = self._radius
         if self.solver == "gibbs":
             return GibbsFit.plan(Geometry((n_columns,), 1, radius), _LOSS, guarantee, self.neighbours)
-        mean, left = None, guarantee
-        if self.fit_intercept:
-            pure, replaced = PureDP(epsilon_and_delta(guarantee)[0]), self.neighbours == "replace"
-            mean = TargetMean.plan(pure, n_rows, replaced)
-            left = share_of(guarantee, 1 - Fraction(mean.share))
-        given = n_rows, n_columns, _LOSS
+        mean = TargetMean.plan(guarantee, n_rows, self.neighbours == "replace") if self.fit_intercept else None
+        left, given = mean.remaining if mean else guarantee, (n_rows, n_columns, _LOSS)
         radius *= best_radius(*given, radius, left, self.neighbours)
-        return _Steps(FrankWolfe.calibrate(*given, radius, left, self.neighbours), radius, mean)
+        return _Steps(FrankWolfe.calibrate(*given, radius, left, self.neighbours), radius, n_rows, mean)

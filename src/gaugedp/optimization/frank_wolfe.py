@@ -23,6 +23,8 @@ from gaugedp.optimization.row_blocks import READ_ONCE, RowBlocks, in_threads, su
 
 MOST_STEPS, _MOST_EXACT = 2000, 2**20  # most steps planned, and most with exact predictions
 _FARTHEST = 2.0**60
+_FEWEST_STEPS = 8
+_USUAL = 0.1  # a mean of slopes in [−1, 1]
 _EXPLAINED = 0.05  # a guess at the loss that coefficients of the given radius save
 _RADII = (1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01)  # shares of the radius
 _DENSE, _WIDEST = 16, 2**11  # columns per step, and in total, for which all second moments are computed first
@@ -74,6 +76,14 @@ class FrankWolfe:
         step_epsilon = _step_epsilon(guarantee, steps)
         selection = Exponential.calibrate(LpBall(2 * n_columns, math.inf, sensitivity), ExponentialLoss(step_epsilon))
         return cls(selection, steps, compose([(selection.guarantee, steps)]), neighbours)
+
+    def blindness(self, n_rows: float) -> float:
+        """Return about the square of the length, over the radius, that weights owe to noise.
+
+        Vertices that are drawn blindly give it. They are nearly so if a choice may lose a usual slope.
+        """
+        lost = math.log(self.selection.n_candidates) / float(self.selection.rate) * float(self.selection.step) / n_rows
+        return min(1.0, (lost / _USUAL) ** 2) * (4 * self.steps + 2) / (3 * self.steps * (self.steps + 1))
 
     def risk_bound(self, n_rows: int, loss: Loss, radius: float) -> float:
         """Return a bound on the mean excess risk.
@@ -275,7 +285,7 @@ def _noise_of(n_rows: int, n_columns: int, neighbours: str) -> float:
 
 def _best_steps(noise: float, loss: Loss, radius: float, guarantee: Guarantee) -> tuple[int, float]:
     """Return the T, and its risk, that minimises a typical risk, 2C/(T + 2) + noise·R·lipschitz/ε₀(T) with C = βR²/6."""
-    counts = np.arange(1, MOST_STEPS + 1)
+    counts = np.arange(int(_FEWEST_STEPS), MOST_STEPS + 1)
     if isinstance(guarantee, ApproxDP) and guarantee.delta_value > 0:
         step_epsilons = 2 * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value) / np.sqrt(counts)
     else:

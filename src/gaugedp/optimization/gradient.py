@@ -163,15 +163,18 @@ class NoisyDescent:
                 weights, t = mean, 0
         return mean
 
-    def variance(self, n_rows: float) -> float:
-        """Return about the noise variance of a weight, as if no step left the ball."""
+    def variance(self, n_rows: float, smoothness: float = _PLANNED) -> float:
+        """Return about the noise variance of a weight, as if no step left the ball.
+
+        The loss of rows that are as long in each direction has this `smoothness`; 0 is cautious.
+        """
         steps, path = np.arange(self.path.n_steps), self.path
         if path.momentum:
             shares = (steps + 1) / 2 * (1 - ((steps + 1) / path.n_steps) ** 2)
         else:
             first = path.n_steps // 2  # whose weights are averaged
             shares = (path.n_steps - np.maximum(steps, first)) / (path.n_steps - first)
-        whole = 2 * path.length * float(shares.sum()) * _PLANNED / math.prod(self.shape)
+        whole = 2 * path.length * float(shares.sum()) * smoothness / math.prod(self.shape)
         kept = -math.expm1(-whole) / max(whole, 1e-9)  # of the noise, which later steps lessen
         deviation = math.sqrt(float(self.noise.variances.max())) * path.length / n_rows
         return kept * float((shares**2).sum()) * deviation**2
