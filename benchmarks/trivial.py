@@ -64,14 +64,21 @@ class Table:
         else:
             path = ACS if self.file == ACS.name else folder / self.file
             frame = pd.read_csv(path, skipinitialspace=True, na_values="N" if self.ends else None)
-            parts = [frame[list(self.numbers)], *(pd.get_dummies(frame[name].astype(str)) for name in self.categories.split())]
+            parts = [
+                frame[list(self.numbers)],
+                *(pd.get_dummies(frame[name].astype(str)) for name in self.categories.split()),
+            ]
             rows, ends = pd.concat(parts, axis=1).to_numpy(float), list(self.numbers.values())
             bounds = np.transpose([*ends, *[(0.0, 1.0)] * (rows.shape[1] - len(ends))])
             texts = frame[self.target]
             target = texts.to_numpy(float) if self.ends else (texts.astype(str).str.strip(" .") == self.yes).to_numpy()
         known = ~(np.isnan(rows).any(axis=1) | np.isnan(np.asarray(target, float)))
         if self.ends:
-            return rows[known], bounds, np.clip(2 * (target[known] - self.ends[0]) / (self.ends[1] - self.ends[0]) - 1, -1, 1)
+            return (
+                rows[known],
+                bounds,
+                np.clip(2 * (target[known] - self.ends[0]) / (self.ends[1] - self.ends[0]) - 1, -1, 1),
+            )
         return rows[known], bounds, target[known].astype(int)
 
 

@@ -1,5 +1,6 @@
 """Linear regression in an ℓ₁ ball."""
 
+import math
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -27,6 +28,7 @@ from gaugedp.optimization.shrinkage import signal_share
 
 SOLVERS = ("frank-wolfe", "gibbs")
 _LOSS = Squared(1.0)
+_EXPLAINED, _PLENTY = 0.05, 0.2  # guesses at the loss that coefficients save: noise is large if it hides the second
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +37,7 @@ class _Steps:
 
     calibration: FrankWolfe
     radius: float
-    n_rows: int
+    n_rows: float  # infinite where noise is small
     mean: TargetMean | None
 
     @property
@@ -158,7 +160,10 @@ class Lasso(LinearRegressor):
         radius = self._radius
         if self.solver == "gibbs":
             return GibbsFit.plan(Geometry((n_columns,), 1, radius), _LOSS, guarantee, self.neighbours)
-        mean = TargetMean.plan(guarantee, n_rows, self.neighbours == "replace") if self.fit_intercept else None
-        left, given = mean.remaining if mean else guarantee, (n_rows, n_columns, _LOSS)
-        radius *= best_radius(*given, radius, left, self.neighbours)
-        return _Steps(FrankWolfe.calibrate(*given, radius, left, self.neighbours), radius, n_rows, mean)
+        given, rest = (n_rows, n_columns, _LOSS), (guarantee, self.neighbours)
+        if not self.fit_intercept or best_radius(*given, radius, *rest, _PLENTY) == 1:
+            return _Steps(FrankWolfe.calibrate(*given, radius, *rest), radius, math.inf, None)
+        mean = TargetMean.plan(guarantee, n_rows, self.neighbours == "replace")
+        rest = (mean.remaining, self.neighbours)
+        radius *= best_radius(*given, radius, *rest, _EXPLAINED)
+        return _Steps(FrankWolfe.calibrate(*given, radius, *rest), radius, n_rows, mean)

@@ -38,7 +38,9 @@ class MomentRegressor(CubeRegressor):
         bound, units = self._weights_up_to or 1.0, lengths / math.sqrt(size)
         second = bound * method.raised(second, problem.n_rows) / np.outer(units, units)
         units_of = units[[0, -1]] ** 2
-        variances = np.append(method.variance_of_first / units_of, method.variance_of_second / (units_of[0] * units_of[::-1]))
+        variances = np.append(
+            method.variance_of_first / units_of, method.variance_of_second / (units_of[0] * units_of[::-1])
+        )
         variances *= bound**2
         return self._shrunk(second, bound * first / units, variances, problem), method.exactness
 

@@ -67,9 +67,7 @@ def warn_after_release(model: PrivateEstimator, n_rows: float, n_features: int) 
         sys.stderr.write(f"HopelessFit: {hopeless}\n")
 
 
-def _says_hopeless(
-    model: PrivateEstimator, n_rows: float, n_features: int, guarantee: Guarantee | None = None
-) -> bool:
+def _says_hopeless(model: PrivateEstimator, n_rows: float, n_features: int, guarantee: Guarantee | None = None) -> bool:
     guarantee, kind = guarantee or model._requested(), type(model).__name__
     ratio = noise_to_signal(guarantee, n_features + 1, max(1.0, n_rows), model.neighbours == "replace")
     return not model._is_trial and kind in HALVED and is_hopeless(kind, guarantee, ratio)

@@ -23,9 +23,8 @@ from gaugedp.optimization.row_blocks import READ_ONCE, RowBlocks, in_threads, su
 
 MOST_STEPS, _MOST_EXACT = 2000, 2**20  # most steps planned, and most with exact predictions
 _FARTHEST = 2.0**60
-_FEWEST_STEPS = 8
+_FEWEST_STEPS = 8  # so that vertices that are drawn blindly cancel
 _USUAL = 0.1  # a mean of slopes in [−1, 1]
-_EXPLAINED = 0.05  # a guess at the loss that coefficients of the given radius save
 _RADII = (1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01)  # shares of the radius
 _DENSE, _WIDEST = 16, 2**11  # columns per step, and in total, for which all second moments are computed first
 
@@ -267,14 +266,20 @@ def _step_epsilon(guarantee: Guarantee, steps: int) -> float:
 
 
 def best_radius(  # noqa: PLR0913, PLR0917 - public numbers only
-    n_rows: int, n_columns: int, loss: Loss, radius: float, guarantee: Guarantee, neighbours: str
+    n_rows: int,
+    n_columns: int,
+    loss: Loss,
+    radius: float,
+    guarantee: Guarantee,
+    neighbours: str,
+    explained: float,
 ) -> float:
-    """Return the share of the radius of the least expected loss: with much noise, few coefficients are worth it.
+    """Return the share of the radius of the least expected loss.
 
-    A share r leaves (1 − r)² of what may be explained.
+    Coefficients of the whole radius save the loss `explained`, a guess, and a share r of it leaves (1 − r)² of that.
     """
     noise = _noise_of(n_rows, n_columns, neighbours)
-    risks = [_EXPLAINED * (1 - r) ** 2 + _best_steps(noise, loss, r * radius, guarantee)[1] for r in _RADII]
+    risks = [explained * (1 - r) ** 2 + _best_steps(noise, loss, r * radius, guarantee)[1] for r in _RADII]
     return _RADII[int(np.argmin(risks))]
 
 
@@ -285,7 +290,7 @@ def _noise_of(n_rows: int, n_columns: int, neighbours: str) -> float:
 
 def _best_steps(noise: float, loss: Loss, radius: float, guarantee: Guarantee) -> tuple[int, float]:
     """Return the T, and its risk, that minimises a typical risk, 2C/(T + 2) + noise·R·lipschitz/ε₀(T) with C = βR²/6."""
-    counts = np.arange(int(_FEWEST_STEPS), MOST_STEPS + 1)
+    counts = np.arange(_FEWEST_STEPS, MOST_STEPS + 1)
     if isinstance(guarantee, ApproxDP) and guarantee.delta_value > 0:
         step_epsilons = 2 * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value) / np.sqrt(counts)
     else:
