@@ -24,8 +24,8 @@ from gaugedp.optimization.lattice import for_gaussian_releases
 class CubeProblem:
     """Rows in the unit ball, with targets and weights.
 
-    The intercept's constant is last, targets (n,) are in [−1, 1], or less a released mean, and weights (n,) in [0, 1]. A row is the point of the
-    cube over √k. `n_rows` is public, or was released before.
+    The intercept's constant is last, targets (n,) are in [−1, 1] (less a mean that was released), and weights (n,) in
+    [0, 1]. A row is the point of the cube over √k. `n_rows` is public, or was released before.
     """
 
     rows: np.ndarray

@@ -27,6 +27,7 @@ Slopes = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of predictions (n,) a
 
 _NARROWEST = 0.05  # slopes are multiples of 2^−12 of their cap: a narrower parabola would have few of them
 _MEAN_SHARE = 0.03  # of the guarantee, for the mean of the counts: chosen on drawn wages and counts
+_CURVED = 0.025  # smoothness that lessens noise: a tenth of the planned one, as most slopes are cut
 _STEEPER = 2.0  # most increase of slopes on the way, relative to that at the mean
 _LARGEST_LOG_MEAN = 30.0  # of a log-mean: e^30 is beyond all counts
 
@@ -40,7 +41,6 @@ class DescentRegressor(CubeRegressor):
     alpha: Any = None
 
     _expected: ClassVar[float] = 1.0  # of the norm of the coefficients, over √k
-    _curved: ClassVar[float] = 0.1  # the part of the smoothness that lessens noise: where slopes are cut there is none
 
     def _check(self, size: int, range_: Any, guarantee: Guarantee) -> None:
         del size, range_, guarantee
@@ -58,8 +58,9 @@ class DescentRegressor(CubeRegressor):
             return cap * slopes_of(z[:, 0], y)[:, None]  # cut to the cap by descent
 
         weights = descent.solve((problem.rows, problem.target, problem.weights), slopes, problem.n_rows, rng)[0]
-        kept = signal_share(weights, descent.variance(problem.n_rows, self._curved * 0.25))
-        return kept * weights / math.sqrt(problem.size), descent.noise.exactness
+        if self._starts_at_mean and self.fit_intercept:
+            weights = signal_share(weights, descent.variance(problem.n_rows, _CURVED)) * weights
+        return weights / math.sqrt(problem.size), descent.noise.exactness
 
     @abstractmethod
     def _prepared(self, problem: CubeProblem, guarantee: Guarantee, rng: Entropy) -> tuple[float, Slopes, Guarantee]:
@@ -151,7 +152,6 @@ class PoissonRegressor(DescentRegressor):
     """
 
     _expected: ClassVar[float] = 3.0
-    _curved: ClassVar[float] = 0.5
 
     def predict(self, X: Any) -> np.ndarray:
         """Return predicted means (n,)."""

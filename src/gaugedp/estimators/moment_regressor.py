@@ -47,7 +47,7 @@ class MomentRegressor(CubeRegressor):
     def _shrunk(self, second: np.ndarray, first: np.ndarray, variances: np.ndarray, problem: CubeProblem) -> np.ndarray:
         """Return coefficients (k,): slopes of least estimated risk around the released mean.
 
-        `variances` are those of an entry of `first`, of its last, and of entries of the last column of `second` and of others.
+        `variances` are those of an entry of `first`, of its last, and of one of the last column of `second` and others.
         """
         k, n_rows, (of_first, of_total, of_sums, of_second) = problem.n_slopes, problem.n_rows, variances
         if problem.size == k:

@@ -289,7 +289,7 @@ def _noise_of(n_rows: int, n_columns: int, neighbours: str) -> float:
 
 
 def _best_steps(noise: float, loss: Loss, radius: float, guarantee: Guarantee) -> tuple[int, float]:
-    """Return the T, and its risk, that minimises a typical risk, 2C/(T + 2) + noise·R·lipschitz/ε₀(T) with C = βR²/6."""
+    """Return the T of least typical risk, and that risk, 2C/(T + 2) + noise·R·lipschitz/ε₀(T) with C = βR²/6."""
     counts = np.arange(_FEWEST_STEPS, MOST_STEPS + 1)
     if isinstance(guarantee, ApproxDP) and guarantee.delta_value > 0:
         step_epsilons = 2 * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value) / np.sqrt(counts)

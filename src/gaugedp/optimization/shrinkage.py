@@ -13,10 +13,11 @@ def of_least_risk(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return (H′, b′) such that w = H′⁻¹b′ has the least estimated risk.
 
-    H is positive definite, the noise of an entry has these `variances`, of b and of H, and the risk is ⟨w − w*, H(w − w*)⟩
-    for Hw* = E b. The noise of H counts as noise of b, its variance times ‖w‖². Either a multiple of the identity is added to H, or each coordinate g of b along an eigenvector becomes g −
-    t/g, 0 if g² < t (Breiman's garrote), or b becomes 0. The estimates are Stein's (1981), unbiased for normal noise,
-    less the risk of w = 0. A ridge is lessened by the one that is `given` and will be added.
+    H is positive definite, an entry of b and one of H have noise of these `variances`, and the risk is ⟨w − w*, H(w −
+    w*)⟩ for Hw* = E b. The noise of H counts as noise of b, with its variance times ‖w‖². Either a multiple of the
+    identity is added to H, or each coordinate g of b along an eigenvector becomes g − t/g, 0 if g² < t (Breiman's
+    garrote), or b becomes 0. The estimates are Stein's (1981), unbiased for normal noise of b, less the risk of w = 0.
+    A ridge is lessened by the one that is `given` and will be added.
     """
     values, vectors = np.linalg.eigh(second)
     along, (variance, of_second) = first @ vectors, variances
