@@ -28,7 +28,7 @@ from ten_tables import ACS
 
 from gaugedp import estimators
 
-SIZES, EPSILONS, DELTA, TIMES = (300, 1000, 10_000, 25_000), (0.1, 0.5, 1.0, 3.0), 1e-5, 9
+SIZES, EPSILONS, DELTA, TIMES = (300, 1000, 10_000), (0.1, 0.5, 1.0, 3.0), 1e-5, 5
 LINE = {True: 0.01, False: 0.02}  # of accuracy for classes, of R² else
 MODELS = {  # of classes or not: private models, and those without privacy on columns in [−1, 1]
     True: {

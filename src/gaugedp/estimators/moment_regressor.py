@@ -37,32 +37,26 @@ class MomentRegressor(CubeRegressor):
         second, first = method.release(Full(rows * lengths, (1, size)), cut(target), rng)
         bound, units = self._weights_up_to or 1.0, lengths / math.sqrt(size)
         second = bound * method.raised(second, problem.n_rows) / np.outer(units, units)
-        units_of = units[[0, -1]] ** 2
-        variances = np.append(
-            method.variance_of_first / units_of, method.variance_of_second / (units_of[0] * units_of[::-1])
-        )
-        variances *= bound**2
+        variances = np.array([method.variance_of_first, method.variance_of_first, method.variance_of_second])
+        variances *= bound**2 / np.array([units[0], units[-1], units[0] * units[-1]]) ** 2
         return self._shrunk(second, bound * first / units, variances, problem), method.exactness
 
     def _shrunk(self, second: np.ndarray, first: np.ndarray, variances: np.ndarray, problem: CubeProblem) -> np.ndarray:
         """Return coefficients (k,): slopes of least estimated risk around the released mean.
 
-        `variances` are those of an entry of `first`, of its last, and of one of the last column of `second` and others.
+        `variances` are those of an entry of `first`, of its last, and of an entry of the last column of `second`.
         """
-        k, n_rows, (of_first, of_total, of_sums, of_second) = problem.n_slopes, problem.n_rows, variances
+        k, n_rows, (of_first, of_total, of_sums) = problem.n_slopes, problem.n_rows, variances
         if problem.size == k:
-            return self._slopes(second, first, (of_first, of_second), n_rows)
+            return self._slopes(second, first, of_first, n_rows)
         total = n_rows if self._weights_up_to == 0 else float(second[k, k])
         sums, mean = second[:k, k], bounded_mean(float(first[k]) / total, math.sqrt(of_total) / total)
         centred = second[:k, :k] - np.outer(sums, sums) / second[k, k]
-        noise = of_first + of_sums * mean**2, of_second
-        slopes = self._slopes(centred, first[:k] - sums * mean, noise, n_rows)
+        slopes = self._slopes(centred, first[:k] - sums * mean, of_first + of_sums * mean**2, n_rows)
         return np.append(slopes, mean - np.clip(sums / total, -1, 1) @ slopes)
 
-    def _slopes(
-        self, second: np.ndarray, first: np.ndarray, variances: tuple[float, float], n_rows: float
-    ) -> np.ndarray:
-        return self._minimum(*of_least_risk(second, first, variances, self._penalty(n_rows)), n_rows)
+    def _slopes(self, second: np.ndarray, first: np.ndarray, variance: float, n_rows: float) -> np.ndarray:
+        return self._minimum(*of_least_risk(second, first, variance, self._penalty(n_rows)), n_rows)
 
     def _method(self, size: int, guarantee: Guarantee, replaced: bool) -> MatrixMoments:
         scale = MomentScale(NuclearBall((1, size)), (-1.0, 1.0), math.sqrt(size), -1.0, replaced)

@@ -9,33 +9,29 @@ _CERTAIN = 0.01  # a deviation below which a number is only clipped
 
 
 def of_least_risk(
-    second: np.ndarray, first: np.ndarray, variances: tuple[float, float], given: float = 0.0
+    second: np.ndarray, first: np.ndarray, variance: float, given: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return (H′, b′) such that w = H′⁻¹b′ has the least estimated risk.
 
-    H is positive definite, an entry of b and one of H have noise of these `variances`, and the risk is ⟨w − w*, H(w −
-    w*)⟩ for Hw* = E b. The noise of H counts as noise of b, with its variance times ‖w‖². Either a multiple of the
-    identity is added to H, or each coordinate g of b along an eigenvector becomes g − t/g, 0 if g² < t (Breiman's
-    garrote), or b becomes 0. The estimates are Stein's (1981), unbiased for normal noise of b, less the risk of w = 0.
-    A ridge is lessened by the one that is `given` and will be added.
+    H is positive definite, b has noise of this `variance` per coordinate, and the risk is ⟨w − w*, H(w − w*)⟩ for Hw* =
+    E b. Either a multiple of the identity is added to H, or each coordinate g of b along an eigenvector becomes g −
+    t/g, 0 if g² < t (Breiman's garrote), or b becomes 0. The estimates are Stein's (1981), unbiased for normal noise,
+    less the risk of w = 0. A ridge is lessened by the one that is `given` and will be added.
     """
     values, vectors = np.linalg.eigh(second)
-    along, (variance, of_second) = first @ vectors, variances
+    along = first @ vectors
     squares = np.maximum(along**2, 1e-300)
     ridges, cuts = _RIDGES[:, None] * values.mean(), _CUTS[:, None] * variance
     raised = values + ridges
-    whole = variance + of_second * (squares / raised**2).sum(axis=1, keepdims=True)
-    by_ridge = (values * squares / raised**2 - 2 * (squares - whole) / raised).sum(axis=1)
-    kept = np.maximum(1 - cuts / squares, 0.0)
-    whole = variance + of_second * (squares * (kept / values) ** 2).sum(axis=1, keepdims=True)
-    left = cuts**2 / squares + 2 * _WARY * whole * (1 + cuts / squares) - squares
+    by_ridge = (values * squares / raised**2 - 2 * (squares - variance) / raised).sum(axis=1)
+    left = cuts**2 / squares + 2 * _WARY * variance * (1 + cuts / squares) - squares
     by_cut = np.where(squares > cuts, left / values, 0.0).sum(axis=1)
     if min(by_ridge.min(), by_cut.min()) >= 0:
         return second, np.zeros(len(first))
     if by_ridge.min() <= by_cut.min():
         ridge = max(float(ridges[by_ridge.argmin(), 0]) - given, 0.0)
         return second + ridge * np.eye(len(first)), first
-    return second, vectors @ (along * kept[by_cut.argmin()])
+    return second, vectors @ (along * np.maximum(1 - cuts[by_cut.argmin()] / squares, 0.0))
 
 
 def bounded_mean(noisy: float, deviation: float) -> float:
