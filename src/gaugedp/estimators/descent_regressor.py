@@ -84,7 +84,8 @@ class HuberRegressor(DescentRegressor):
         for k coefficients.
     bounds, missing_indicator, target_bounds, fit_intercept, weight_bound : as in `Lasso`.
 
-    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/gradient.md, as slopes are at most 1.
+    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/gradient.md, as slopes are at most 1. With an
+    intercept it starts at a released mean of the target, and coefficients shrink where noise is large.
 
     After fit: coef_ (d + m,) for d columns and m indicators, intercept_, guarantee_, release_.
 

@@ -35,8 +35,9 @@ class GaussianNB(PartialFits, Scored, ClassifierMixin, WeightedEstimator):
     var_smoothing : accepted as in scikit-learn, and ignored: variances have a floor.
 
     Theorem. A row adds 1, its numbers x and 2x² − 1, in [−1, 1] by the bounds, to its class. `fit` releases the sums of
-    all classes with noise and is (ε, δ)-DP for one row, ε-DP at δ = 0 (GroupSums). Variances are at least a thousandth
-    of the square of half the range, and half the deviation of their noise.
+    all classes with noise, the numbers of rows for a tenth of the guarantee, and is (ε, δ)-DP for one row, ε-DP at δ =
+    0 (GroupSums). Variances shrink towards those within all classes where noise is large. They are at least a
+    thousandth of the square of half the range, and half the deviation of their noise.
 
     After fit: theta_ and var_ (K, d), class_prior_ (K,), classes_, guarantee_, release_.
 
