@@ -27,7 +27,7 @@ _LABEL = 0.7  # the weight of a label relative to a score
 _MOST_OF_DELTA = 0.02  # the share of δ for a level or centre: objective perturbation spends it several times
 _DOUBT = 2.0  # noise variances that are subtracted from the square of the label's mean
 _APART = 2.0  # the assumed distance of the classes in spreads: smaller values favour the more common class
-_BLIND = 2  # the power of what noise explains with which the log-odds alone decide
+_BLIND = 4  # the power of what noise explains with which the log-odds alone decide
 _FEWEST = 0.02  # the smallest assumed share of a class
 _ROW_BITS, _SCORE_BITS = 12, 51  # scores are sums of integers below 2^53
 

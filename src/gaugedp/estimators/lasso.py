@@ -97,8 +97,8 @@ class Lasso(LinearRegressor):
 
     Theorem. Each of T steps of Frank–Wolfe chooses one of the ± coordinates by the exponential mechanism on gradients
     of clipped residuals; all together they are (ε, δ)-DP (ε-DP at δ = 0) for one row (docs/theory/frank_wolfe.md). If
-    rows are added or removed, a tenth of ε is spent on their number, which determines T. Where noise is large, the mean of
-    the target is released too, and coefficients shrink around it.
+    rows are added or removed, a tenth of ε is spent on their number, which determines T. Where noise is large, the
+    mean of the target is released too, and coefficients shrink around it.
 
     After fit: coef_ (d + m,) for d columns and m indicators, intercept_, n_steps_, solver_, guarantee_, release_.
 

@@ -59,8 +59,8 @@ class LogisticRegression(Intervals, LinearClassifier):
     fit_intercept : if True, rows are centred by their noisy mean, provided that public numbers make it worth its
         cost, and get a constant of a fifth of their norm, which is accounted for. Its coefficient is regularised
         like all others. If the noise is large, the intercept of two classes is re-estimated from the scores of the
-        rows, for three tenths of μ², and slopes that noise explains shrink; with more classes rows then count by their direction from a rough centre, for a
-        tenth of μ², and their norm and bounds matter little.
+        rows, for three tenths of μ², and slopes that noise explains shrink. With more classes rows then count by
+        their direction from a rough centre, for a tenth of μ², and their norm and bounds matter little.
     solver : "objective" minimises the loss plus a random linear term; "gradient" is noisy gradient descent on all
         rows; "auto" chooses based on public numbers, and takes a single step for two classes if the noise is large.
         `reason_` explains the choice. For two classes, "newton" uses noisy curvature and provides `coef_interval`
