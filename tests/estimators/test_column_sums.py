@@ -101,7 +101,7 @@ def test_a_pipeline_pays_for_each_step_from_one_ledger() -> None:
 @BOTH
 @pytest.mark.parametrize(
     ("kind", "least"),
-    [(StandardScaler, 0.57), pytest.param(SimpleImputer, 0.7, marks=pytest.mark.thorough), (GaussianNB, 0.69)],
+    [(StandardScaler, 0.57), pytest.param(SimpleImputer, 0.7, marks=pytest.mark.thorough), (GaussianNB, 0.66)],
 )
 def test_a_row_moves_the_sums_as_far_as_is_charged(kind, least: float, neighbours: str) -> None:
     """A corner against its opposite, or against no row: squares, and what is there, do not move in the first."""
