@@ -310,7 +310,7 @@ def test_public_numbers_alone_choose_the_solver() -> None:
     results = {}
     for n in (300, 60_000):
         for fill in (0.0, 1.0):
-            model = clone(MODEL).set_params(epsilon=8.0, classes=[0, 1, 2])
+            model = clone(MODEL).set_params(epsilon=8.0, classes=[0, 1, 2], neighbours="replace")
             model.fit(np.full((n, 2), fill), np.full(n, int(fill)))
             results[n, fill] = model.solver_
     assert results == {

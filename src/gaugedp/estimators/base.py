@@ -114,7 +114,8 @@ class PrivateEstimator(BaseEstimator):
     ledger: Ledger | None = None
 
     _read_as = Reading(0)  # of the last fit
-    _is_trial = False  # True for trials, and for parts of a fit: an error would come after the charge
+    _is_trial = False  # True for fits to public rows
+    _is_part = False  # True for parts of a fit, which is charged before
     _weights_up_to = 0.0  # of the last fit; 0 if rows had no weights
     _repr_html_ = drawn_by("model")
 

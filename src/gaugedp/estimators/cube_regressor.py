@@ -3,7 +3,7 @@
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from gaugedp.estimators.public_noise import warn_after_release, warn_before_char
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.rows import into_box, read_bounds, read_target
+from gaugedp.estimators.target_mean import TargetMean
 from gaugedp.guarantees import Guarantee
 from gaugedp.optimization.lattice import for_gaussian_releases
 
@@ -23,8 +24,8 @@ from gaugedp.optimization.lattice import for_gaussian_releases
 class CubeProblem:
     """Rows in the unit ball, with targets and weights.
 
-    The intercept's constant is last, targets (n,) are in [−1, 1] and weights (n,) in [0, 1]. A row is the point of the
-    cube over √k. `n_rows` is public, or was released before.
+    The intercept's constant is last, targets (n,) are in [−1, 1] (less a mean that was released), and weights (n,) in
+    [0, 1]. A row is the point of the cube over √k. `n_rows` is public, or was released before.
     """
 
     rows: np.ndarray
@@ -50,6 +51,8 @@ class CubeRegressor(LinearRegressor):
     epsilon: float = 1.0
     delta: float = 0.0
 
+    _starts_at_mean: ClassVar[bool] = False  # True if coefficients lead away from a released mean of the target
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "CubeRegressor":
         """Fit to rows X (n, d) and target y (n,)."""
         if fits_in_parts(self, y):
@@ -62,22 +65,27 @@ class CubeRegressor(LinearRegressor):
         count = NoisyRowCount(requested, self.neighbours)
         together = for_gaussian_releases(count.remaining)
         self._check(size, range_, together)
-        guarantee = count.with_remaining(together)
+        has_mean = self._starts_at_mean and self.fit_intercept
+        guarantee = count.with_remaining(count.remaining if has_mean else together)
         warn_before_charge(self, len(rows), reading.width)
         reservation = self._pay(guarantee, requested, rows.shape)
         rng = self._generator()
         n_rows, features = count.draw(len(rows), rng), np.ones((len(rows), size))
+        scaled, start = into_box(target, *range_), 0.0
+        if has_mean:
+            mean = TargetMean.plan(count.remaining, n_rows, self.neighbours == "replace")
+            start, together = mean.release(scaled, weights_of_rows, rng), for_gaussian_releases(mean.remaining)
         features[:, : reading.width] = reading.in_cube(rows)
         problem = CubeProblem(
             features / math.sqrt(size),
-            into_box(target, *range_),
+            scaled - start,
             weights_of_rows,
             n_rows,
             reading.width,
             self.neighbours == "replace",
         )
         weights, exactness = self._solved(problem, together, rng)
-        self._show(reading, weights[: reading.width], float(weights[reading.width :].sum()), range_)
+        self._show(reading, weights[: reading.width], start + float(weights[reading.width :].sum()), range_)
         self._publish(self._values, guarantee, exactness, {}, reservation)
         warn_after_release(self, n_rows, reading.width)
         return self

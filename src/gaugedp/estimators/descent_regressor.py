@@ -21,11 +21,13 @@ from gaugedp.guarantees import Guarantee
 from gaugedp.optimization.gradient import MOST_CAP, NoisyDescent, Scale
 from gaugedp.optimization.lattice import ball_noise, released, shared
 from gaugedp.optimization.losses import Huber
+from gaugedp.optimization.shrinkage import signal_share
 
 Slopes = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of predictions (n,) and targets (n,)
 
 _NARROWEST = 0.05  # slopes are multiples of 2^−12 of their cap: a narrower parabola would have few of them
 _MEAN_SHARE = 0.03  # of the guarantee, for the mean of the counts: chosen on drawn wages and counts
+_CURVED = 0.025  # smoothness that lessens noise: a tenth of the planned one, as most slopes are cut
 _STEEPER = 2.0  # most increase of slopes on the way, relative to that at the mean
 _LARGEST_LOG_MEAN = 30.0  # of a log-mean: e^30 is beyond all counts
 
@@ -56,6 +58,8 @@ class DescentRegressor(CubeRegressor):
             return cap * slopes_of(z[:, 0], y)[:, None]  # cut to the cap by descent
 
         weights = descent.solve((problem.rows, problem.target, problem.weights), slopes, problem.n_rows, rng)[0]
+        if self._starts_at_mean and self.fit_intercept:
+            weights = signal_share(weights, descent.variance(problem.n_rows, _CURVED)) * weights
         return weights / math.sqrt(problem.size), descent.noise.exactness
 
     @abstractmethod
@@ -72,7 +76,8 @@ class HuberRegressor(DescentRegressor):
 
     The loss (Huber 1964) is quadratic within `width` of the target and linear beyond.
 
-    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/gradient.md, as slopes are at most 1.
+    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/gradient.md, as slopes are at most 1. With an
+    intercept it starts at a released mean of the target, and coefficients shrink where noise is large.
 
     After fit: coef_ (d + m,) for d columns and m indicators, intercept_, guarantee_, release_.
 
@@ -103,6 +108,8 @@ class HuberRegressor(DescentRegressor):
 
     _: KW_ONLY
     width: float = 0.1
+
+    _starts_at_mean: ClassVar[bool] = True
 
     def _check(self, *facts: Any) -> None:
         super()._check(*facts)

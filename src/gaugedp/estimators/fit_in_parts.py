@@ -15,6 +15,7 @@ from gaugedp.estimators.habits import SOLVERS, next_seed
 from gaugedp.estimators.labels import check_given, codes_of, read_both
 from gaugedp.estimators.learned_bounds import fit_learning_bounds, learns_bounds, with_guarantee
 from gaugedp.estimators.private_search import NamedRows
+from gaugedp.estimators.public_noise import warn_before_charge
 from gaugedp.estimators.row_count import share_of
 from gaugedp.estimators.rows import read_bounds
 from gaugedp.estimators.unpaid_reads import warn_of_pipeline
@@ -89,6 +90,7 @@ def _fit_balanced(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
     noise = Laplace.calibrate(LpBall(len(classes), 1, moved), PureDP(part(epsilon, _COUNT_SHARE)))
     even = {"class_weight": dict.fromkeys(classes.tolist(), 1.0)}
     _try(model, remaining, X, (model._check_y(y, len(rows)), sample_weight), even)
+    warn_before_charge(model, len(rows), rows.shape[1], remaining)
     reservation = model._pay(requested, requested, rows.shape)
     with after_paying(reservation):
         rng = model._generator()
@@ -116,6 +118,7 @@ def _fit_targets(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
     bounds = _bounds_of_targets(model.target_bounds, m)
     for target, ends in zip(targets, bounds, strict=True):
         _try(model, each, X, (model._check_y(target, len(rows)), sample_weight), {"target_bounds": ends})
+    warn_before_charge(model, len(rows), rows.shape[1], each)
     reservation = model._pay(requested, requested, rows.shape)
     with after_paying(reservation):
         rng, fitted = model._generator(), []
@@ -154,6 +157,7 @@ def _try(model: Any, guarantee: Guarantee, X: Any, given: tuple[Any, Any], param
     names, n_columns = names_of(X), model._rows(X).shape[1]
     zeros = NamedRows(np.zeros((2, n_columns)), names)
     trial = with_guarantee(model, guarantee, 0, parameters)
+    trial._is_trial = True
     trial.fit(zeros, public_y, *_if_any(None if weights is None else np.ones(2)))
 
 
@@ -170,7 +174,7 @@ def _take(model: Any, fitted: Any) -> None:
     """Give the model what the other fit found."""
     parameters = model.get_params(deep=False)
     vars(model).update({name: value for name, value in vars(fitted).items() if name not in parameters})
-    vars(model).pop("_is_trial", None)
+    vars(model).pop("_is_part", None)
 
 
 def _publish(model: Any, release: FitRelease, values: Any, facts: dict[str, Any], paid: tuple[Guarantee, Any]) -> None:

@@ -46,6 +46,11 @@ class GibbsFit:
             neighbours=self.neighbours, auxiliary_mu=self.count.auxiliary_mu,
         )  # fmt: skip
 
+    def start(self, target: np.ndarray, weights: np.ndarray, rng: Entropy) -> float:
+        """Return 0: a draw starts nowhere."""
+        del target, weights, rng
+        return 0.0
+
     def solve(self, rows: RowBlocks, target: np.ndarray, rng: Entropy) -> tuple[np.ndarray, str, dict[str, Any]]:
         """Return the weights, the exactness, and the public facts."""
         mechanism = self.mechanism(self.count.draw(len(target), rng))

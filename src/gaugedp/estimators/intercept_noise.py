@@ -15,8 +15,9 @@ from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.optimization.lattice import released
 from gaugedp.optimization.row_blocks import slices
+from gaugedp.optimization.shrinkage import bounded_mean
 
-_SHARE = 0.2  # of μ², of ε for a pure guarantee
+_SHARE = 0.3  # of μ², of ε for a pure guarantee
 _REACH, _NEAR = (
     1.5,
     0.8,
@@ -26,6 +27,7 @@ _LABEL = 0.7  # the weight of a label relative to a score
 _MOST_OF_DELTA = 0.02  # the share of δ for a level or centre: objective perturbation spends it several times
 _DOUBT = 2.0  # noise variances that are subtracted from the square of the label's mean
 _APART = 2.0  # the assumed distance of the classes in spreads: smaller values favour the more common class
+_BLIND = 4  # the power of what noise explains with which the log-odds alone decide
 _FEWEST = 0.02  # the smallest assumed share of a class
 _ROW_BITS, _SCORE_BITS = 12, 51  # scores are sums of integers below 2^53
 
@@ -73,9 +75,14 @@ class InterceptNoise:
         return cls(KNorm.calibrate(fine, PureDP((1 - _COARSE) * spent)), rest, 0.0, wide)
 
     def intercept(
-        self, rows: np.ndarray, labels: np.ndarray, weights: np.ndarray, n_rows: float, rng: Entropy
+        self, rows: np.ndarray, labels: np.ndarray, weights: np.ndarray, known: tuple[float, float], rng: Entropy
     ) -> float:
-        """Return b such that sign(⟨weights, x⟩ + b) predicts the class, for rows x of norm at most 1."""
+        """Return b such that sign(⟨kept·weights, x⟩ + b) predicts the class, for rows x of norm at most 1.
+
+        `known` is (number of rows, kept), where kept is the share of the weights that noise does not explain: with less
+        of it the classes are nearer to each other, and the more common one is favoured.
+        """
+        n_rows, kept = known
         assert self.noise is not None
         assert self.coarse is not None
         largest = max(float(np.abs(weights).max()), 1e-300)
@@ -88,9 +95,15 @@ class InterceptNoise:
         noisy = released(_sums(rows, labels, direction, middle), self.noise, rng) * unit
         faint = float(self.noise.variances[0]) * unit**2
         score = _REACH * middle + _NEAR * _shrunk(float(noisy[0]), faint)
-        second = (1 + _shrunk(float(noisy[1]) / _LABEL, _DOUBT * faint / _LABEL**2)) / 2
-        second = min(max(second, _FEWEST), 1 - _FEWEST)
-        return float(spread / _APART * math.log(second / (1 - second)) - spread * score)
+        label = _label(float(noisy[1]) / _LABEL, faint / _LABEL**2, kept)
+        second = min(max((1 + label) / 2, _FEWEST), 1 - _FEWEST)
+        sure = math.sqrt(kept) * spread / _APART + (1 - kept) ** _BLIND
+        return float(sure * math.log(second / (1 - second)) - kept * spread * score)
+
+
+def _label(noisy: float, variance: float, kept: float) -> float:
+    """Return the estimated mean of the labels."""
+    return kept * _shrunk(noisy, _DOUBT * variance) + (1 - kept) * bounded_mean(noisy, math.sqrt(variance))
 
 
 def _shrunk(value: float, faint: float) -> float:

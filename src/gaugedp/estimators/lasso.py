@@ -1,5 +1,6 @@
 """Linear regression in an ℓ₁ ball."""
 
+import math
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -16,33 +17,43 @@ from gaugedp.estimators.public_noise import warn_after_release, warn_before_char
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
 from gaugedp.estimators.rows import into_box, read_bounds, read_target
+from gaugedp.estimators.target_mean import TargetMean
 from gaugedp.estimators.weights import check_no_weights, weighed
 from gaugedp.guarantees import Guarantee
-from gaugedp.optimization.frank_wolfe import FrankWolfe, frank_wolfe
+from gaugedp.optimization.frank_wolfe import FrankWolfe, best_radius, frank_wolfe
 from gaugedp.optimization.geometry import Geometry
 from gaugedp.optimization.losses import Squared
 from gaugedp.optimization.row_blocks import RowBlocks
+from gaugedp.optimization.shrinkage import signal_share
 
 SOLVERS = ("frank-wolfe", "gibbs")
 _LOSS = Squared(1.0)
+_EXPLAINED, _PLENTY = 0.05, 0.2  # guesses at the loss that coefficients save: noise is large if it hides the second
 
 
 @dataclass(frozen=True, eq=False)
 class _Steps:
-    """Private Frank–Wolfe, calibrated by public numbers."""
+    """Private Frank–Wolfe around a private mean of the target, calibrated by public numbers."""
 
     calibration: FrankWolfe
     radius: float
+    n_rows: float  # infinite where noise is small
+    mean: TargetMean | None
 
     @property
     def guarantee(self) -> Guarantee:
-        return self.calibration.guarantee
+        return self.calibration.guarantee + self.mean.noise.guarantee if self.mean else self.calibration.guarantee
+
+    def start(self, target: np.ndarray, weights: np.ndarray, rng: Entropy) -> float:
+        """Return the mean from which weights lead away, 0 without an intercept."""
+        return self.mean.release(target, weights, rng) if self.mean else 0.0
 
     def solve(self, rows: RowBlocks, target: np.ndarray, rng: Entropy) -> tuple[np.ndarray, str, dict[str, Any]]:
         selection = self.calibration.selection
         facts = {"steps": self.calibration.steps, "noise": selection.describe()}
         weights = frank_wolfe(rows, target, _LOSS, self.radius, self.calibration, rng)
-        return weights, selection.exactness, facts
+        blind = self.radius**2 * self.calibration.blindness(self.n_rows) / len(weights)
+        return signal_share(weights, blind) * weights, selection.exactness, facts
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +85,8 @@ class Lasso(LinearRegressor):
 
     Theorem. Each of T steps of Frank–Wolfe chooses one of the ± coordinates by the exponential mechanism on gradients
     of clipped residuals; all together they are (ε, δ)-DP (ε-DP at δ = 0) for one row (docs/theory/frank_wolfe.md). If
-    rows are added or removed, a tenth of ε is spent on their number, which determines T.
+    rows are added or removed, a tenth of ε is spent on their number, which determines T. Where noise is large, the
+    mean of the target is released too, and coefficients shrink around it.
 
     After fit: coef_ (d + m,) for d columns and m indicators, intercept_, n_steps_, solver_, guarantee_, release_.
 
@@ -139,10 +151,11 @@ class Lasso(LinearRegressor):
         n_rows = count.draw(len(rows), rng)
         plan = self._plan(int(n_rows), n_columns, count.remaining) if count.mechanism else plan
         features = _Features(rows, reading, self.fit_intercept, weights_of_rows)
-        goal = weighed(into_box(target, *range_), weights_of_rows)
+        scaled = into_box(target, *range_)
         with after_paying(reservation):
-            weights, exactness, facts = plan.solve(features, goal, rng)
-        self._show(reading, weights[: reading.width], float(weights[reading.width :].sum()), range_)
+            start = plan.start(scaled, weights_of_rows, rng)
+            weights, exactness, facts = plan.solve(features, weighed(scaled - start, weights_of_rows), rng)
+        self._show(reading, weights[: reading.width], start + float(weights[reading.width :].sum()), range_)
         self.n_steps_, self.solver_ = facts["steps"], self.solver
         self._publish(self._values, guarantee, exactness, facts, reservation)
         if count.mechanism:
@@ -157,4 +170,10 @@ class Lasso(LinearRegressor):
         radius = self._radius
         if self.solver == "gibbs":
             return GibbsFit.plan(Geometry((n_columns,), 1, radius), _LOSS, guarantee, self.neighbours)
-        return _Steps(FrankWolfe.calibrate(n_rows, n_columns, _LOSS, radius, guarantee, self.neighbours), radius)
+        given, rest = (n_rows, n_columns, _LOSS), (guarantee, self.neighbours)
+        if not self.fit_intercept or best_radius(*given, radius, *rest, _PLENTY) == 1:
+            return _Steps(FrankWolfe.calibrate(*given, radius, *rest), radius, math.inf, None)
+        mean = TargetMean.plan(guarantee, n_rows, self.neighbours == "replace")
+        rest = (mean.remaining, self.neighbours)
+        radius *= best_radius(*given, radius, *rest, _EXPLAINED)
+        return _Steps(FrankWolfe.calibrate(*given, radius, *rest), radius, n_rows, mean)

@@ -10,6 +10,7 @@ from gaugedp.estimators.base import after_paying, epsilon_and_delta
 from gaugedp.estimators.bound_search import BoundSearch
 from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.fit_release import FitRelease
+from gaugedp.estimators.public_noise import warn_before_charge
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.rows import read_target
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
@@ -49,6 +50,7 @@ def fit_learning_bounds(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
     weights = None if sample_weight is None else np.ones(2)
     trial._is_trial = True
     trial.fit(np.zeros((2, rows.shape[1])), public_y, weights)  # refuses an impossible fit before the charge
+    warn_before_charge(model, len(rows), rows.shape[1] + len(indicators), remaining)
     reservation = model._pay(requested, requested, rows.shape)
     with after_paying(reservation):
         rng = model._generator()
@@ -58,7 +60,7 @@ def fit_learning_bounds(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
     vars(model).update(
         {name: value for name, value in vars(fitted).items() if name not in model.get_params(deep=False)}
     )
-    vars(model).pop("_is_trial", None)
+    vars(model).pop("_is_part", None)
     _publish(model, fitted.release_, learned, (requested, search.noise.exactness), reservation)
 
 
@@ -79,7 +81,9 @@ def with_guarantee(model: Any, guarantee: Guarantee, seed: int | None, bounds: d
     """Return the model with other guarantee, seed and bounds, without ledger. It is a part of a fit."""
     epsilon, delta = epsilon_and_delta(guarantee)
     part = clone(model).set_params(epsilon=epsilon, delta=delta, random_state=seed, ledger=None, **bounds)
-    part._is_trial = True
+    part._is_part = True
+    if model._is_trial:
+        part._is_trial = True
     return part
 
 

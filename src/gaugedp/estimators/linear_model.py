@@ -3,7 +3,7 @@
 import math
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy
@@ -40,6 +40,7 @@ from gaugedp.optimization.gradient import NoisyDescent, Scale, Slopes
 from gaugedp.optimization.lattice import for_gaussian_releases
 from gaugedp.optimization.losses import Loss, Softmax
 from gaugedp.optimization.objective_perturbation import ObjectivePerturbation, Problem
+from gaugedp.optimization.shrinkage import signal_share
 
 _LOUD, _QUIET = 10.0, 0.005  # how noise above 1/10 shortens the expected coefficients, and small noise lengthens them
 _ROUGH = 0.05  # noise, over the rows' sum, above which several classes have a rough centre
@@ -104,8 +105,8 @@ class LinearProblem:
 
     def descended(
         self, slopes: Slopes, cap: float, rng: Entropy, kinked: bool = False, once: bool = False
-    ) -> tuple[np.ndarray, str]:
-        """Return weights (K, d) by noisy descent, and exactness.
+    ) -> "Solution":
+        """Return weights by noisy descent.
 
         Slopes are at most `cap`; `once` takes a single step.
         """
@@ -118,25 +119,35 @@ class LinearProblem:
         scale = Scale(self.radius, self.n_rows, self.replaced, kinked, once)
         descent = NoisyDescent.calibrate(guarantee, shape, cap, scale)
         by_row = slopes if self.n_classes > 2 else lambda z, y: slopes(z[:, 0], y)[:, None]
-        return descent.solve((self.rows, self.target, self.weights), by_row, self.n_rows, rng), exactness
+        weights = descent.solve((self.rows, self.target, self.weights), by_row, self.n_rows, rng)
+        return Solution(weights, descent.variance(self.n_rows), exactness)
 
-    def sampled(self, loss: Loss, rng: Entropy) -> tuple[np.ndarray, str]:
-        """Return weights (1, d) by the Gibbs sampler."""
+    def sampled(self, loss: Loss, rng: Entropy) -> "Solution":
+        """Return weights by the Gibbs sampler."""
         geometry, n_rows = Geometry((self.rows.shape[1],), 2, self.radius), max(1, round(self.n_rows))
         neighbours = "replace" if self.replaced else "add_remove"
         mechanism = Gibbs.calibrate(
             geometry, loss, n_rows, self.guarantee, neighbours=neighbours, auxiliary_mu=self.auxiliary_mu
         )
-        return mechanism.sample(self.rows, self.target, rng)[None], mechanism.exactness
+        return Solution(mechanism.sample(self.rows, self.target, rng)[None], 0.0, mechanism.exactness)
 
-    def perturbed(self, loss: Loss | Softmax, rng: Entropy) -> tuple[np.ndarray, str]:
-        """Return weights (K, d) by objective perturbation, and exactness."""
+    def perturbed(self, loss: Loss | Softmax, rng: Entropy) -> "Solution":
+        """Return weights by objective perturbation."""
         assert isinstance(self.guarantee, ApproxDP | PureDP)
         radius = self.radius * min(1 + _QUIET / self.noise_to_signal, _WIDEST) / (1 + _LOUD * self.noise_to_signal)
         problem = Problem(loss, self.outputs * self.rows.shape[1], radius, self.replaced, self.auxiliary_mu)
         n_rows = math.ceil(2 * self.n_rows) + 1000  # a noisy count may err; w needs no more precision
         mechanism = ObjectivePerturbation.calibrate(problem, self.guarantee, n_rows)
-        return mechanism.solve(self.rows, self.target, rng, self.weights).reshape(self.outputs, -1), mechanism.exactness
+        weights = mechanism.solve(self.rows, self.target, rng, self.weights).reshape(self.outputs, -1)
+        return Solution(weights, mechanism.variance(self.n_rows), mechanism.exactness)
+
+
+class Solution(NamedTuple):
+    """Weights (K, d), about the variance of the noise in each (0 if unknown), and exactness."""
+
+    weights: np.ndarray
+    variance: float
+    exactness: str
 
 
 @dataclass(eq=False, repr=False)
@@ -230,10 +241,12 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
             self._length(n_classes, solver, noise, n_rows), replaced, intercept_noise.noise is not None,
             scaled.typical > 0,
         )  # fmt: skip
-        weights, exactness = self._solve(solver, problem, rng)
+        weights, variance, exactness = self._solve(solver, problem, rng)
         if intercept_noise.noise is not None:
-            signs, rows = np.where(codes >= 0, problem.signs, 0.0), problem.rows[:, :-1]
-            weights[0, -1] = intercept_noise.intercept(rows, signs, weights[0, :-1], n_rows, rng) / scaled.last
+            signs, slopes = np.where(codes >= 0, problem.signs, 0.0), weights[0, :-1]
+            kept = signal_share(slopes, variance)
+            level = intercept_noise.intercept(problem.rows[:, :-1], signs, slopes, (n_rows, kept), rng)
+            weights = np.append(kept * slopes, level / scaled.last)[None]
         return scaled, weights, exactness
 
     def _check_solver(self, n_classes: int, requested: Guarantee) -> None:
@@ -262,8 +275,8 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         """Return the solver and why, given a public number of rows or None."""
 
     @abstractmethod
-    def _solve(self, solver: str, problem: LinearProblem, rng: Entropy) -> tuple[np.ndarray, str]:
-        """Return weights (K, d), one row for two classes, and exactness."""
+    def _solve(self, solver: str, problem: LinearProblem, rng: Entropy) -> Solution:
+        """Return the weights, one row for two classes."""
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return scores, (n,) for two classes (above 0 for the second), else (n, K)."""

@@ -14,7 +14,7 @@ from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.fit_in_parts import fits_in_parts
 from gaugedp.estimators.intervals import Intervals
 from gaugedp.estimators.labels import check_given, class_shares, codes_of, read_both
-from gaugedp.estimators.linear_model import LinearClassifier, LinearProblem
+from gaugedp.estimators.linear_model import LinearClassifier, LinearProblem, Solution
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.regression import UnitScaling
 from gaugedp.estimators.row_count import PUBLIC_ROWS
@@ -68,8 +68,8 @@ class LogisticRegression(Intervals, LinearClassifier):
     fit_intercept : bool
         If True, rows are centred by their noisy mean, if public numbers make that worth its cost. They get a constant
         of a fifth of their norm, whose coefficient is regularised like all others. If the noise is large, the intercept
-        of two classes is re-estimated from the scores of the rows, for a fifth of μ². With more
-        classes, rows then count by their direction from a rough centre, for a tenth of μ².
+        of two classes is re-estimated from the scores of the rows, for three tenths of μ², and slopes that noise
+        explains shrink. With more classes, rows then count by their direction from a rough centre, for a tenth of μ².
     solver : {"auto", "objective", "gradient", "newton", "gibbs"}
         "objective" minimises the loss plus a random linear term, and "gradient" is noisy gradient descent on all rows.
         "auto" chooses one by public numbers, and takes a single step for two classes if the noise is large; `reason_`
@@ -152,7 +152,7 @@ class LogisticRegression(Intervals, LinearClassifier):
         # 0.002: noise below which the softmax loss is perturbed, and no steps are taken
         return self._by_noise(guarantee, size, n_rows, 0.002)
 
-    def _solve(self, solver: str, problem: LinearProblem, rng: Entropy) -> tuple[np.ndarray, str]:
+    def _solve(self, solver: str, problem: LinearProblem, rng: Entropy) -> Solution:
         far = problem.noise_to_signal / (problem.noise_to_signal + _BLURRED)
         cap = 1 - 0.5 * far
         loss: Loss | Softmax = CappedLogistic(cap) if problem.n_classes == 2 else Softmax(problem.n_classes)

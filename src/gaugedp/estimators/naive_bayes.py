@@ -9,15 +9,17 @@ from sklearn.base import ClassifierMixin
 
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import Scored, after_paying
-from gaugedp.estimators.column_sums import GroupSums, moments_of
+from gaugedp.estimators.column_sums import GroupSums
 from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.labels import check_given, codes_of, read_both
 from gaugedp.estimators.partial_fits import PartialFits
 from gaugedp.estimators.public_noise import warn_after_release, warn_before_charge
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.weights import WeightedEstimator
+from gaugedp.optimization.shrinkage import signal_share
 
 _LEAST_VARIANCE, _LEAST_NOISE = 1e-3, 0.5  # of the square of half a range, and of the noise: chosen on drawn classes
+_COUNT_SHARE = 0.1  # of the guarantee, for the numbers of rows
 
 
 @dataclass(eq=False, repr=False)
@@ -27,8 +29,9 @@ class GaussianNB(PartialFits, Scored, ClassifierMixin, WeightedEstimator):
     Within a class, columns are assumed to be normal and independent.
 
     Theorem. A row adds 1, its numbers x and 2x² − 1, in [−1, 1] by the bounds, to its class. `fit` releases the sums of
-    all classes with noise and is (ε, δ)-DP for one row, ε-DP at δ = 0 (GroupSums). Variances are at least a thousandth
-    of the square of half the range, and half the deviation of their noise.
+    all classes with noise, the numbers of rows for a tenth of the guarantee, and is (ε, δ)-DP for one row, ε-DP at δ =
+    0 (GroupSums). Variances shrink towards those within all classes where noise is large. They are at least a
+    thousandth of the square of half the range, and half the deviation of their noise.
 
     After fit: theta_ and var_ (K, d), class_prior_ (K,), classes_, guarantee_, release_.
 
@@ -74,17 +77,17 @@ class GaussianNB(PartialFits, Scored, ClassifierMixin, WeightedEstimator):
         d = rows.shape[1]
         if self.priors is not None:
             self._priors(len(classes))  # refuses
-        sums = GroupSums.calibrate((len(classes), 1 + 2 * d), requested, self.neighbours)
+        counted = GroupSums.calibrate((len(classes), 1), requested, self.neighbours, _COUNT_SHARE)
+        sums = GroupSums.calibrate((len(classes), 2 * d), requested, self.neighbours, 1 - _COUNT_SHARE)
         warn_before_charge(self, len(rows), d)
         reservation = self._pay(sums.guarantee, requested, rows.shape)
         with after_paying(reservation):
             cube, codes = reading.in_cube(rows), codes_of(labels, classes)
-            vectors = np.hstack([np.ones((len(rows), 1)), cube, 2 * cube**2 - 1]) * weights[:, None]
-            noisy = self._added(sums.release(vectors, codes, self._generator()), sums.guarantee)
+            vectors, rng = np.hstack([cube, 2 * cube**2 - 1]) * weights[:, None], self._generator()
+            counts = counted.release(weights[:, None], codes, rng)
+            noisy = self._added(np.hstack([counts, sums.release(vectors, codes, rng)]), sums.guarantee)
         counts = np.maximum(noisy[:, 0], 1.0)
-        squares = (noisy[:, d + 1 :] + noisy[:, :1]) / 2
-        least = np.maximum(_LEAST_VARIANCE, _LEAST_NOISE * sums.deviation / counts)[:, None]
-        means, variances = moments_of(noisy[:, 1 : d + 1], counts[:, None], squares, least)
+        means, variances = _moments(noisy, sums.deviation)
         assert reading.box is not None
         low, high = reading.box
         self.theta_, self.var_ = (low + high) / 2 + (high - low) / 2 * means, ((high - low) / 2) ** 2 * variances
@@ -124,3 +127,19 @@ class GaussianNB(PartialFits, Scored, ClassifierMixin, WeightedEstimator):
         """Return the most likely class of each row."""
         likeliest = self.predict_log_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[likeliest])
+
+
+def _moments(noisy: np.ndarray, deviation: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return means and variances (K, d) of the classes, from noisy sums of 1, x and 2x² − 1 (K, 1 + 2d).
+
+    Variances of a class shrink towards those within all classes, by what noise explains of their distance.
+    """
+    d, counts = noisy.shape[1] // 2, np.maximum(noisy[:, :1], 1.0)
+    squares, n_rows, error = (noisy[:, d + 1 :] + noisy[:, :1]) / 2, counts.sum(), (deviation / counts) ** 2
+    means = np.clip(noisy[:, 1 : d + 1] / counts, -1, 1)
+    within = np.clip((squares - counts * means**2).sum(axis=0) / n_rows, _LEAST_VARIANCE, 1)
+    off = np.clip(squares / counts - means**2, 0, 1) - within
+    doubt = error[:, 0] * (0.25 + 4 * (means**2).mean(axis=1))  # of a variance, whose square has half of the noise
+    kept = np.array([[signal_share(one, float(of))] for one, of in zip(off, doubt, strict=True)])
+    least = _LEAST_NOISE * deviation * (kept / counts + (1 - kept) / n_rows)
+    return means, np.clip(within + kept * off, np.clip(least, _LEAST_VARIANCE, 1), 1)

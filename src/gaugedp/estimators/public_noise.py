@@ -43,9 +43,14 @@ def is_hopeless(model: str, guarantee: Guarantee, ratio: float) -> bool:
     return share_left(model, guarantee, ratio / DOUBT) < BEATEN
 
 
-def warn_before_charge(model: PrivateEstimator, n_rows: int, n_features: int) -> None:
-    """Warn of a hopeless fit by its number of rows, if that is public: rows are replaced."""
-    if model.neighbours == "replace" and _says_hopeless(model, n_rows, n_features):
+def warn_before_charge(
+    model: PrivateEstimator, n_rows: int, n_features: int, guarantee: Guarantee | None = None
+) -> None:
+    """Warn of a hopeless fit by its number of rows, if that is public: rows are replaced.
+
+    A fit in parts tells the `guarantee` of one; its parts come after the charge and do not warn here.
+    """
+    if model.neighbours == "replace" and not model._is_part and _says_hopeless(model, n_rows, n_features, guarantee):
         warnings.warn(_WORDS, HopelessFit, stacklevel=3)
 
 
@@ -62,7 +67,7 @@ def warn_after_release(model: PrivateEstimator, n_rows: float, n_features: int) 
         sys.stderr.write(f"HopelessFit: {hopeless}\n")
 
 
-def _says_hopeless(model: PrivateEstimator, n_rows: float, n_features: int) -> bool:
-    guarantee, kind = model._requested(), type(model).__name__
+def _says_hopeless(model: PrivateEstimator, n_rows: float, n_features: int, guarantee: Guarantee | None = None) -> bool:
+    guarantee, kind = guarantee or model._requested(), type(model).__name__
     ratio = noise_to_signal(guarantee, n_features + 1, max(1.0, n_rows), model.neighbours == "replace")
     return not model._is_trial and kind in HALVED and is_hopeless(kind, guarantee, ratio)

@@ -115,6 +115,8 @@ class SparseMean(PrivateEstimator):
         count = NoisyRowCount(share_of(requested, 1 - RANGE_SHARE) if search else requested, self.neighbours)
         low, high = (-1.0, 1.0) if search else self._public_bounds()
         mechanism = self._calibrated(rows.shape, count.remaining, (low, high))
+        if self.neighbours == "replace":
+            _warn_of_few(_outlook(len(rows), mechanism, (low, high)), search is not None)
         guarantee = count.with_remaining(mechanism.guarantee)
         guarantee = guarantee + search.mechanism.guarantee if search else guarantee
         rng = self._generator()
@@ -195,16 +197,23 @@ class SparseMean(PrivateEstimator):
         self.mean_ = np.zeros(shape[1])
         noise_std = max(mechanism.value_std, 2.0**-300) * self._unit / n_rows
         self.mean_[self.support_] = noise_std * posterior_means(self.values_ / noise_std)
-        if self.neighbours != "replace":
-            return
-        per_row, largest = self._unit / shape[0], max(abs(low), abs(high))
-        self.outlook_ = Outlook(shape[0], mechanism.value_std * per_row, mechanism.error_bound(0.05) * per_row, largest)
-        if not self.outlook_.is_enough:
-            warnings.warn(str(self.outlook_), TooFewRows, stacklevel=2)
+        if self.neighbours == "replace":
+            self.outlook_ = _outlook(shape[0], mechanism, self.bounds_)
 
 
 class TooFewRows(UserWarning):
-    """Warning that noise exceeds all values within the bounds, by public numbers."""
+    """Warning, before the charge, that noise exceeds all values within the bounds, by public numbers."""
+
+
+def _outlook(n_rows: int, mechanism: Peeling, bounds: tuple[float, float]) -> Outlook:
+    per_row, largest = (bounds[1] - bounds[0]) / 2 / n_rows, max(abs(bounds[0]), abs(bounds[1]))
+    return Outlook(n_rows, mechanism.value_std * per_row, mechanism.error_bound(0.05) * per_row, largest)
+
+
+def _warn_of_few(outlook: Outlook, in_units: bool) -> None:
+    """Warn if nothing can be detected; a learned range, for bounds of (−1, 1), changes nothing in that."""
+    if not outlook.is_enough:
+        warnings.warn(f"{outlook}{' The unit is the learned bound.' if in_units else ''}", TooFewRows, stacklevel=3)
 
 
 def sub_gaussian_bounds(n_rows: int, sigma: float, mean_bound: float) -> tuple[float, float]:

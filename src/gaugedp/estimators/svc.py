@@ -6,7 +6,7 @@ import numpy as np
 
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
-from gaugedp.estimators.linear_model import LinearClassifier, LinearProblem
+from gaugedp.estimators.linear_model import LinearClassifier, LinearProblem, Solution
 from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.optimization.losses import Hinge
 from gaugedp.optimization.smoothing import SmoothHinge
@@ -61,7 +61,7 @@ class LinearSVC(LinearClassifier):
         # 0.003: noise, in units of the rows' sum, below which the minimum of a rounded loss is worth its bias
         return self._by_noise(guarantee, size, n_rows, 0.003)
 
-    def _solve(self, solver: str, problem: LinearProblem, rng: Entropy) -> tuple[np.ndarray, str]:
+    def _solve(self, solver: str, problem: LinearProblem, rng: Entropy) -> Solution:
         if solver == "gibbs":
             return problem.sampled(Hinge(), rng)
         if solver == "objective":

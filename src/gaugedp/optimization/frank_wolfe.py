@@ -23,6 +23,9 @@ from gaugedp.optimization.row_blocks import READ_ONCE, RowBlocks, in_threads, su
 
 MOST_STEPS, _MOST_EXACT = 2000, 2**20  # most steps planned, and most with exact predictions
 _FARTHEST = 2.0**60
+_FEWEST_STEPS = 8  # so that vertices that are drawn blindly cancel
+_USUAL = 0.1  # a mean of slopes in [−1, 1]
+_RADII = (1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01)  # shares of the radius
 _DENSE, _WIDEST = 16, 2**11  # columns per step, and in total, for which all second moments are computed first
 
 
@@ -63,8 +66,7 @@ class FrankWolfe:
                 f"Frank-Wolfe needs a smooth loss, and {loss!r} has a kink.", "Use Huber, Logistic or Squared."
             )
         if steps is None:
-            noise = (4.0 if neighbours == "replace" else 2.0) * math.log(2 * n_columns) / n_rows  # 2B·log(2d)/n
-            steps = _best_steps(noise, loss, radius, guarantee)
+            steps = _best_steps(_noise_of(n_rows, n_columns, neighbours), loss, radius, guarantee)[0]
         whole(minimum=1, steps=steps)
         if steps > _MOST_EXACT:
             raise InvalidRequest(f"steps is {steps}.", f"Choose at most {_MOST_EXACT}.")
@@ -73,6 +75,14 @@ class FrankWolfe:
         step_epsilon = _step_epsilon(guarantee, steps)
         selection = Exponential.calibrate(LpBall(2 * n_columns, math.inf, sensitivity), ExponentialLoss(step_epsilon))
         return cls(selection, steps, compose([(selection.guarantee, steps)]), neighbours)
+
+    def blindness(self, n_rows: float) -> float:
+        """Return about the square of the length, over the radius, that weights owe to noise.
+
+        Vertices that are drawn blindly give it. They are nearly so if a choice may lose a usual slope.
+        """
+        lost = math.log(self.selection.n_candidates) / float(self.selection.rate) * float(self.selection.step) / n_rows
+        return min(1.0, (lost / _USUAL) ** 2) * (4 * self.steps + 2) / (3 * self.steps * (self.steps + 1))
 
     def risk_bound(self, n_rows: int, loss: Loss, radius: float) -> float:
         """Return a bound on the mean excess risk.
@@ -254,12 +264,35 @@ def _step_epsilon(guarantee: Guarantee, steps: int) -> float:
     )
 
 
-def _best_steps(noise: float, loss: Loss, radius: float, guarantee: Guarantee) -> int:
-    """Return the T that minimises a typical risk, 2C/(T + 2) + noise·R·lipschitz/ε₀(T) with C = βR²/6."""
-    counts = np.arange(1, MOST_STEPS + 1)
+def best_radius(  # noqa: PLR0913, PLR0917 - public numbers only
+    n_rows: int,
+    n_columns: int,
+    loss: Loss,
+    radius: float,
+    guarantee: Guarantee,
+    neighbours: str,
+    explained: float,
+) -> float:
+    """Return the share of the radius of the least expected loss.
+
+    Coefficients of the whole radius save the loss `explained`, a guess, and a share r of it leaves (1 − r)² of that.
+    """
+    noise = _noise_of(n_rows, n_columns, neighbours)
+    risks = [explained * (1 - r) ** 2 + _best_steps(noise, loss, r * radius, guarantee)[1] for r in _RADII]
+    return _RADII[int(np.argmin(risks))]
+
+
+def _noise_of(n_rows: int, n_columns: int, neighbours: str) -> float:
+    """Return 2B·log(2d)/n."""
+    return (4.0 if neighbours == "replace" else 2.0) * math.log(2 * n_columns) / n_rows
+
+
+def _best_steps(noise: float, loss: Loss, radius: float, guarantee: Guarantee) -> tuple[int, float]:
+    """Return the T of least typical risk, and that risk, 2C/(T + 2) + noise·R·lipschitz/ε₀(T) with C = βR²/6."""
+    counts = np.arange(_FEWEST_STEPS, MOST_STEPS + 1)
     if isinstance(guarantee, ApproxDP) and guarantee.delta_value > 0:
         step_epsilons = 2 * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value) / np.sqrt(counts)
     else:
         step_epsilons = float(guarantee.epsilon(0.0)) / counts
     risks = loss.smoothness * radius**2 / 3 / (counts + 2) + noise * radius * loss.lipschitz / step_epsilons
-    return int(counts[risks.argmin()])
+    return int(counts[risks.argmin()]), float(risks.min())

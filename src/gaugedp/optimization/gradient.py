@@ -20,6 +20,7 @@ _LONGEST_STEP = 8.0  # in units where rows have norm 1: 2/β of the logistic los
 _LEAST_STEPS, _MOST_STEPS = 8, 600
 _FAST_LENGTH, _MOST_FAST = 2.0, 192  # of steps with momentum: 1/(2β) of slopes that are planned for
 _QUIET = 0.25  # the share of the radius by which noise may move the weights; docs/theory/gradient.md
+_PLANNED = 0.25  # the smoothness for which steps are planned
 _BLOCK, _KEPT = 2**20, 2**23  # numbers at a time, and most numbers cached so that steps need not cut them again
 
 MOST_CAP = 2.0**9  # for which the sum of a block is exact in floats
@@ -161,6 +162,22 @@ class NoisyDescent:
             if np.vdot(gradient, mean - before) > 0:
                 weights, t = mean, 0
         return mean
+
+    def variance(self, n_rows: float, smoothness: float = _PLANNED) -> float:
+        """Return about the noise variance of a weight, as if no step left the ball.
+
+        The loss of rows that are as long in each direction has this `smoothness`; 0 is cautious.
+        """
+        steps, path = np.arange(self.path.n_steps), self.path
+        if path.momentum:
+            shares = (steps + 1) / 2 * (1 - ((steps + 1) / path.n_steps) ** 2)
+        else:
+            first = path.n_steps // 2  # whose weights are averaged
+            shares = (path.n_steps - np.maximum(steps, first)) / (path.n_steps - first)
+        whole = 2 * path.length * float(shares.sum()) * smoothness / math.prod(self.shape)
+        kept = -math.expm1(-whole) / max(whole, 1e-9)  # of the noise, which later steps lessen
+        deviation = math.sqrt(float(self.noise.variances.max())) * path.length / n_rows
+        return kept * float((shares**2).sum()) * deviation**2
 
     def gradient(self, blocks: Blocks, weights: np.ndarray, slopes: Slopes) -> np.ndarray:
         """Return Σ weight·slope·x (K, d), rounded to floats once.

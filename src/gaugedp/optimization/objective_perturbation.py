@@ -27,6 +27,7 @@ from gaugedp.samplers.continuous import gammas, normals
 OUTPUT_SHARE = 0.1  # of μ (its square of ε), for the distance to the true minimum
 _LEAST_STRENGTH, _LEAST_FOR_HINGE = 2.5, 0.5  # λ·ε is at least this times four times one row's curvature
 _TANGENTS = np.linspace(0.5, 1.0, 11)
+_CURVED = 1.0  # the part of the curvature at 0 that is left at the minimum
 _LEAST_RIDGE = 1e-9  # with a smaller ridge, identical rows have no minimum in floats
 _FINEST = 2.0**-30  # of the radius: the smallest distance to which a minimum is computed
 _FINE, _FARTHEST_MINIMUM = (
@@ -224,6 +225,12 @@ class ObjectivePerturbation:
         else:
             output = KNorm.calibrate(ball, PureDP(guarantee.epsilon_value * OUTPUT_SHARE**2))
         return cls(problem, guarantee, strength, noise, output, distance)
+
+    def variance(self, n_rows: float) -> float:
+        """Return about the noise variance of a weight, if rows are as long in each direction."""
+        d = self.problem.ambient_dim
+        square = self.noise**2 * (1 if isinstance(self.guarantee, ApproxDP) else d + 1)
+        return square / (self.strength + _CURVED * self.problem.loss.smoothness * n_rows / d) ** 2
 
     def draw(self, rng: Entropy) -> np.ndarray:
         """Return a draw of b."""

@@ -40,3 +40,11 @@ def bounded_mean(noisy: float, deviation: float) -> float:
     costs = ((points - noisy) / max(deviation, 1e-6)) ** 2 / 2
     weights = np.exp(costs.min() - costs)
     return float(points @ weights / weights.sum()) if deviation > _CERTAIN else min(max(noisy, -1.0), 1.0)
+
+
+def signal_share(weights: np.ndarray, variance: float) -> float:
+    """Return the share of the squared length that noise of this variance per weight does not explain.
+
+    Weights times this share are the estimate of James and Stein (1961), its positive part.
+    """
+    return max(0.0, 1 - weights.size * variance / max(float((weights**2).sum()), 1e-300))
