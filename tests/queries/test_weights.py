@@ -13,6 +13,7 @@ from gaugedp.releases.verification.check import verify
 from gaugedp.releases.verification.single_row import PossibleRow, SingleRow
 from gaugedp.report.terms import read_terms
 from gaugedp.statistics.base import all_answers
+from gaugedp.tables.aggregate import Coarse
 from tests.queries.brute import differences
 from tests.queries.strategies import examples
 from tests.queries.test_sensitivity import PERSON, PERSON_REPLACED, REPLACED, ROW, check_holds
@@ -272,3 +273,50 @@ def test_a_column_that_is_its_own_weight_is_verified_between_its_bounds(text, he
     assert verify(query, mechanism, ROW).verified == verified
     assert plan.certificate["kind"] == "none"
     assert gd.plan(gd.query(query.domain, "mean(v)"), ROW, epsilon=1).certificate["kind"] != "none"
+
+
+@pytest.mark.parametrize("unit", [ROW, REPLACED], ids=repr)
+@pytest.mark.parametrize("text", ["sd(v)", "mean(v); sd(v)", "sd(v) by a; sum(v)", "squared weights(v)"])
+def test_the_body_holds_rounded_values(text, unit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounded values are no multiple of exact ones: both may be in one query."""
+    monkeypatch.setattr(Coarse, "bits", property(lambda self: max(0, self.span.bit_length() - 3)))
+    domain = gd.Domain.of(a=["x", "y"], v=gd.bounded(-1, 2, 0.1)).with_weights("p", gd.bounded(1, 3))
+    query = gd.query(domain, text)
+    rows = [pd.DataFrame({"a": ["x"], "v": [v / 10], "p": [p]}) for v in range(-10, 21) for p in (1, 3)]
+    tables = (gd.Table.scan(row, domain=domain, unit=unit, name="rows") for row in rows)
+    points = np.stack([query.evaluate(table, bytes(16)).astype(float) for table in tables])
+    moved = points if unit is ROW else (points[:, None] - points).reshape(-1, points.shape[1])
+    assert query.sensitivity(unit).gauge(moved).max() == pytest.approx(1)
+
+
+MANY_STEPS = gd.Domain.of(v=gd.bounded(0, 1000, 0.1)).with_weights("p", gd.bounded(0, 10000, 0.01))
+
+
+def near_one_value(n=3000):
+    """Values near the lower bound, of which squares are rounded far more than they differ."""
+    draw = np.random.default_rng(5)
+    weights = draw.uniform(5000, 10000, n).round(2)
+    return pd.DataFrame({"v": draw.normal(100, 5, n).round(1).clip(0, 1000), "p": weights})
+
+
+def test_deviations_of_rounded_values_are_in_their_intervals() -> None:
+    rows = near_one_value()
+    table = gd.Table.scan(rows, domain=MANY_STEPS, name="rows")
+    mean = np.average(rows.v, weights=rows.p)
+    true = np.average((rows.v - mean) ** 2, weights=rows.p) ** 0.5
+    for text, exact in {"sd(v)": true, "mean(v); sd(v)": true}.items():
+        answer = gd.release(gd.query(MANY_STEPS, text), table, ledger=gd.Ledger.in_memory(gd.PureDP(1e9)), epsilon=1e6)
+        low, high = answer.interval()
+        assert low[-1] <= exact <= high[-1]
+        assert answer.values[-1] == pytest.approx(exact, abs=0.2)
+
+
+def test_sampling_errors_of_rounded_values_are_not_too_small() -> None:
+    """Squares are of 11 values, 100 apart: without their rounding the sampling error would be near 0."""
+    rows = near_one_value()
+    table = gd.Table.scan(rows, domain=MANY_STEPS, name="rows")
+    query, ledger = gd.query(MANY_STEPS, "mean(v)"), gd.Ledger.in_memory(gd.PureDP(1e9))
+    answer = gd.release(query, table, ledger=ledger, epsilon=1e6, intervals="total")
+    away = rows.v - np.average(rows.v, weights=rows.p)
+    true = np.sqrt((rows.p**2 * away**2).sum()) / rows.p.sum()
+    assert true <= answer.sampling_errors[0][0] < 20 * true

@@ -104,7 +104,7 @@ def squares_of_people():
     """Steps of people's rows that fit 32 bits, whose squares do not."""
     draw = random.Random("squares")
     table = pa.table({"pid": [draw.randrange(40) for _ in range(200)], "cost": [0.0, 250.0, 499.99, 1e6] * 50})
-    totals = [Aggregate((), "cost", squared=True), Aggregate((), "cost")]
+    totals = [Aggregate((), "cost", squared=True), Aggregate((), "cost"), Aggregate((), "cost", coarse=True)]
     return Case(table, Domain.of(cost=bounded(0, 500, 0.01)), totals, PrivacyUnit("pid", max_rows=3))
 
 
@@ -242,11 +242,18 @@ def weights(max_rows=None):
     )
     domain = Domain.of(kind=categories(["A", "B"], outside="other"), cost=bounded(-100, 10**6, 0.01), few=bounded(0, 3))
     domain = domain.with_weights("weight", bounded(0.25, 10, 0.01))
-    of = [("few", {}), ("cost", {}), ("cost", {"present": True}), ("cost", {"squared": True}), ("few", {"each": True})]
+    of = [
+        ("few", {}),
+        ("cost", {}),
+        ("cost", {"present": True}),
+        ("cost", {"squared": True}),
+        ("cost", {"coarse": True}),
+    ]
+    of += [("few", {"each": True})]
     totals = [Aggregate(by, None, weighted=power) for by in ((), ("kind",)) for power in (1, 2)]
     totals += [Aggregate(("kind",), name, weighted=1, **more) for name, more in of]
-    totals += [Aggregate((), name, weighted=2, **more) for name, more in of[:4]]
-    totals += [Aggregate(("kind",)), Aggregate((), "cost"), Aggregate((), "cost", squared=True)]
+    totals += [Aggregate((), name, weighted=2, **more) for name, more in of[:5]]
+    totals += [Aggregate(("kind",)), *(Aggregate((), "cost", **more) for more in ({}, of[3][1], of[4][1]))]
     unit = ROW if max_rows is None else PrivacyUnit("pid", max_rows=max_rows)
     return Case(table, domain, totals, unit)
 

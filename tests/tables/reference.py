@@ -3,6 +3,7 @@
 import hashlib
 import math
 from collections import defaultdict
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import product
@@ -100,11 +101,7 @@ def addend(total, codes, domain):
     digits = 24 if most == 1 else max(4, (44 - most.bit_length()) // 2)
     weight = weight_of(domain, codes) ** total.weighted
     if total.weighted == 2 and total.column and not total.present and not total.squared:
-        return (
-            0
-            if codes[total.column] is None
-            else weight * coarse(domain.columns[total.column], codes[total.column], digits)[0]
-        )
+        total = replace(total, coarse=True)
     return weight * plain_addend(total, codes, domain, digits)
 
 
@@ -114,6 +111,8 @@ def plain_addend(total, codes, domain, digits):
         return 1
     if total.present:
         return int(codes[total.column] is not None)
+    if total.coarse and codes[total.column] is not None:
+        return coarse(domain.columns[total.column], codes[total.column], digits)[0]
     if total.squared and codes[total.column] is not None:
         return square(domain.columns[total.column], codes[total.column], digits)
     return codes[total.column] or 0

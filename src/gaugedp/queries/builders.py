@@ -15,7 +15,7 @@ from gaugedp.queries.outline import ROWS
 from gaugedp.queries.piece import Piece
 from gaugedp.queries.products import Product
 from gaugedp.queries.stacked import joined
-from gaugedp.queries.weights import moment_of, row_weight, times_weight, unweighted
+from gaugedp.queries.weights import moment_of, of_moments, row_weight, times_weight, unweighted
 from gaugedp.statistics import (
     ColumnMean,
     Combination,
@@ -315,8 +315,7 @@ def measured(domain: Domain, kind: type[Statistic], of: Names, by: Names = None,
     if kind.moments:
         column, cells = domain.column(names[0]), Identity(n_cells(domain, groups))
         counts = Piece(groups, cells, names[0], weight=weight)
-        pieces = tuple(times_weight(domain, moment_of(moment, counts, column)) for moment in kind.moments)
-        return Workload(domain, (Term(text, pieces, kind.of_column(cells.n_released, column)),))
+        return Workload(domain, (Term(text, *of_moments(domain, kind, counts, column)),))
     n_cells(domain, names)  # refuses names that cannot be crossed
     cells = Identity(n_cells(domain, (*names, *groups)))
     estimate = kind.of_table(domain.shape((*names, *groups)), names)

@@ -331,7 +331,7 @@ def _needed(piece: Piece) -> Sequence[Aggregate]:
     squares = replace(count, present=False, squared=True)
     if piece.part and piece.part.degree == 2:
         return [count, replace(squares, squared=False), squares]
-    return [count, replace(squares, squared=piece.squared)] if piece.sums else [count]
+    return [count, replace(squares, squared=piece.squared, coarse=piece.coarse)] if piece.sums else [count]
 
 
 def _cells(piece: Piece, totals: dict[Aggregate, np.ndarray]) -> np.ndarray:

@@ -22,11 +22,11 @@ class Piece:
     """Released integers of one kind over the cells of `attributes`.
 
     `cells` maps the totals of the cells. Each row adds `low` … `high` steps to its cell: 1 to count; its value in steps
-    to sum a column; twice its distance from the middle of the bounds, in half steps, if `centred`; twice the square of
-    that, minus the largest square, if `squared` (tables.aggregate.Coarse). It adds a `part` of `high`
-    steps to a piece with one (statistics.base.Part). Another piece with a `column` describes the rows
-    that have a value in it; `may_miss` means that others can exist. With a `weight`, all this is multiplied by the
-    steps of the row's weight.
+    to sum a column; twice its distance from the middle of the bounds, in half steps, if `centred`, and rounded as for
+    squares if `coarse`; twice the square of that, minus the largest square, if `squared` (tables.aggregate.Coarse). It
+    adds a `part` of `high` steps to a piece with one (statistics.base.Part). Another piece with a `column` describes
+    the rows that have a value in it; `may_miss` means that others can exist. With a `weight`, all this is multiplied by
+    the steps of the row's weight.
     """
 
     attributes: tuple[str, ...]
@@ -35,6 +35,7 @@ class Piece:
     may_miss: bool = False
     centred: bool = False
     squared: bool = False
+    coarse: bool = False
     part: Part | None = None
     low: int = 1
     high: int = 1
@@ -55,10 +56,13 @@ class Piece:
 
     @property
     def choice(self) -> str | None:
-        """Source of a row's steps: its column, that squared, or the part to which it adds."""
+        """Source of a row's steps: its column, that rounded or squared, or the part to which it adds.
+
+        Rounded values are no multiple of exact ones, so that a row moves them by themselves.
+        """
         if self.part:
             return f"{self.column} {self.part.degree}"
-        return f"{self.column}²" if self.squared else self.column
+        return f"{self.column}{'²' if self.squared else '≈' if self.coarse else ''}" if self.column else None
 
     @property
     def contributions(self) -> tuple[int, ...]:

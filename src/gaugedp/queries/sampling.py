@@ -17,7 +17,7 @@ from gaugedp.queries.maps import Identity
 from gaugedp.queries.outline import COUNT, Outline
 from gaugedp.queries.piece import Piece
 from gaugedp.queries.stacked import shared
-from gaugedp.queries.weights import moment_of, row_weight, times_weight
+from gaugedp.queries.weights import of_moments, row_weight, times_weight
 from gaugedp.statistics import (
     ColumnMean,
     ColumnSquares,
@@ -63,9 +63,7 @@ def _sums(domain: Domain, table: _Table, power: int, kinds: _Kinds) -> Term:
     counts, n_answers = Piece(by, cells, column, weight=weight), cells.n_released
     if column is None:
         return Term(f"{word}{said}", (times_weight(domain, counts),), of_cells(n_answers))
-    facts = domain.column(column)
-    pieces = tuple(times_weight(domain, moment_of(moment, counts, facts)) for moment in of_column.moments)
-    return Term(f"{word}({written(column)}){said}", pieces, of_column.of_column(n_answers, facts))
+    return Term(f"{word}({written(column)}){said}", *of_moments(domain, of_column, counts, domain.column(column)))
 
 
 def sampling_share(domain: Domain) -> float:

@@ -7,7 +7,7 @@ from gaugedp.domain.attributes import BoundedColumn
 from gaugedp.domain.domain import Domain
 from gaugedp.errors import InvalidRequest
 from gaugedp.queries.piece import Piece, RowWeight
-from gaugedp.statistics.base import CENTRED, SQUARED, SUMMED, Part
+from gaugedp.statistics.base import CENTRED, ROUNDED, SQUARED, SUMMED, Part, Statistic
 from gaugedp.tables.aggregate import Coarse
 
 _LARGEST = 2**53  # steps of a product: floats represent integers exactly up to here
@@ -43,15 +43,16 @@ def moment_of(moment: str | Part, counts: Piece, column: BoundedColumn) -> Piece
     """Return the piece of a bounded column for a moment."""
     counts = replace(counts, may_miss=column.missing is None)
     span = column.high_steps - column.low_steps
+    coarse = _coarse(counts, column)
     if isinstance(moment, Part):
-        return _part_of(moment, counts, span)
+        whole = 1 if moment.is_last else span if moment.degree == 1 else coarse.reach**2
+        return replace(counts, part=moment, low=0, high=whole, step=Fraction(1, whole))
     if moment == SUMMED:
         return replace(counts, low=column.low_steps, high=column.high_steps, step=column.step)
-    coarse = Coarse(span, 1 if counts.weight is None else counts.weight.heavy)
-    if moment == CENTRED and counts.weight is not None and counts.weight.power > 1:
+    if moment == ROUNDED and coarse.bits:
         step = (column.high - column.low) / (2 * coarse.reach)
-        return replace(counts, centred=True, low=-coarse.reach, high=coarse.reach, step=step)
-    if moment == CENTRED:
+        return replace(counts, centred=True, coarse=True, low=-coarse.reach, high=coarse.reach, step=step)
+    if moment in (CENTRED, ROUNDED):
         return replace(counts, centred=True, low=-span, high=span, step=column.step / 2)
     if moment == SQUARED:
         reach = coarse.reach
@@ -60,8 +61,15 @@ def moment_of(moment: str | Part, counts: Piece, column: BoundedColumn) -> Piece
     return counts
 
 
-def _part_of(part: Part, counts: Piece, span: int) -> Piece:
-    """Return the piece of a part of the rows' weights, whose `high` is that of a whole weight."""
-    coarse = Coarse(span, 1 if counts.weight is None else counts.weight.heavy)
-    whole = 1 if part.is_last else span if part.degree == 1 else coarse.reach**2
-    return replace(counts, part=part, low=0, high=whole, step=Fraction(1, whole))
+def of_moments(
+    domain: Domain, kind: type[Statistic], counts: Piece, column: BoundedColumn
+) -> tuple[tuple[Piece, ...], Statistic]:
+    """Return the pieces of a statistic of a bounded column, and the statistic."""
+    pieces = tuple(times_weight(domain, moment_of(moment, counts, column)) for moment in kind.moments)
+    coarse = _coarse(counts, column)
+    rounding = float((column.high - column.low) / (2 * coarse.reach)) if coarse.bits else 0.0
+    return pieces, kind.of_column(counts.cells.n_released, column).rounded(rounding)
+
+
+def _coarse(counts: Piece, column: BoundedColumn) -> Coarse:
+    return Coarse(column.high_steps - column.low_steps, 1 if counts.weight is None else counts.weight.heavy)

@@ -135,8 +135,13 @@ class _Term(NamedTuple):
         """
         parts, estimate = self._by_cell(own, units), cast(SamplingSums, self.estimate)
         about = estimate.factors(influence.centre, of_rows=own.column is None)
-        others = estimate.factors(np.zeros(len(influence.centre)), of_rows=True)
-        return _added(about, parts, influence.own), _added(others, parts, influence.others)
+        of_rows = estimate.factors(np.zeros(len(influence.centre)), of_rows=True)
+        added = _added(about, parts, influence.own)
+        if own.column is not None and estimate.rounding:  # the triangle inequality
+            of_weights = np.sqrt(np.maximum(_added(of_rows, parts, influence.own).values, 0.0))
+            values = (np.sqrt(np.maximum(added.values, 0.0)) + estimate.rounding * of_weights) ** 2
+            added = added._replace(values=values)
+        return added, _added(of_rows, parts, influence.others)
 
     def _by_cell(self, own: Outline, units: np.ndarray) -> Noisy:
         """Return its numbers by unit and cell of another term, (sums, units, cells)."""

@@ -12,6 +12,7 @@ from gaugedp.domain.attributes import BoundedColumn
 from gaugedp.mechanisms.base import AdditiveNoise
 
 COUNTED, SUMMED, CENTRED, SQUARED = "counted", "summed", "centred", "squared"  # numbers of a bounded column, by cell
+ROUNDED = "rounded"  # the centred values that are squared
 Ends = tuple[np.ndarray, np.ndarray]  # the lower and the upper ends of intervals
 Terms = Sequence[tuple[int, Any]]  # the place of the first released number of a term, and its statistic
 
@@ -110,6 +111,10 @@ class Statistic(ABC):
     def of_column(cls, n_cells: int, column: BoundedColumn) -> "Statistic":  # noqa: ARG003
         """Return the statistic of a bounded column in `n_cells` cells."""
         return cls(n_cells)
+
+    def rounded(self, by: float) -> "Statistic":  # noqa: ARG002
+        """Return the statistic of values that are rounded by at most `by` before they are squared."""
+        return self
 
     @classmethod
     def of_cells(cls, n_cells: int, n_parts: int, names: Sequence[str]) -> "Statistic":  # noqa: ARG003

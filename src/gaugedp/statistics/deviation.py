@@ -8,7 +8,7 @@ docs/theory/derived.md
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -17,8 +17,8 @@ from gaugedp.domain.attributes import BoundedColumn
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.mechanisms.noise_widths import safe_rank
 from gaugedp.statistics.base import (
-    CENTRED,
     COUNTED,
+    ROUNDED,
     SQUARED,
     Ends,
     Statistic,
@@ -46,9 +46,10 @@ class StandardDeviation(Statistic, kind="standard deviation"):
     """
 
     half_range: float
+    rounding: float = field(default=0.0, kw_only=True)
     of_plan: ClassVar[tuple[tuple[float, float], ...]] = ((0, 0), (0, 0.25), (0, 1), (0.8, 0), (0.8, 0.2))  # (m, v)
     word = "sd"
-    moments = (CENTRED, SQUARED, COUNTED)
+    moments = (ROUNDED, SQUARED, COUNTED)
     pivot = "deviations"
     takes_all_widths = True
     wording = Wording("Standard deviation of {}", "standard deviations", in_units=True)
@@ -57,6 +58,10 @@ class StandardDeviation(Statistic, kind="standard deviation"):
     def of_column(cls, n_cells: int, column: BoundedColumn) -> "StandardDeviation":
         """Return the standard deviations of a column."""
         return cls(n_cells, float((column.high - column.low) / 2))
+
+    def rounded(self, by: float) -> "StandardDeviation":
+        """Return the standard deviations of values that are rounded by at most `by`."""
+        return replace(self, rounding=by)
 
     @property
     def span(self) -> float:
@@ -81,7 +86,8 @@ class StandardDeviation(Statistic, kind="standard deviation"):
         middle, has_rows = _variances(*released), released[2] > 0
         least = _roots(np.where(has_rows, np.minimum(low, middle), 0))
         most = _roots(np.where(has_rows, np.maximum(high, middle), 1))
-        return self.half_range * least, self.half_range * most
+        low, high = self.half_range * least - self.rounding, self.half_range * most + self.rounding
+        return np.maximum(low, 0), np.minimum(high, self.half_range)
 
     def half_length(self, widths: np.ndarray, count: float, curves: np.ndarray | None = None) -> float:
         """Return half the longest interval in narrow, even and wide cells of `count` rows."""

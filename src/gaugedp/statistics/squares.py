@@ -6,19 +6,20 @@ docs/theory/survey_weights.md
 """
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from gaugedp.domain.attributes import BoundedColumn
-from gaugedp.statistics.base import CENTRED, COUNTED, SQUARED, Ends, Part, Statistic, Wording
+from gaugedp.statistics.base import COUNTED, ROUNDED, SQUARED, Ends, Part, Statistic, Wording
 
 
 class SamplingSums(Statistic):
     """Sums over cells that serve the sampling errors of other terms."""
 
     of_sampling: ClassVar[bool] = True
+    rounding: float  # of the values of a column, at most
 
     def answers(self, values: np.ndarray) -> np.ndarray:
         """Return the sum of each cell, of y = 1."""
@@ -92,6 +93,7 @@ class ColumnSquares(SamplingSums, kind="weighted squares of a column"):
 
     middle: float
     half_range: float
+    rounding: float = 0.0
     moments = tuple(Part(2, place) for place in range(4))
     is_independent = True
     wording = Wording("Sum of squared weights")
@@ -100,6 +102,10 @@ class ColumnSquares(SamplingSums, kind="weighted squares of a column"):
     def of_column(cls, n_cells: int, column: BoundedColumn) -> "ColumnSquares":
         """Return the squares of a column."""
         return cls(n_cells, float((column.low + column.high) / 2), float((column.high - column.low) / 2))
+
+    def rounded(self, by: float) -> "ColumnSquares":
+        """Return the sums of values that are rounded by at most `by`."""
+        return replace(self, rounding=by)
 
     def factors(self, centre: np.ndarray, of_rows: bool = False) -> np.ndarray:
         """Return those of Σ w²·(x − centre)², or of Σ w²·(1 − centre)²."""
@@ -125,13 +131,18 @@ class SecondMoments(SamplingSums, kind="second moments"):
 
     middle: float
     half_range: float
-    moments = (COUNTED, CENTRED, SQUARED)
+    rounding: float = 0.0
+    moments = (COUNTED, ROUNDED, SQUARED)
     wording = Wording("Sum of squared weights")
 
     @classmethod
     def of_column(cls, n_cells: int, column: BoundedColumn) -> "SecondMoments":
         """Return the moments of a column."""
         return cls(n_cells, float((column.low + column.high) / 2), float((column.high - column.low) / 2))
+
+    def rounded(self, by: float) -> "SecondMoments":
+        """Return the sums of values that are rounded by at most `by`."""
+        return replace(self, rounding=by)
 
     def factors(self, centre: np.ndarray, of_rows: bool = False) -> np.ndarray:
         """Return those of Σ w²·(x − centre)², or of Σ w²·(1 − centre)²."""

@@ -56,6 +56,8 @@ class VariationCoefficient(StandardDeviation, kind="coefficient of variation"):
         # 2.0**-44: of the squared half range, more than sums of mean squares are off by
         least = (few + square) / 2 - np.maximum(low**2, high**2) - 2.0**-44 * square
         most = np.minimum((many + square) / 2, square) - np.clip(0, low, high) ** 2
-        ends = (np.sqrt(np.maximum(v, 0)) / (self.middle + m) for v, m in ((least, high), (most, low)))
-        answers, (lower, upper) = self.answers(values), ends
+        lowest, by = self.middle - self.half_range, self.rounding
+        lower = np.maximum(np.sqrt(np.maximum(least, 0)) - by, 0) / (self.middle + high + by)
+        upper = (np.sqrt(np.maximum(most, 0)) + by) / np.maximum(self.middle + low - by, lowest)
+        answers = self.answers(values)
         return np.minimum(lower, answers), np.maximum(np.minimum(upper, self.span), answers)

@@ -22,9 +22,9 @@ class Aggregate:
 
     It is the number of rows, or, of the rows that have a value in `column`, their number (`present`), the number at
     each value low … high of the column (`each`), the sum of their centred values, in half steps, or that of the centred
-    squares (`squared`): Σ (2·w² − C²), see `Coarse`. With a power in `weighted`, each row counts as often as
-    that power of its weight in the domain, in steps of it, and rows without a weight are left out. For a power of 2,
-    sums are those of coarse centred values, Σ w.
+    squares (`squared`): Σ (2·w² − C²), see `Coarse`. If `coarse`, the sum is that of the values that are squared, Σ w.
+    With a power in `weighted`, each row counts as often as that power of its weight in the domain, in steps of it, and
+    rows without a weight are left out. For a power of 2, sums are coarse.
     """
 
     attributes: tuple[str, ...]
@@ -32,7 +32,13 @@ class Aggregate:
     present: bool = False
     each: bool = False
     squared: bool = False
+    coarse: bool = False
     weighted: int = 0
+
+    @property
+    def is_rounded(self) -> bool:
+        """True for sums of coarse values."""
+        return not self.squared and (self.coarse or self.weighted == 2)
 
 
 @dataclass(frozen=True)

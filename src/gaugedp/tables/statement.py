@@ -210,7 +210,15 @@ class Aggregation:
             added[f"sum{j}"] = exp.Sum(this=exp.column(f"s{j}"))
             if self.columns[j] in squared:
                 added[f"sum_squares{j}"] = exp.Sum(this=self._square(j, 0))
-        return added | self._weighted(1) | self._weighted(2)
+        return added | self._weighted(1) | self._weighted(2) | self._coarse_sums()
+
+    def _coarse_sums(self) -> dict[str, Sql]:
+        added: dict[str, Sql] = {}
+        for power, column in dict.fromkeys((total.weighted, total.column) for total in self.totals if total.coarse):
+            j = self.columns.index(str(column))
+            weight = self._weight(power) if power else exp.convert(1)
+            added[f"sum_coarse_{power}_{j}"] = exp.Sum(this=weight * self._centred(j, power))
+        return added
 
     def _weighted(self, power: int) -> dict[str, Sql]:
         totals = [total for total in self.totals if total.weighted == power]
@@ -292,9 +300,10 @@ class Aggregation:
         n_present = _number(f"{number}{j}", result, in_group)
         if total.present:
             return n_present
-        steps = _number(f"{squares if total.squared else plain}{j}", result, in_group)
+        name = f"sum_coarse_{power}_" if total.coarse else squares if total.squared else plain
+        steps = _number(f"{name}{j}", result, in_group)
         coarse = self._coarse(total.column, power)
-        if power == 2 and not total.squared:  # centred already
+        if total.is_rounded:  # centred already
             return steps
         return 2 * steps - (coarse.reach**2 if total.squared else coarse.span) * n_present.astype(object)
 

@@ -94,7 +94,7 @@ def _heavy(domain: Domain) -> int:
 def _number(total: Aggregate, value: int, coarse: Coarse) -> int:
     if total.present:
         return 1
-    if not total.squared and total.weighted < 2:
+    if not total.squared and not total.is_rounded:
         return 2 * value - coarse.span
     centred = 2 * ((value + coarse.half) >> coarse.bits) - coarse.reach
     return 2 * centred**2 - coarse.reach**2 if total.squared else centred
