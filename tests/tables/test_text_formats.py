@@ -4,10 +4,15 @@ import csv
 import math
 from dataclasses import replace
 from datetime import date, timedelta
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
@@ -20,7 +25,7 @@ from gaugedp.errors import UnreadableTable
 from gaugedp.tables.aggregate import Aggregate
 from gaugedp.tables.engine import Kind
 from gaugedp.tables.line_faults import LineCount
-from gaugedp.tables.lines import FileLines
+from gaugedp.tables.lines import FileLines, frame_lines
 from tests.tables.engines import ENGINES
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
@@ -149,6 +154,43 @@ def test_numbers_and_dates_in_text_are_read_on_every_engine(engine: str, form: T
         head, *lines = csv.reader(file, delimiter=form.separator, quotechar=form.quote)
     texts = {name: pa.array([line[i] or None for line in lines]) for i, name in enumerate(head)}
     assert totals(ENGINES[engine](pa.table(texts), 1), form) == expected
+
+
+def as_objects(rows: list[dict[str, object]], rng: np.random.Generator) -> pd.DataFrame:
+    """Return a frame of objects, in which equal numbers and days have several types."""
+    kinds = {float: [float, Decimal, np.float64, Fraction], date: [lambda day: day, pd.Timestamp, np.datetime64]}
+
+    def cell(value: object) -> object:
+        choices = kinds.get(type(value), [str])
+        return choices[rng.integers(len(choices))](value)
+
+    return pd.DataFrame({name: pd.Series([cell(row[name]) for row in rows], dtype=object) for name in rows[0]})
+
+
+@pytest.mark.parametrize("form", FORMATS, ids=lambda form: "".join(map(str, vars(form).values())))
+def test_a_value_is_read_by_itself_whatever_else_its_column_holds(form: TextFormat, tmp_path: Path) -> None:
+    """A number is no text in the stated form: typed columns, objects, and objects among texts have the same totals."""
+    rng = np.random.default_rng(FORMATS.index(form))
+    rows = [row for row in rows_of(3) if {*map(type, row.values())} == {str, float, date}]
+    written = write(tmp_path / "rows.csv", rows_of(4), replace(form, encoding="utf-8"), 4).read_text("utf-8")
+    options = {"quotechar": form.quote} if form.quote else {"quoting": csv.QUOTE_NONE}
+    lines = list(csv.DictReader(written.splitlines(), delimiter=form.separator or ",", **options))
+    typed, objects, texts = pd.DataFrame(rows).astype({"DAY": "M8[s]", "MONTH": "M8[s]"}), as_objects(rows, rng), (
+        pd.DataFrame(lines, dtype=object)
+    )  # fmt: skip
+    expected, of_texts = totals(typed, form), np.concatenate(totals(texts, form))
+    assert sum(expected[1][:-1]) > 20 < sum(of_texts[:4]), "both are read"
+    arrow = pa.Table.from_pandas(typed)
+    dictionaries = pa.table({name: pc.dictionary_encode(arrow[name]) for name in arrow.column_names})
+    for same in (objects, typed.astype("category"), pl.from_arrow(arrow), dictionaries, ENGINES["duckdb"](arrow, 1)):
+        assert totals(same, form) == expected
+    assert totals(objects.astype("category"), form) == expected
+    mixed = pd.concat([objects, texts], ignore_index=True).sample(frac=1, random_state=5)
+    for each in (mixed, mixed.astype("category")):
+        assert (np.concatenate(totals(each, form)) == np.concatenate(expected) + of_texts).all()
+    cells, steps = frame_lines(mixed, replace(DOMAIN, text_format=form), ["DAY"], ["PAY"])
+    assert np.bincount(cells[:, 0], minlength=len(expected[1])).tolist() == totals(mixed, form)[1]
+    assert np.count_nonzero(steps >= 0) == totals(mixed, form)[-1][0]
 
 
 def table_of(folder: Path, texts: list[str], form: TextFormat, **facts: Attribute | BoundedColumn) -> gd.Table:

@@ -44,7 +44,8 @@ class Column:
     """Column of an engine: its kind, and its type in words.
 
     `has_enums` means that texts can be enums; if `has_marks`, texts may be `spelling.MARKS`, which mean true and false.
-    Numbers and dates in text are written as in `text_format`.
+    Numbers and dates in text are written as in `text_format`. If only some values were text, `written` is the column of
+    truth values that marks them; the others have the default form.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Column:
     has_enums: bool = False
     has_marks: bool = False
     text_format: TextFormat = PLAIN
+    written: str = ""
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,8 @@ def frame_lines(
         raise UnreadableTable("The rows are not in a data frame.", "Give a pandas or polars frame, or an arrow table.")
     needed = list(dict.fromkeys(_sources(domain, attributes, columns)))
     facts = [(domain.source(name), domain.attribute(name)) for name in attributes]
-    engine = open_frame(frame, needed, spelt_truths([*facts, *((name, domain.column(name)) for name in columns)]))
+    truths = spelt_truths([*facts, *((name, domain.column(name)) for name in columns)])
+    engine = open_frame(frame, needed, truths, domain.text_format)
     read = _read(domain, attributes, columns, engine.columns)
     for place, name in enumerate(columns, len(attributes)):
         read[place] = read[place][0], missing_steps(domain.column(name))

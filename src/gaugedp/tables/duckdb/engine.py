@@ -162,7 +162,7 @@ def open_source(
     if isinstance(source, str | Path):
         return _open_file(File.find(source, text_format), needed)
     if frames.library(source) is not None:
-        return open_frame(source, needed, truths)
+        return open_frame(source, needed, truths, text_format)
     if isinstance(source, duckdb.DuckDBPyRelation):
         return _open_relation(source, needed)
     raise UnreadableTable(
@@ -255,7 +255,9 @@ def open_whole(file: File, names: Sequence[str]) -> tuple[tuple[DuckDBEngine, Du
     return (strict, failing), dict(zip(names, kinds, strict=True))
 
 
-def open_frame(frame: Any, needed: Sequence[str], truths: Mapping[str, Mapping[str, str]]) -> DuckDBEngine:
+def open_frame(
+    frame: Any, needed: Sequence[str], truths: Mapping[str, Mapping[str, str]], text_format: TextFormat
+) -> DuckDBEngine:
     """Return the engine that shows the needed columns of a frame."""
     library = frames.library(frame) or ""
     failures = frames.failures(library)
@@ -266,9 +268,14 @@ def open_frame(frame: Any, needed: Sequence[str], truths: Mapping[str, Mapping[s
         for name in needed:
             types = _or_refuse(partial(_frame_types, connection, empty, name), unusable(name), failures)
             columns[name] = replace(_columns(types)[name], has_marks=truths.get(name) == MARKS)
+    texts = [name for name, column in columns.items() if column.kind is Kind.TEXT]
+    is_mixed = library == "pandas" and text_format.has_own_values
+    length = max(map(len, needed), default=0)  # of the longest name: one more letter makes a name that no column has
+    written = {name: f"{'t' * length}{i}" for i, name in enumerate(texts)} if is_mixed else {}
+    columns = {name: replace(column, written=written.get(name, "")) for name, column in columns.items()}
 
     def attach(connection: "duckdb.DuckDBPyConnection") -> None:
-        rows = _or_refuse(lambda: frames.selected(frame, needed, truths), unfinished(), failures)
+        rows = _or_refuse(lambda: frames.selected(frame, needed, truths, written), unfinished(), failures)
         connection.register(SOURCE, rows)
 
     return DuckDBEngine(f"a {library} {type(frame).__name__}", columns, attach)
@@ -292,7 +299,7 @@ def _has_taken_words(relation: "duckdb.DuckDBPyRelation") -> bool:
 
 
 def _frame_types(connection: "duckdb.DuckDBPyConnection", empty: Any, name: str) -> dict[str, Any]:
-    connection.register(SOURCE, frames.selected(empty, [name], {}))
+    connection.register(SOURCE, frames.selected(empty, [name], {}, {}))
     return dict(zip([name], connection.view(SOURCE).types, strict=True))
 
 
