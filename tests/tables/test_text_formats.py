@@ -22,6 +22,7 @@ import gaugedp as gd
 from gaugedp.domain.attributes import Attribute, BoundedColumn
 from gaugedp.domain.text_format import ENCODINGS, PLAIN, TextFormat
 from gaugedp.errors import UnreadableTable
+from gaugedp.tables import files
 from gaugedp.tables.aggregate import Aggregate
 from gaugedp.tables.engine import Kind
 from gaugedp.tables.line_faults import LineCount
@@ -130,6 +131,33 @@ def test_any_form_has_the_totals_of_the_canonical_file(form: TextFormat, tmp_pat
     ]
     assert len(read) == len(rows)
     assert np.bincount([cell for cell, _ in read if cell >= 0], minlength=10).tolist() == expected[3]
+
+
+AWKWARD = ["x", "y", "y\ry", "y\r", "\ry", "\r\r", "y\ny", "\n", "y\r\ny", "y\n\r", 'y"\ry', "y\x85x", "\fy", "5\r", ""]
+
+
+@pytest.mark.parametrize("chunk", [1, 2**18])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=repr)
+@pytest.mark.parametrize("form", [PLAIN, TextFormat(encoding="latin-1", quote="'")], ids=lambda form: form.encoding)
+def test_a_row_of_one_column_is_one_row(form: TextFormat, end: str, chunk: int, tmp_path: Path, monkeypatch) -> None:
+    """Python's csv module quotes line ends of the file's kind only; the engine ends a line at all kinds."""
+    monkeypatch.setattr(files, "CHUNK", chunk)
+    domain = replace(gd.Domain.of(A=gd.categories(["x", "y"], "other")), text_format=form)
+
+    def counts(values: list[str]) -> np.ndarray:
+        with (tmp_path / "rows.csv").open("w", encoding=form.encoding, newline="") as file:
+            writer = csv.writer(file, lineterminator=end, quotechar=form.quote)
+            writer.writerows([["A"], *([value] for value in values)])
+        table = gd.Table.scan(tmp_path / "rows.csv", domain=domain)
+        assert len(values) == 1 or gd.check(table).lines == LineCount(len(values), (), ())
+        return table.totals([Aggregate(("A",))], b"")[0]
+
+    of_each = [counts([value]) for value in AWKWARD]
+    assert [of.sum() for of in of_each] == [1] * len(AWKWARD)
+    assert of_each[0].tolist() == [1, 0, 0]
+    assert of_each[2].tolist() == [0, 0, 1]
+    values = [*AWKWARD, *AWKWARD[::-1]]
+    assert counts(values).tolist() == (2 * sum(of_each)).tolist()
 
 
 @pytest.mark.parametrize("packing", ["gz", "zst"])

@@ -209,9 +209,9 @@ def _open_file(file: File, needed: Sequence[str]) -> DuckDBEngine:
     header = file.header()
     check_names(header, needed, in_text=True)
     columns = {name: Column(name, Kind.TEXT, "text", has_enums=True) for name in needed}
-    rule = BROKEN_LINES.format(file.text_format.encoding.upper() if file.is_utf8 else file.text_format.encoding)
+    rule = BROKEN_LINES.format(file.text_format.encoding.replace("utf", "UTF"))
     rule += QUOTE_COMMAS * (file.text_format.separator in ("", ","))
-    attach = partial(_attach_text, file=file, rows=partial(_text_file, file, header, needed))
+    attach = partial(_attach_text, file, len(header), partial(_text_file, file, header, needed))
     return DuckDBEngine(f"a {file.format} file", columns, attach, (rule,), file)
 
 
@@ -250,7 +250,7 @@ def open_whole(file: File, names: Sequence[str]) -> tuple[tuple[DuckDBEngine, Du
     else:
         kinds = [Column(f"f{i}", Kind.TEXT, "text", has_enums=True) for i in range(len(names))]
         rows = [partial(_text_file, file, names, None, rule=rule) for rule in (_STRICT_RULE, _FAILING_RULE)]
-        attached = [partial(_attach_text, file=file, rows=each) for each in rows]
+        attached = [partial(_attach_text, file, len(names), each) for each in rows]
     strict, failing = (DuckDBEngine(f"a {file.format} file", {}, attach) for attach in attached)
     return (strict, failing), dict(zip(names, kinds, strict=True))
 
@@ -320,16 +320,18 @@ def _view(connection: "duckdb.DuckDBPyConnection", rows: str) -> None:
     connection.execute(f"CREATE TEMP VIEW {SOURCE} AS {rows}")
 
 
-def _attach_text(connection: "duckdb.DuckDBPyConnection", file: File, rows: Callable[[str, str], str]) -> None:
-    """Show the rows of a text file, from a copy in the connection's folder if it is not UTF-8."""
-    if file.is_utf8:
+def _attach_text(
+    file: File, n_columns: int, rows: Callable[[str, str], str], connection: "duckdb.DuckDBPyConnection"
+) -> None:
+    """Show the rows of a text file, from a copy in the connection's folder if the engine cannot read it as it is."""
+    if file.is_read_as_stored(n_columns):
         _view(connection, rows(_path(file), file.packing))
         return
     ((folder,),) = connection.execute("SELECT current_setting('temp_directory')").fetchall()
     copy = replace(file, path=Path(folder, "text.csv"))
     copy.path.parent.mkdir(mode=0o700, exist_ok=True)
     try:
-        with file.open() as (_, content), copy.path.open("wb") as target:
+        with file.open(n_columns) as (_, content), copy.path.open("wb") as target:
             shutil.copyfileobj(content, target)
     except (EOFError, zlib.error):
         raise unfinished() from None
