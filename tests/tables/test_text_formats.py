@@ -13,7 +13,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,10 +20,8 @@ from hypothesis import strategies as st
 import gaugedp as gd
 from gaugedp.domain.attributes import Attribute, BoundedColumn
 from gaugedp.domain.text_format import ENCODINGS, PLAIN, TextFormat
-from gaugedp.errors import UnreadableTable
 from gaugedp.tables import files
 from gaugedp.tables.aggregate import Aggregate
-from gaugedp.tables.engine import Kind
 from gaugedp.tables.line_faults import LineCount
 from gaugedp.tables.lines import FileLines, frame_lines
 from tests.tables.engines import ENGINES
@@ -310,19 +307,3 @@ def test_another_form_is_another_request() -> None:
     for text in ("count", "mean(PAY) by PLACE", "median(PAY)"):
         plain, other = (gd.query(DOMAIN.with_text_format(**facts), text).digest() for facts in ({}, {"decimal": ","}))
         assert plain == gd.query(DOMAIN, text).digest() != other
-
-
-def test_partitions_are_columns_of_text(tmp_path: Path) -> None:
-    rows = pa.table({"AGE": list(range(90)), "YEAR": ["2019", "2020", "2021"] * 30})
-    pq.write_to_dataset(rows, tmp_path / "people", partition_cols=["YEAR"])
-    (tmp_path / "people" / "_temporary").mkdir()
-    (tmp_path / "people" / "_temporary" / "part.parquet").write_bytes(b"torn")
-    domain = gd.Domain.of(AGE=gd.integers(0, 89), YEAR=["2019", "2020", "2021"])
-    table = gd.Table.scan(tmp_path / "people", domain=domain)
-    assert table._engine.columns["YEAR"].kind is Kind.TEXT, "whatever the others are called"
-    assert table.totals([Aggregate(("YEAR",))], b"")[0].tolist() == [30, 30, 30]
-    assert table.totals([Aggregate(("AGE",))], b"")[0].tolist() == [1] * 90
-    assert table.in_buckets(2, folder=tmp_path / "sums").can_resume
-    pq.write_table(pa.table({"AGE": [1.5]}), tmp_path / "people" / "YEAR=2019" / "other.parquet")
-    with pytest.raises(UnreadableTable, match="different columns or types"):
-        gd.Table.scan(tmp_path / "people", domain=domain)

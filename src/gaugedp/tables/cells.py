@@ -24,10 +24,9 @@ from gaugedp.domain.hierarchies import finest_of
 from gaugedp.domain.text_format import PLAIN, TextFormat
 from gaugedp.tables.dates import Steps, date_steps
 from gaugedp.tables.engine import SPELT, Column, Kind, Sql
-from gaugedp.tables.spelling import MARKS, category_numbers, truths
+from gaugedp.tables.spelling import EXACT, MARKS, category_numbers, truths
 from gaugedp.tables.text_values import date_text, number_text
 
-EXACT = 2**53  # floats represent integers exactly up to here
 LEAF = 8  # up to so many values, a search tree compares one by one
 
 
@@ -136,7 +135,7 @@ def read_person(column: Column, alias: str) -> ColumnExpression:
     match column.kind:
         case Kind.INTEGER:
             return ColumnExpression({alias: _source(column)}, inside, value)
-        case Kind.REAL | Kind.SHORT_REAL:
+        case Kind.REAL | Kind.MIXED | Kind.SHORT_REAL:
             is_person = exp.and_(inside, exp.not_(exp.IsNan(this=value.copy())))
             return ColumnExpression({alias: number_of(column)}, is_person, value)
     # as bytes: people are equal only if all letters are, whatever the engine's collation

@@ -4,6 +4,7 @@ import csv
 import gzip
 import hashlib
 import io
+import os
 import re
 import zlib
 from collections.abc import Callable, Iterator
@@ -26,6 +27,7 @@ FORMATS = {".parquet": "Parquet", **{kind + end: name for kind, name in TEXTS.it
 MAX_HEADER = 2**20
 CHUNK = 2**18  # bytes that are converted at once
 _STRAY = {end: re.compile(stray) for end, stray in ((b"\n", rb"(\r)"), (b"\r\n", rb"(\r)(?!\n)"), (b"\r", rb"(\n)"))}
+_PARQUET = (".parquet", ".parq", ".pq")
 _WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods")
 
 
@@ -39,7 +41,7 @@ class File:
 
     @classmethod
     def find(cls, path: str | Path, text_format: TextFormat = PLAIN) -> "File":
-        """Return the file at `path`, by its name's format. A `text_format` describes CSV and TSV only."""
+        """Return the file at `path`, by its name's format."""
         if is_no_path(str(path)):  # not repeated: it may contain a password
             raise UnreadableTable(
                 "The source is neither the path of a file nor an address that can be read.",
@@ -49,7 +51,7 @@ class File:
         if _is(path, Path.is_dir):
             if not parquet_files(path):
                 raise UnreadableTable(f"{str(path)!r} is a folder without Parquet files.", "Give one file.")
-            return cls(path.resolve(), "Parquet")
+            return cls(path.resolve(), "Parquet", text_format)
         suffix = "".join(path.suffixes[-2:] if path.suffix.lower() in PACKINGS else path.suffixes[-1:]).lower()
         if suffix in _WORKBOOKS:
             raise UnreadableTable(
@@ -92,9 +94,9 @@ class File:
     @contextmanager
     def open(self, n_columns: int) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
         """Open the file as stored, and its unpacked content in UTF-8, which each row of one column has one line of."""
-        with self.path.open("rb") as stored, _unpacked(stored, self.packing) as content:
-            if self.text_format.encoding != PLAIN.encoding:
-                content = _buffered(_in_utf8(content, self.text_format.encoding))
+        with self.path.open("rb") as stored, _unpacked(stored, self.packing) as unpacked:
+            is_utf8 = self.text_format.encoding == PLAIN.encoding
+            content = unpacked if is_utf8 else _buffered(_in_utf8(unpacked, self.text_format.encoding))
             yield stored, content if n_columns > 1 else _buffered(_of_one_column(content))
 
     def header(self) -> list[str]:
@@ -207,12 +209,23 @@ def _unpacked(stored: IO[bytes], packing: str) -> AbstractContextManager[IO[byte
 
 def parquet_files(folder: Path) -> tuple[Path, ...]:
     """Return the Parquet files of a folder and its partitions; hidden and temporary ones are left out."""
-    found = (path for path in folder.resolve().rglob("*.parquet") if _is(path, Path.is_file))
-    return tuple(sorted(path for path in found if not _is_hidden(path.relative_to(folder.resolve()))))
+    found, is_whole = list[Path](), True
+    for place, folders, names in os.walk(folder.resolve()):
+        folders[:] = [name for name in folders if not _is_hidden(name)]
+        paths = [Path(place, name) for name in names if name.lower().endswith(_PARQUET) and not _is_hidden(name)]
+        found += paths
+        is_whole &= all(path.suffix.lower() == ".parquet" and _is(path, Path.is_file) for path in paths)
+        is_whole &= not any(Path(place, name).is_symlink() for name in folders)
+    if not is_whole:
+        raise UnreadableTable(
+            f"{str(folder)!r} has a link to a folder, a broken link, or a file that ends in .parq or .pq.",
+            "Replace the links by their contents, and rename the files to .parquet.",
+        )
+    return tuple(sorted(found))
 
 
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith(("_", ".")) for part in path.parts)
+def _is_hidden(name: str) -> bool:
+    return name.startswith(("_", "."))
 
 
 def _first_line(start: bytes | None) -> str | None:

@@ -16,7 +16,7 @@ from gaugedp.tables.engine import SOURCE, Column, Sql
 from gaugedp.tables.files import File
 from gaugedp.tables.frames import library
 from gaugedp.tables.refusals import check_names, stopped
-from gaugedp.tables.sources import file_columns, in_format
+from gaugedp.tables.sources import file_columns
 from gaugedp.tables.statement import source
 from gaugedp.tables.table import check_type, spelt_truths
 
@@ -90,7 +90,7 @@ def _read(
     domain: Domain, attributes: Sequence[str], columns: Sequence[str], types: Mapping[str, Column]
 ) -> list[tuple[ColumnExpression, int | None]]:
     """Return the expression of each code, and the code of other values; refuse unusable types."""
-    read, types = list[tuple[ColumnExpression, int | None]](), in_format(types, domain.text_format)
+    read = list[tuple[ColumnExpression, int | None]]()
     for name in attributes:
         attribute, source = domain.attribute(name), domain.source(name)
         check_type(replace(types[source], name=source), attribute)
