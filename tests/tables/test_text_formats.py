@@ -2,11 +2,14 @@
 
 import csv
 import math
+import shutil
+import tempfile
 from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pandas as pd
@@ -300,6 +303,23 @@ def test_a_byte_without_a_letter_leaves_out_its_line_alone(tmp_path: Path) -> No
     table = gd.Table.scan(tmp_path / "rows.csv", domain=domain)
     assert table.totals([Aggregate(("A",))], b"")[0].tolist() == [1, 1]
     assert gd.check(table).lines.n_lost == 1
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="files are opened by their names")
+def test_a_killed_process_leaves_no_copy(tmp_path: Path, monkeypatch) -> None:
+    def copied(content: IO[bytes], copy: IO[bytes]) -> None:
+        copy.write(content.read())
+        left.extend(path for path in (tmp_path / "spilled").rglob("*") if path.is_file())
+        copies.append(copy.tell())
+
+    left, copies = list[Path](), list[int]()
+    (tmp_path / "spilled").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "spilled"))
+    monkeypatch.setattr(shutil, "copyfileobj", copied)
+    path = write(tmp_path / "rows.csv", rows_of(5), FORMATS[1], 5)
+    assert sum(totals(path, FORMATS[1])[0]) > 20
+    assert (left, copies) == ([], [len(path.read_bytes().decode("latin-1").encode())])
+    assert not list((tmp_path / "spilled").iterdir())
 
 
 def test_another_form_is_another_request() -> None:

@@ -14,11 +14,12 @@ import shutil
 import zlib
 from abc import ABC
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -62,7 +63,7 @@ SQL_PRODUCTS = (
 )
 BATCH, FETCHED = 2**17, 2**14  # rows
 BATCH_NUMBERS = 2**23  # in all columns of a batch
-Attach = Callable[["duckdb.DuckDBPyConnection"], object]
+Attach = Callable[["duckdb.DuckDBPyConnection"], AbstractContextManager[object] | None]
 T = TypeVar("T")
 Block = Mapping[str, np.ndarray]
 
@@ -80,7 +81,10 @@ class _InProcess(Engine, ABC):
 
 @dataclass(frozen=True)
 class DuckDBEngine(_InProcess):
-    """Source with its own connection for each statement. `attach` gives the connection the table `SOURCE`."""
+    """Source with its own connection for each statement.
+
+    `attach` gives the connection the table `SOURCE`, and may return what is to be open until it is read.
+    """
 
     description: str
     columns: Mapping[str, Column]
@@ -91,30 +95,27 @@ class DuckDBEngine(_InProcess):
     def limited(self, memory_bytes: int) -> "DuckDBEngine":
         """See Engine."""
 
-        def attach(connection: "duckdb.DuckDBPyConnection") -> None:
+        def attach(connection: "duckdb.DuckDBPyConnection") -> AbstractContextManager[object] | None:
             connection.execute(f"SET memory_limit = '{memory_bytes}B'")
             connection.execute("SET preserve_insertion_order = false")
-            self._attach(connection)
+            return self._attach(connection)
 
         return replace(self, _attach=attach)
 
     def fetched(self, statement: Sql) -> Iterator[list[tuple[Any, ...]]]:
         """Yield the result's rows in source order, in batches."""
         refusal = stopped()
-        with own_database() as connection:
-            _or_refuse(lambda: self._attach(connection), refusal)
+        with own_database() as connection, _or_refuse(lambda: self._attach(connection), refusal) or nullcontext():
             result = _or_refuse(lambda: connection.execute(with_types(statement, connection)), refusal)
             while rows := _or_refuse(lambda: result.fetchmany(FETCHED), refusal):
                 yield rows
 
     def _run(self, statement: Sql) -> Mapping[str, np.ndarray]:
-        with own_database() as connection:
-            self._attach(connection)
+        with own_database() as connection, self._attach(connection) or nullcontext():
             return connection.execute(with_types(statement, connection)).fetchnumpy()
 
     def _added(self, statement: Sql, of: Of) -> np.ndarray:
-        with own_database() as connection:
-            self._attach(connection)
+        with own_database() as connection, self._attach(connection) or nullcontext():
             return added_up(_batches(connection.sql(with_types(statement, connection))), of)
 
 
@@ -195,7 +196,7 @@ def open_whole(file: File, names: Sequence[str]) -> tuple[tuple[DuckDBEngine, Du
         rows = _parquet(file)
         kinds = [replace(rows.column(place), name=f"f{place}") for place in range(len(names))]
         text = rows.select({place: f"f{place}" for place in range(len(names))})
-        attached = [partial(_view, rows=text)] * 2
+        attached: list[Attach] = [partial(_view, rows=text)] * 2
     else:
         kinds = [Column(f"f{i}", Kind.TEXT, "text", True, text_format=file.text_format) for i in range(len(names))]
         texts = [partial(_text_file, file, names, None, rule=rule) for rule in (_STRICT_RULE, _FAILING_RULE)]
@@ -273,20 +274,33 @@ def _view(connection: "duckdb.DuckDBPyConnection", rows: str) -> None:
 
 def _attach_text(
     file: File, n_columns: int, rows: Callable[[str, str], str], connection: "duckdb.DuckDBPyConnection"
-) -> None:
+) -> ExitStack | None:
     """Show the rows of a text file, from a copy in the connection's folder if the engine cannot read it as it is."""
     if file.is_read_as_stored(n_columns):
         _view(connection, rows(path_text(file.path), file.packing))
-        return
+        return None
     ((folder,),) = connection.execute("SELECT current_setting('temp_directory')").fetchall()
-    copy = replace(file, path=Path(folder, "text.csv"))
-    copy.path.parent.mkdir(mode=0o700, exist_ok=True)
-    try:
-        with file.open(n_columns) as (_, content), copy.path.open("wb") as target:
-            shutil.copyfileobj(content, target)
-    except (EOFError, zlib.error):
-        raise unfinished() from None
-    _view(connection, rows(path_text(copy.path), "none"))
+    Path(folder).mkdir(mode=0o700, exist_ok=True)
+    with ExitStack() as opened:
+        copy = opened.enter_context(Path(folder, "text.csv").open("wb"))
+        path = _without_name(copy)
+        try:
+            with file.open(n_columns) as (_, content):
+                shutil.copyfileobj(content, copy)
+        except (EOFError, zlib.error):
+            raise unfinished() from None
+        copy.flush()
+        _view(connection, rows(path_text(path), "none"))
+        return opened.pop_all()
+
+
+def _without_name(file: IO[bytes]) -> Path:
+    """Return the path of an open file, on Linux without a name: a killed process leaves nothing of it."""
+    path, named = Path(f"/proc/self/fd/{file.fileno()}"), Path(file.name)
+    if not path.exists():
+        return named
+    named.unlink()
+    return path
 
 
 def _text_file(
