@@ -47,9 +47,7 @@ class TextFormat:
         if self.decimal == self.thousands:
             raise InvalidRequest(f"decimal and thousands are both {self.decimal!r}.", "Give two different marks.")
         if self.decimal == self.separator and not self.quote:
-            raise InvalidRequest(
-                "Commas are in numbers and between fields, without quotes.", "Give two different marks."
-            )
+            raise InvalidRequest("decimal and separator are both ',', without quotes.", "Give two different marks.")
         if self.date_format != "" and not _is_date(self.date_format):
             raise InvalidRequest(
                 f"date_format is {self.date_format!r}.",

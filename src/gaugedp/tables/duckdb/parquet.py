@@ -114,7 +114,9 @@ class ParquetRows:
         separator = re.escape(os.sep)
         pattern = f"(^|{separator}){re.escape(name)}=([^{separator}]*){separator}"
         value = f"REGEXP_EXTRACT({below}, {_text(pattern)}, 2)"
-        return f"NULLIF(COALESCE(TRY(URL_DECODE({value})), {value}), {_text(_NO_VALUE)})"
+        if any("%" in path for path in part.paths):
+            value = f"COALESCE(TRY(URL_DECODE({value})), {value})"
+        return f"NULLIF({value}, {_text(_NO_VALUE)})"
 
     def _filename(self, part: Part) -> str:
         """Return a name that no column has, as it is longer."""
