@@ -2,13 +2,20 @@
 
 import csv
 import math
+import shutil
+import tempfile
 from dataclasses import replace
 from datetime import date, timedelta
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
+from typing import IO
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,11 +23,10 @@ from hypothesis import strategies as st
 import gaugedp as gd
 from gaugedp.domain.attributes import Attribute, BoundedColumn
 from gaugedp.domain.text_format import ENCODINGS, PLAIN, TextFormat
-from gaugedp.errors import UnreadableTable
+from gaugedp.tables import files
 from gaugedp.tables.aggregate import Aggregate
-from gaugedp.tables.engine import Kind
 from gaugedp.tables.line_faults import LineCount
-from gaugedp.tables.lines import FileLines
+from gaugedp.tables.lines import FileLines, frame_lines
 from tests.tables.engines import ENGINES
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
@@ -127,6 +133,33 @@ def test_any_form_has_the_totals_of_the_canonical_file(form: TextFormat, tmp_pat
     assert np.bincount([cell for cell, _ in read if cell >= 0], minlength=10).tolist() == expected[3]
 
 
+AWKWARD = ["x", "y", "y\ry", "y\r", "\ry", "\r\r", "y\ny", "\n", "y\r\ny", "y\n\r", 'y"\ry', "y\x85x", "\fy", "5\r", ""]
+
+
+@pytest.mark.parametrize("chunk", [1, 2**18])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=repr)
+@pytest.mark.parametrize("form", [PLAIN, TextFormat(encoding="latin-1", quote="'")], ids=lambda form: form.encoding)
+def test_a_row_of_one_column_is_one_row(form: TextFormat, end: str, chunk: int, tmp_path: Path, monkeypatch) -> None:
+    """Python's csv module quotes line ends of the file's kind only; the engine ends a line at all kinds."""
+    monkeypatch.setattr(files, "CHUNK", chunk)
+    domain = replace(gd.Domain.of(A=gd.categories(["x", "y"], "other")), text_format=form)
+
+    def counts(values: list[str]) -> np.ndarray:
+        with (tmp_path / "rows.csv").open("w", encoding=form.encoding, newline="") as file:
+            writer = csv.writer(file, lineterminator=end, quotechar=form.quote)
+            writer.writerows([["A"], *([value] for value in values)])
+        table = gd.Table.scan(tmp_path / "rows.csv", domain=domain)
+        assert len(values) == 1 or gd.check(table).lines == LineCount(len(values), (), ())
+        return table.totals([Aggregate(("A",))], b"")[0]
+
+    of_each = [counts([value]) for value in AWKWARD]
+    assert [of.sum() for of in of_each] == [1] * len(AWKWARD)
+    assert of_each[0].tolist() == [1, 0, 0]
+    assert of_each[2].tolist() == [0, 0, 1]
+    values = [*AWKWARD, *AWKWARD[::-1]]
+    assert counts(values).tolist() == (2 * sum(of_each)).tolist()
+
+
 @pytest.mark.parametrize("packing", ["gz", "zst"])
 @pytest.mark.parametrize("form", FORMATS[:2], ids=lambda form: form.encoding)
 def test_packed_files_are_read_as_they_are(packing: str, form: TextFormat, tmp_path: Path) -> None:
@@ -149,6 +182,43 @@ def test_numbers_and_dates_in_text_are_read_on_every_engine(engine: str, form: T
         head, *lines = csv.reader(file, delimiter=form.separator, quotechar=form.quote)
     texts = {name: pa.array([line[i] or None for line in lines]) for i, name in enumerate(head)}
     assert totals(ENGINES[engine](pa.table(texts), 1), form) == expected
+
+
+def as_objects(rows: list[dict[str, object]], rng: np.random.Generator) -> pd.DataFrame:
+    """Return a frame of objects, in which equal numbers and days have several types."""
+    kinds = {float: [float, Decimal, np.float64, Fraction], date: [lambda day: day, pd.Timestamp, np.datetime64]}
+
+    def cell(value: object) -> object:
+        choices = kinds.get(type(value), [str])
+        return choices[rng.integers(len(choices))](value)
+
+    return pd.DataFrame({name: pd.Series([cell(row[name]) for row in rows], dtype=object) for name in rows[0]})
+
+
+@pytest.mark.parametrize("form", FORMATS, ids=lambda form: "".join(map(str, vars(form).values())))
+def test_a_value_is_read_by_itself_whatever_else_its_column_holds(form: TextFormat, tmp_path: Path) -> None:
+    """A number is no text in the stated form: typed columns, objects, and objects among texts have the same totals."""
+    rng = np.random.default_rng(FORMATS.index(form))
+    rows = [row for row in rows_of(3) if {*map(type, row.values())} == {str, float, date}]
+    written = write(tmp_path / "rows.csv", rows_of(4), replace(form, encoding="utf-8"), 4).read_text("utf-8")
+    options = {"quotechar": form.quote} if form.quote else {"quoting": csv.QUOTE_NONE}
+    lines = list(csv.DictReader(written.splitlines(), delimiter=form.separator or ",", **options))
+    typed, objects, texts = pd.DataFrame(rows).astype({"DAY": "M8[s]", "MONTH": "M8[s]"}), as_objects(rows, rng), (
+        pd.DataFrame(lines, dtype=object)
+    )  # fmt: skip
+    expected, of_texts = totals(typed, form), np.concatenate(totals(texts, form))
+    assert sum(expected[1][:-1]) > 20 < sum(of_texts[:4]), "both are read"
+    arrow = pa.Table.from_pandas(typed)
+    dictionaries = pa.table({name: pc.dictionary_encode(arrow[name]) for name in arrow.column_names})
+    for same in (objects, typed.astype("category"), pl.from_arrow(arrow), dictionaries, ENGINES["duckdb"](arrow, 1)):
+        assert totals(same, form) == expected
+    assert totals(objects.astype("category"), form) == expected
+    mixed = pd.concat([objects, texts], ignore_index=True).sample(frac=1, random_state=5)
+    for each in (mixed, mixed.astype("category")):
+        assert (np.concatenate(totals(each, form)) == np.concatenate(expected) + of_texts).all()
+    cells, steps = frame_lines(mixed, replace(DOMAIN, text_format=form), ["DAY"], ["PAY"])
+    assert np.bincount(cells[:, 0], minlength=len(expected[1])).tolist() == totals(mixed, form)[1]
+    assert np.count_nonzero(steps >= 0) == totals(mixed, form)[-1][0]
 
 
 def table_of(folder: Path, texts: list[str], form: TextFormat, **facts: Attribute | BoundedColumn) -> gd.Table:
@@ -235,24 +305,25 @@ def test_a_byte_without_a_letter_leaves_out_its_line_alone(tmp_path: Path) -> No
     assert gd.check(table).lines.n_lost == 1
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="files are opened by their names")
+def test_a_killed_process_leaves_no_copy(tmp_path: Path, monkeypatch) -> None:
+    def copied(content: IO[bytes], copy: IO[bytes]) -> None:
+        copy.write(content.read())
+        left.extend(path for path in (tmp_path / "spilled").rglob("*") if path.is_file())
+        copies.append(copy.tell())
+
+    left, copies = list[Path](), list[int]()
+    (tmp_path / "spilled").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "spilled"))
+    monkeypatch.setattr(shutil, "copyfileobj", copied)
+    path = write(tmp_path / "rows.csv", rows_of(5), FORMATS[1], 5)
+    assert sum(totals(path, FORMATS[1])[0]) > 20
+    assert (left, copies) == ([], [len(path.read_bytes().decode("latin-1").encode())])
+    assert not list((tmp_path / "spilled").iterdir())
+
+
 def test_another_form_is_another_request() -> None:
     """A key would otherwise return the answer about numbers that were read in another way."""
     for text in ("count", "mean(PAY) by PLACE", "median(PAY)"):
         plain, other = (gd.query(DOMAIN.with_text_format(**facts), text).digest() for facts in ({}, {"decimal": ","}))
         assert plain == gd.query(DOMAIN, text).digest() != other
-
-
-def test_partitions_are_columns_of_text(tmp_path: Path) -> None:
-    rows = pa.table({"AGE": list(range(90)), "YEAR": ["2019", "2020", "2021"] * 30})
-    pq.write_to_dataset(rows, tmp_path / "people", partition_cols=["YEAR"])
-    (tmp_path / "people" / "_temporary").mkdir()
-    (tmp_path / "people" / "_temporary" / "part.parquet").write_bytes(b"torn")
-    domain = gd.Domain.of(AGE=gd.integers(0, 89), YEAR=["2019", "2020", "2021"])
-    table = gd.Table.scan(tmp_path / "people", domain=domain)
-    assert table._engine.columns["YEAR"].kind is Kind.TEXT, "whatever the others are called"
-    assert table.totals([Aggregate(("YEAR",))], b"")[0].tolist() == [30, 30, 30]
-    assert table.totals([Aggregate(("AGE",))], b"")[0].tolist() == [1] * 90
-    assert table.in_buckets(2, folder=tmp_path / "sums").can_resume
-    pq.write_table(pa.table({"AGE": [1.5]}), tmp_path / "people" / "YEAR=2019" / "other.parquet")
-    with pytest.raises(UnreadableTable, match="different columns or types"):
-        gd.Table.scan(tmp_path / "people", domain=domain)

@@ -10,7 +10,7 @@ edge; because rounding is monotone, a value written with at most 15 digits is on
 decimal.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -21,12 +21,12 @@ from sqlglot import exp
 from gaugedp.domain.attributes import OTHER, Attribute, Bins, BoundedColumn, Categories, EdgeBins, Integers
 from gaugedp.domain.dates import Dates
 from gaugedp.domain.hierarchies import finest_of
+from gaugedp.domain.text_format import PLAIN, TextFormat
 from gaugedp.tables.dates import Steps, date_steps
 from gaugedp.tables.engine import SPELT, Column, Kind, Sql
-from gaugedp.tables.spelling import MARKS, category_numbers, truths
+from gaugedp.tables.spelling import EXACT, MARKS, category_numbers, truths
 from gaugedp.tables.text_values import date_text, number_text
 
-EXACT = 2**53  # floats represent integers exactly up to here
 LEAF = 8  # up to so many values, a search tree compares one by one
 
 
@@ -134,7 +134,7 @@ def read_person(column: Column, alias: str) -> ColumnExpression:
     match column.kind:
         case Kind.INTEGER:
             return ColumnExpression({alias: _source(column)}, inside, value)
-        case Kind.REAL | Kind.SHORT_REAL:
+        case Kind.REAL | Kind.MIXED | Kind.SHORT_REAL:
             is_person = exp.and_(inside, exp.not_(exp.IsNan(this=value.copy())))
             return ColumnExpression({alias: number_of(column)}, is_person, value)
     # as bytes: people are equal only if all letters are, whatever the engine's collation
@@ -233,9 +233,7 @@ def _edge_bins(edges: Sequence[Fraction], column: Column, alias: str) -> ColumnE
 
 
 def _dates(attribute: Dates, column: Column, alias: str) -> ColumnExpression:
-    text = text_of(column)
-    if column.kind is Kind.TEXT:
-        text = date_text(text, column.text_format)
+    text = _in_form(column, date_text) if column.kind is Kind.TEXT else text_of(column)
     reads, steps = date_steps(attribute, text, alias)
     cell = exp.column(alias)
     return ColumnExpression(reads, cell.between(0, attribute.n_inside - 1), cell, steps=steps)
@@ -316,11 +314,18 @@ def number_of(column: Column) -> Sql:
     """Return a column's value as a 64-bit float, or NULL."""
     match column.kind:
         case Kind.TEXT:
-            text = number_text(text_of(column), column.text_format)
-            return exp.TryCast(this=text, to=exp.DataType.build("DOUBLE"))
+            return exp.TryCast(this=_in_form(column, number_text), to=exp.DataType.build("DOUBLE"))
         case Kind.SHORT_REAL:
             return exp.TryCast(this=text_of(column), to=exp.DataType.build("DOUBLE"))
     return exp.cast(_source(column), "DOUBLE")
+
+
+def _in_form(column: Column, read: Callable[[Sql, TextFormat], Sql]) -> Sql:
+    """Return a text as `read` in the column's form, and in the default form if the value was no text."""
+    stated = read(text_of(column), column.text_format)
+    if not column.written:
+        return stated
+    return _choice(exp.column(column.written, quoted=True), stated, read(text_of(column), PLAIN))
 
 
 def _is_text(column: Column) -> bool:

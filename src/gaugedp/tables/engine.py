@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, TypeAlias, TypeVar
 
@@ -22,6 +22,7 @@ class Kind(Enum):
 
     INTEGER = "integers"  # signed 64-bit
     REAL = "numbers"
+    MIXED = "integers and numbers"  # in several files: 64-bit floats, never persons
     WIDE = "wide numbers"  # beyond 64 bits, and decimals: 64-bit floats, but text if they identify a person
     SHORT_REAL = "short numbers"  # 32-bit floats: 0.7 is the number that prints as 0.7
     TEXT = "text"
@@ -36,7 +37,7 @@ class Kind(Enum):
 
 
 SPELT = frozenset({Kind.TEXT, Kind.BOOLEAN, Kind.UUID, Kind.DATE, Kind.TIME, Kind.TIMESTAMP})  # compared by their text
-NUMBERS = frozenset({Kind.INTEGER, Kind.REAL, Kind.WIDE, Kind.SHORT_REAL})
+NUMBERS = frozenset({Kind.INTEGER, Kind.REAL, Kind.MIXED, Kind.WIDE, Kind.SHORT_REAL})
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,8 @@ class Column:
     """Column of an engine: its kind, and its type in words.
 
     `has_enums` means that texts can be enums; if `has_marks`, texts may be `spelling.MARKS`, which mean true and false.
-    Numbers and dates in text are written as in `text_format`.
+    Numbers and dates in text are written as in `text_format`. If only some values were text, `written` is the column of
+    truth values that marks them; the others have the default form.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Column:
     has_enums: bool = False
     has_marks: bool = False
     text_format: TextFormat = PLAIN
+    written: str = ""
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,11 @@ class Engine(ABC):
     def limited(self, memory_bytes: int) -> "Engine":  # noqa: ARG002
         """Return the engine with a memory limit, if possible."""
         return self
+
+
+def in_format(columns: Mapping[str, Column], text_format: TextFormat) -> dict[str, Column]:
+    """Return the columns with the form of their numbers and dates in text."""
+    return {name: replace(column, text_format=text_format) for name, column in columns.items()}
 
 
 def quoted(name: str) -> str:

@@ -4,6 +4,7 @@ import csv
 import gzip
 import hashlib
 import io
+import os
 import re
 import zlib
 from collections.abc import Callable, Iterator
@@ -24,6 +25,9 @@ TEXTS = {".csv": "CSV", ".tsv": "TSV"}
 PACKINGS = {"": "none", ".gz": "gzip", ".zst": "zstd"}
 FORMATS = {".parquet": "Parquet", **{kind + end: name for kind, name in TEXTS.items() for end in PACKINGS}}
 MAX_HEADER = 2**20
+CHUNK = 2**18  # bytes that are converted at once
+_STRAY = {end: re.compile(stray) for end, stray in ((b"\n", rb"(\r)"), (b"\r\n", rb"(\r)(?!\n)"), (b"\r", rb"(\n)"))}
+_PARQUET = (".parquet", ".parq", ".pq")
 _WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods")
 
 
@@ -37,7 +41,7 @@ class File:
 
     @classmethod
     def find(cls, path: str | Path, text_format: TextFormat = PLAIN) -> "File":
-        """Return the file at `path`, by its name's format. A `text_format` describes CSV and TSV only."""
+        """Return the file at `path`, by its name's format."""
         if is_no_path(str(path)):  # not repeated: it may contain a password
             raise UnreadableTable(
                 "The source is neither the path of a file nor an address that can be read.",
@@ -47,7 +51,7 @@ class File:
         if _is(path, Path.is_dir):
             if not parquet_files(path):
                 raise UnreadableTable(f"{str(path)!r} is a folder without Parquet files.", "Give one file.")
-            return cls(path.resolve(), "Parquet")
+            return cls(path.resolve(), "Parquet", text_format)
         suffix = "".join(path.suffixes[-2:] if path.suffix.lower() in PACKINGS else path.suffixes[-1:]).lower()
         if suffix in _WORKBOOKS:
             raise UnreadableTable(
@@ -83,17 +87,17 @@ class File:
         """Delimiter between two fields."""
         return self.text_format.separator or ("\t" if self.format == "TSV" else ",")
 
-    @property
-    def is_utf8(self) -> bool:
-        """True if the stored text needs no conversion."""
-        return self.text_format.encoding == PLAIN.encoding
+    def is_read_as_stored(self, n_columns: int) -> bool:
+        """Return True if the engine can read the stored text itself."""
+        return self.text_format.encoding == PLAIN.encoding and n_columns > 1
 
     @contextmanager
-    def open(self) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-        """Open the file as stored, and its unpacked content in UTF-8."""
-        with self.path.open("rb") as stored, _unpacked(stored, self.packing) as content:
-            encoding = self.text_format.encoding
-            yield stored, content if self.is_utf8 else cast(IO[bytes], io.BufferedReader(_InUtf8(content, encoding)))
+    def open(self, n_columns: int) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
+        """Open the file as stored, and its unpacked content in UTF-8, which each row of one column has one line of."""
+        with self.path.open("rb") as stored, _unpacked(stored, self.packing) as unpacked:
+            is_utf8 = self.text_format.encoding == PLAIN.encoding
+            content = unpacked if is_utf8 else _buffered(_in_utf8(unpacked, self.text_format.encoding))
+            yield stored, content if n_columns > 1 else _buffered(_of_one_column(content))
 
     def header(self) -> list[str]:
         """Return the names in the first line, reading nothing else."""
@@ -142,27 +146,54 @@ class File:
 
     def _start(self) -> bytes | None:
         try:
-            with self.open() as (_, content):
+            with self.open(n_columns=2) as (_, content):  # their number is not known yet
                 return content.read(MAX_HEADER)
         except (OSError, EOFError, ValueError, zlib.error):
             return None
 
 
-class _InUtf8(io.RawIOBase):
-    """Content in a single-byte encoding as UTF-8. A byte without a letter stays, and is not UTF-8."""
+class _Stream(io.RawIOBase):
+    """Chunks of bytes as a file."""
 
-    def __init__(self, content: IO[bytes], encoding: str) -> None:
-        self._content, self._encoding = content, encoding
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks, self._chunk = chunks, memoryview(b"")
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read at most a quarter of the buffer, as a letter has up to three bytes."""
-        part = self._content.read(max(1, len(buffer) // 4))
-        text = part.decode(self._encoding, "surrogateescape").encode("utf-8", "surrogateescape")
-        buffer[: len(text)] = text
-        return len(text)
+        """Read from one chunk."""
+        self._chunk = self._chunk or memoryview(next(filter(None, self._chunks), b""))
+        size = min(len(buffer), len(self._chunk))
+        buffer[:size], self._chunk = self._chunk[:size], self._chunk[size:]
+        return size
+
+
+def _buffered(chunks: Iterator[bytes]) -> IO[bytes]:
+    return cast(IO[bytes], io.BufferedReader(_Stream(chunks)))
+
+
+def _in_utf8(content: IO[bytes], encoding: str) -> Iterator[bytes]:
+    """Convert text of a single-byte encoding. A byte without a letter stays, and is not UTF-8."""
+    while part := content.read(CHUNK):
+        yield part.decode(encoding, "surrogateescape").encode("utf-8", "surrogateescape")
+
+
+def _of_one_column(content: IO[bytes]) -> Iterator[bytes]:
+    """Replace the letters that end a line, but not as the header's line ends, by form feeds.
+
+    Python's csv module does not quote a carriage return if lines end in a line feed, nor the reverse. The engine ends a
+    line at both: the text of one row would be many rows, as no column is missing.
+    """
+    held, stray = b"", re.compile(rb"(?!)")
+    while part := content.read(CHUNK):
+        text = held + part
+        held = text[-1:] if text.endswith(b"\r") else b""  # a line feed may follow
+        text = text[: len(text) - len(held)]
+        if not stray.groups and (end := re.search(rb"\r\n|[\r\n]", text)):
+            stray = _STRAY[end[0]]
+        yield stray.sub(b"\f", text)
+    yield stray.sub(b"\f", held)
 
 
 def _unpacked(stored: IO[bytes], packing: str) -> AbstractContextManager[IO[bytes]]:
@@ -175,12 +206,23 @@ def _unpacked(stored: IO[bytes], packing: str) -> AbstractContextManager[IO[byte
 
 def parquet_files(folder: Path) -> tuple[Path, ...]:
     """Return the Parquet files of a folder and its partitions; hidden and temporary ones are left out."""
-    found = (path for path in folder.resolve().rglob("*.parquet") if _is(path, Path.is_file))
-    return tuple(sorted(path for path in found if not _is_hidden(path.relative_to(folder.resolve()))))
+    found, is_whole = list[Path](), True
+    for place, folders, names in os.walk(folder.resolve()):
+        folders[:] = [name for name in folders if not _is_hidden(name)]
+        paths = [Path(place, name) for name in names if name.lower().endswith(_PARQUET) and not _is_hidden(name)]
+        found += paths
+        is_whole &= all(path.suffix.lower() == ".parquet" and _is(path, Path.is_file) for path in paths)
+        is_whole &= not any(Path(place, name).is_symlink() for name in folders)
+    if not is_whole:
+        raise UnreadableTable(
+            f"{str(folder)!r} has a link to a folder, a broken link, or a file that ends in .parq or .pq.",
+            "Replace the links by their contents, and rename the files to .parquet.",
+        )
+    return tuple(sorted(found))
 
 
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith(("_", ".")) for part in path.parts)
+def _is_hidden(name: str) -> bool:
+    return name.startswith(("_", "."))
 
 
 def _first_line(start: bytes | None) -> str | None:

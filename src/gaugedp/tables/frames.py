@@ -14,7 +14,7 @@ import numpy as np
 
 from gaugedp._internal.cells import numbers
 from gaugedp.errors import MissingExtra
-from gaugedp.tables.objects import text_of
+from gaugedp.tables.objects import is_text, text_of
 
 LIBRARIES = {
     "pandas": ("DataFrame",),
@@ -74,11 +74,17 @@ def without_rows(source: Any) -> Any:
     return source.schema.empty_table()
 
 
-def selected(source: Any, names: Sequence[str], truths: Mapping[str, Mapping[str, str]]) -> Any:
-    """Return the named columns in a new frame; `truths` as in `tables.sources`."""
+def selected(
+    source: Any, names: Sequence[str], truths: Mapping[str, Mapping[str, str]], written: Mapping[str, str]
+) -> Any:
+    """Return the named columns in a new frame.
+
+    `truths` is as in `tables.sources`. For pandas, `written` names a further column of truth values for some columns:
+    which of their values were text.
+    """
     match library(source):
         case "pandas":
-            return _selected_pandas(source, names, truths)
+            return _selected_pandas(source, names, truths, written)
         case "polars":
             lazy = source.lazy()
             places = lazy.collect_schema().names()
@@ -87,10 +93,13 @@ def selected(source: Any, names: Sequence[str], truths: Mapping[str, Mapping[str
     return source.select(list(names))
 
 
-def _selected_pandas(frame: Any, names: Sequence[str], truths: Mapping[str, Mapping[str, str]]) -> Any:
+def _selected_pandas(
+    frame: Any, names: Sequence[str], truths: Mapping[str, Mapping[str, str]], written: Mapping[str, str]
+) -> Any:
     places = list(frame.columns)
     series = {name: frame.iloc[:, places.index(name)] for name in names}
     columns = {name: _plain(each, truths.get(name, {})).array for name, each in series.items()}  # without the index
+    columns |= {mark: _are_texts(series[name]) for name, mark in written.items()}
     return sys.modules["pandas"].DataFrame(columns, copy=False)
 
 
@@ -106,6 +115,15 @@ def _plain(series: Any, truths: Mapping[str, str]) -> Any:
     if series.dtype.kind == "c":  # one complex number makes all others complex
         return pandas.Series(numbers(series.to_numpy()))
     return series
+
+
+def _are_texts(series: Any) -> np.ndarray:
+    """Return whether each value was text, judging each by itself: one other value makes a column one of objects."""
+    if isinstance(series.dtype, sys.modules["pandas"].CategoricalDtype):
+        return np.append(_are_texts(series.cat.categories), False)[series.cat.codes.to_numpy()]
+    if series.dtype.kind != "O" or not isinstance(series.dtype, np.dtype):
+        return np.ones(len(series), dtype=bool)
+    return np.fromiter(map(is_text, series.tolist()), bool, len(series))
 
 
 def _of_objects(values: list[Any], truths: Mapping[str, str]) -> Any:

@@ -19,8 +19,9 @@ from gaugedp.domain.attributes import OTHER
 from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import UnreadableTable
 from gaugedp.tables.bounding import PERSON, RANK, in_bucket, over, person_number, row_number
-from gaugedp.tables.cells import EXACT, ColumnExpression, number_of, read_person, text_of
+from gaugedp.tables.cells import ColumnExpression, number_of, read_person, text_of
 from gaugedp.tables.engine import SPELT, Column, Kind, Sql
+from gaugedp.tables.spelling import EXACT
 from gaugedp.tables.statement import source
 from gaugedp.tables.table import Table
 

@@ -93,15 +93,16 @@ class LineCount:
 
 def count_lines(file: File, on_progress: Progress = silent) -> LineCount:
     """Count the lines of a text file, or raise OSError, EOFError or zlib.error."""
-    tally = _Tally(len(file.header()), file.delimiter, file.text_format.quote or _NO_QUOTE)
-    tally.add(_lines(file, on_progress))
+    n_fields = len(file.header())
+    tally = _Tally(n_fields, file.delimiter, file.text_format.quote or _NO_QUOTE)
+    tally.add(_lines(file, n_fields, on_progress))
     return tally.counted()
 
 
-def _lines(file: File, on_progress: Progress) -> Iterator[str]:
+def _lines(file: File, n_fields: int, on_progress: Progress) -> Iterator[str]:
     """Yield lines of text without ends, bytes as letters."""
     size = max(file.path.stat().st_size, 1)
-    with file.open() as (stored, content), io.TextIOWrapper(content, encoding="latin-1", newline="") as text:
+    with file.open(n_fields) as (stored, content), io.TextIOWrapper(content, encoding="latin-1", newline="") as text:
         for number, line in enumerate(text):
             yield line.rstrip("\r\n")
             if number % 2**16 == 0:  # between two progress reports

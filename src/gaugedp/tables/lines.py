@@ -9,13 +9,15 @@ from sqlglot import exp
 
 from gaugedp.domain.domain import Domain
 from gaugedp.errors import UnreadableTable
+from gaugedp.tables.bounding import over
 from gaugedp.tables.cells import ColumnExpression, missing_steps, other_cell, read_attribute, read_steps
 from gaugedp.tables.duckdb.engine import DuckDBEngine, open_frame, open_whole
 from gaugedp.tables.engine import SOURCE, Column, Sql
 from gaugedp.tables.files import File
 from gaugedp.tables.frames import library
 from gaugedp.tables.refusals import check_names, stopped
-from gaugedp.tables.sources import file_columns, in_format
+from gaugedp.tables.sources import file_columns
+from gaugedp.tables.statement import source
 from gaugedp.tables.table import check_type, spelt_truths
 
 
@@ -70,7 +72,8 @@ def frame_lines(
         raise UnreadableTable("The rows are not in a data frame.", "Give a pandas or polars frame, or an arrow table.")
     needed = list(dict.fromkeys(_sources(domain, attributes, columns)))
     facts = [(domain.source(name), domain.attribute(name)) for name in attributes]
-    engine = open_frame(frame, needed, spelt_truths([*facts, *((name, domain.column(name)) for name in columns)]))
+    truths = spelt_truths([*facts, *((name, domain.column(name)) for name in columns)])
+    engine = open_frame(frame, needed, truths, domain.text_format)
     read = _read(domain, attributes, columns, engine.columns)
     for place, name in enumerate(columns, len(attributes)):
         read[place] = read[place][0], missing_steps(domain.column(name))
@@ -87,7 +90,7 @@ def _read(
     domain: Domain, attributes: Sequence[str], columns: Sequence[str], types: Mapping[str, Column]
 ) -> list[tuple[ColumnExpression, int | None]]:
     """Return the expression of each code, and the code of other values; refuse unusable types."""
-    read, types = list[tuple[ColumnExpression, int | None]](), in_format(types, domain.text_format)
+    read = list[tuple[ColumnExpression, int | None]]()
     for name in attributes:
         attribute, source = domain.attribute(name), domain.source(name)
         check_type(replace(types[source], name=source), attribute)
@@ -102,9 +105,7 @@ def _read(
 
 def _statement(n_fields: int, read: Sequence[tuple[ColumnExpression, int | None]]) -> Sql:
     """Return the statement: fields as text, then cells and steps."""
-    aliases = [sql.as_(alias) for reading, _ in read for alias, sql in reading.reads.items()]
-    fields = [exp.cast(exp.column(f"f{i}"), "VARCHAR").as_(f"t{i}") for i in range(n_fields)]
-    inner = exp.select(*fields, *aliases, copy=False).from_(SOURCE, copy=False)
+    fields = {f"t{i}": exp.cast(exp.column(f"f{i}"), "VARCHAR") for i in range(n_fields)}
+    rows = source([ColumnExpression(fields, exp.true(), exp.null()), *(reading for reading, _ in read)])
     codes = [reading.otherwise(-1 if fallback is None else fallback) for reading, fallback in read]
-    texts = [exp.column(f"t{i}") for i in range(n_fields)]
-    return exp.select(*texts, *codes, copy=False).from_(inner.subquery("lines", copy=False), copy=False)
+    return over(rows, *map(exp.column, fields), *codes)

@@ -37,6 +37,11 @@ def text_of(value: object, truths: Mapping[str, str]) -> str | None:
         return None
 
 
+def is_text(value: object) -> bool:
+    """Return True if an object was text before it was read."""
+    return is_text(value.value) if isinstance(value, Enum) else isinstance(value, str | bytes)
+
+
 def _text(value: object, truths: Mapping[str, str]) -> str | None:
     match value:
         case Enum():

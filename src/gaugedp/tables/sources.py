@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from gaugedp.domain.text_format import PLAIN, TextFormat
 from gaugedp.errors import UnreadableTable
-from gaugedp.tables.engine import Column, Engine
+from gaugedp.tables.engine import Engine, in_format
 
 
 def open_source(
@@ -30,13 +30,7 @@ def open_source(
     if spark.reads(source):
         rows = spark.open_source(source, needed)
         return replace(rows, columns=in_format(rows.columns, text_format))
-    engine = duckdb.open_source(source, needed, truths, text_format)
-    return replace(engine, columns=in_format(engine.columns, text_format))
-
-
-def in_format(columns: Mapping[str, Column], text_format: TextFormat) -> dict[str, Column]:
-    """Return the columns with the form of their numbers and dates in text."""
-    return {name: replace(column, text_format=text_format) for name, column in columns.items()}
+    return duckdb.open_source(source, needed, truths, text_format)
 
 
 def file_columns(path: str, text_format: TextFormat = PLAIN) -> list[str]:
@@ -45,4 +39,4 @@ def file_columns(path: str, text_format: TextFormat = PLAIN) -> list[str]:
     from gaugedp.tables.files import File
 
     file = File.find(path, text_format)
-    return [name for name, _ in duckdb.file_types(file)] if file.format == "Parquet" else file.header()
+    return duckdb.file_names(file) if file.format == "Parquet" else file.header()

@@ -21,6 +21,7 @@ _FORMS = {  # as every engine writes them
 _WORDS = [(write(yes), write(no)) for yes, no in (("true", "false"), ("yes", "no"))
           for write in (str.lower, str.title, str.upper)]  # fmt: skip
 _DIGITS = ("1", "0")
+EXACT = 2**53  # floats represent integers exactly up to here
 MARKS = {"true": "\x1ftrue", "false": "\x1ffalse"}  # for Python's booleans, if facts spell them differently
 EXAMPLES = {
     Kind.BOOLEAN: '"true" and "false", "yes" and "no", or "1" and "0"',
@@ -30,6 +31,7 @@ EXAMPLES = {
     Kind.TIMESTAMP: '"2020-01-31 13:05:00" (or describe days, months or years as dates)',
     Kind.INTEGER: '"12"',
     Kind.REAL: '"12" or "0.5"',
+    Kind.MIXED: '"12" or "0.5"',
     Kind.WIDE: '"12" or "0.5"',
     Kind.SHORT_REAL: '"12" or "0.5"',
 }
@@ -42,7 +44,7 @@ def can_match(kind: Kind, categories: Sequence[str]) -> bool:
             return True
         case Kind.BOOLEAN:
             return bool(truths(categories))
-        case Kind.INTEGER | Kind.REAL | Kind.WIDE | Kind.SHORT_REAL:
+        case Kind.INTEGER | Kind.REAL | Kind.MIXED | Kind.WIDE | Kind.SHORT_REAL:
             return bool(category_numbers(categories, whole=kind is Kind.INTEGER))
     return any(re.fullmatch(_FORMS[kind], text) for text in categories)
 

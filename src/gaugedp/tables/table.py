@@ -1,14 +1,16 @@
 """Table: rows on an engine, with public facts about them."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from os import PathLike
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gaugedp._internal.progress import Progress
-from gaugedp.domain.attributes import Attribute, BoundedColumn, Categories, UnknownKeys
+from gaugedp.domain.attributes import Attribute, Bins, BoundedColumn, Categories, EdgeBins, Integers, UnknownKeys
 from gaugedp.domain.dates import Dates
 from gaugedp.domain.domain import Domain
 from gaugedp.domain.hierarchies import finest_of
@@ -18,7 +20,7 @@ from gaugedp.tables.aggregate import Aggregate, Rows, added_up, check_values, fi
 from gaugedp.tables.buckets import Buckets, joined
 from gaugedp.tables.engine import NUMBERS, SPELT, Column, Engine, Kind
 from gaugedp.tables.frames import library
-from gaugedp.tables.spelling import EXAMPLES, MARKS, can_match, truths
+from gaugedp.tables.spelling import EXACT, EXAMPLES, MARKS, can_match, category_numbers, truths
 
 if TYPE_CHECKING:
     from gaugedp.tables.moments import Moments
@@ -29,7 +31,7 @@ __all__ = ["Aggregate", "Table"]
 _NOT_THERE = "If the table has no such column, remove it from the domain."
 RowSum = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of cells and steps, as `rows` returns them
 
-_OF_PEOPLE = set(Kind) - {Kind.UNUSABLE, Kind.INSTANT}
+_OF_PEOPLE = set(Kind) - {Kind.UNUSABLE, Kind.INSTANT, Kind.MIXED}
 
 
 @dataclass(frozen=True)
@@ -318,6 +320,11 @@ def _named_by(unit: PrivacyUnit, refusal: UnknownName) -> UnknownName:
 
 def check_type(column: Column, fact: Attribute | BoundedColumn) -> None:
     """Refuse a column whose type cannot fit its description."""
+    if column.kind is Kind.MIXED and _largest(fact) >= EXACT:
+        raise UnreadableTable(
+            f"Column {column.name!r} holds {column.type_name}, and integers from 2^53 on would be rounded.",
+            "Write the column with one type in all files.",
+        )
     if fact.column or isinstance(fact, Categories | UnknownKeys):
         _refuse_unless(column, SPELT | NUMBERS, "compared with categories")
         categories = categories_of(fact)
@@ -330,6 +337,20 @@ def check_type(column: Column, fact: Attribute | BoundedColumn) -> None:
         _refuse_unless(column, {Kind.TEXT, Kind.DATE, Kind.TIMESTAMP, Kind.INSTANT}, "read as dates")
     else:
         _refuse_unless(column, NUMBERS | {Kind.TEXT}, "read as numbers")
+
+
+def _largest(fact: Attribute | BoundedColumn) -> Fraction | float:
+    """Return the largest number that a fact distinguishes; a bounded column has at most 2^40 steps."""
+    match fact:
+        case Integers():
+            return max(abs(fact.first), abs(fact.last))
+        case EdgeBins():
+            return max(map(abs, fact.edges))
+        case Bins():
+            return max(abs(fact.low), abs(fact.high))
+        case UnknownKeys():
+            return math.inf
+    return max(map(abs, category_numbers(categories_of(fact), whole=False)), default=0)
 
 
 def categories_of(fact: Attribute | BoundedColumn) -> Sequence[str]:

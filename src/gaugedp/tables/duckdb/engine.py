@@ -10,16 +10,16 @@ fields beyond the header are ignored. A quote that is not closed takes everythin
 field, so a table should be written by a program that writes CSV.
 """
 
-import re
 import shutil
 import zlib
 from abc import ABC
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -27,7 +27,9 @@ from gaugedp.domain.text_format import PLAIN, TextFormat
 from gaugedp.errors import GaugedpError, UnreadableTable
 from gaugedp.tables import frames
 from gaugedp.tables.duckdb.database import own_database, types_database, with_types
-from gaugedp.tables.engine import SOURCE, Column, Engine, Kind, Of, Sql, Types, added_up, quoted
+from gaugedp.tables.duckdb.parquet import ParquetRows, path_text
+from gaugedp.tables.duckdb.types import column_of, value_at
+from gaugedp.tables.engine import SOURCE, Column, Engine, Kind, Of, Sql, added_up, in_format, quoted
 from gaugedp.tables.files import File
 from gaugedp.tables.refusals import (
     Failures,
@@ -45,24 +47,6 @@ if TYPE_CHECKING:
     import duckdb
 from collections.abc import Iterable
 
-KINDS = {
-    "timestamp with time zone": Kind.INSTANT,
-    **dict.fromkeys(("tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger"), Kind.INTEGER),
-    **dict.fromkeys(("ubigint", "hugeint", "uhugeint", "decimal"), Kind.WIDE),
-    **dict.fromkeys(("varchar", "enum", "sqlnull", "null", '"null"'), Kind.TEXT),
-    **dict.fromkeys(("timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"), Kind.TIMESTAMP),
-    **dict.fromkeys(("time", "time_ns"), Kind.TIME),
-    "boolean": Kind.BOOLEAN,
-    "uuid": Kind.UUID,
-    "date": Kind.DATE,
-    "double": Kind.REAL,
-    "float": Kind.SHORT_REAL,
-}
-WORDS = {
-    "blob": "bytes", "list": "lists", "array": "lists", "struct": "records", "map": "records",
-    "union": "values of several types", "interval": "lengths of time",
-}  # fmt: skip
-TYPES = Types(KINDS, WORDS, has_enums=True)
 _TEXT = (
     "auto_detect = false, header = true, encoding = 'utf-8', hive_partitioning = false, "
     "parallel = false"  # a scanner that starts inside a quoted field would read its text as rows
@@ -79,7 +63,7 @@ SQL_PRODUCTS = (
 )
 BATCH, FETCHED = 2**17, 2**14  # rows
 BATCH_NUMBERS = 2**23  # in all columns of a batch
-Attach = Callable[["duckdb.DuckDBPyConnection"], object]
+Attach = Callable[["duckdb.DuckDBPyConnection"], AbstractContextManager[object] | None]
 T = TypeVar("T")
 Block = Mapping[str, np.ndarray]
 
@@ -97,7 +81,10 @@ class _InProcess(Engine, ABC):
 
 @dataclass(frozen=True)
 class DuckDBEngine(_InProcess):
-    """Source with its own connection for each statement. `attach` gives the connection the table `SOURCE`."""
+    """Source with its own connection for each statement.
+
+    `attach` gives the connection the table `SOURCE`, and may return what is to be open until it is read.
+    """
 
     description: str
     columns: Mapping[str, Column]
@@ -108,30 +95,27 @@ class DuckDBEngine(_InProcess):
     def limited(self, memory_bytes: int) -> "DuckDBEngine":
         """See Engine."""
 
-        def attach(connection: "duckdb.DuckDBPyConnection") -> None:
+        def attach(connection: "duckdb.DuckDBPyConnection") -> AbstractContextManager[object] | None:
             connection.execute(f"SET memory_limit = '{memory_bytes}B'")
             connection.execute("SET preserve_insertion_order = false")
-            self._attach(connection)
+            return self._attach(connection)
 
         return replace(self, _attach=attach)
 
     def fetched(self, statement: Sql) -> Iterator[list[tuple[Any, ...]]]:
         """Yield the result's rows in source order, in batches."""
         refusal = stopped()
-        with own_database() as connection:
-            _or_refuse(lambda: self._attach(connection), refusal)
+        with own_database() as connection, _or_refuse(lambda: self._attach(connection), refusal) or nullcontext():
             result = _or_refuse(lambda: connection.execute(with_types(statement, connection)), refusal)
             while rows := _or_refuse(lambda: result.fetchmany(FETCHED), refusal):
                 yield rows
 
     def _run(self, statement: Sql) -> Mapping[str, np.ndarray]:
-        with own_database() as connection:
-            self._attach(connection)
+        with own_database() as connection, self._attach(connection) or nullcontext():
             return connection.execute(with_types(statement, connection)).fetchnumpy()
 
     def _added(self, statement: Sql, of: Of) -> np.ndarray:
-        with own_database() as connection:
-            self._attach(connection)
+        with own_database() as connection, self._attach(connection) or nullcontext():
             return added_up(_batches(connection.sql(with_types(statement, connection))), of)
 
 
@@ -162,45 +146,13 @@ def open_source(
     if isinstance(source, str | Path):
         return _open_file(File.find(source, text_format), needed)
     if frames.library(source) is not None:
-        return open_frame(source, needed, truths)
+        return open_frame(source, needed, truths, text_format)
     if isinstance(source, duckdb.DuckDBPyRelation):
-        return _open_relation(source, needed)
+        return _open_relation(source, needed, text_format)
     raise UnreadableTable(
         f"A source of type {type(source).__name__} cannot be read.",
         "Give the path of a file, a pandas, polars or Spark frame, an arrow table or a DuckDB relation.",
     )
-
-
-def file_types(file: File) -> list[tuple[str, Any]]:
-    """Return the columns and types of Parquet files, with duplicate names; those of partitions are last."""
-
-    def read() -> list[tuple[str, Any]]:
-        with types_database() as connection:
-            _view(connection, _parquet(file))
-            view = connection.view(SOURCE)
-            names = _parquet_names(connection, file)
-            return list(zip([*names, *view.columns[len(names) :]], view.types, strict=True))
-
-    return _or_refuse(read, unreadable())
-
-
-def _parquet_names(connection: "duckdb.DuckDBPyConnection", file: File) -> list[str]:
-    """Return the names of the columns, without nested parts; refuse files of one folder that differ in them."""
-    fields = "file_name, name, num_children, type, converted_type, logical_type"
-    files = dict[str, list[tuple[Any, ...]]]()
-    for of, *facts in connection.execute(f"SELECT {fields} FROM parquet_schema({_path(file)})").fetchall():
-        files.setdefault(of, []).append(tuple(facts))
-    listed, *others = files.values()
-    if any(facts[1:] != listed[1:] for facts in others):
-        raise UnreadableTable(
-            f"The Parquet files of {str(file.path)!r} have different columns or types.", "Write them with one schema."
-        )
-    names, inner = list[str](), 0
-    for name, n_children, *_ in listed[1:]:
-        if not inner:
-            names.append(name)
-        inner = max(0, inner - 1) + (n_children or 0)
-    return names
 
 
 def _open_file(file: File, needed: Sequence[str]) -> DuckDBEngine:
@@ -208,53 +160,54 @@ def _open_file(file: File, needed: Sequence[str]) -> DuckDBEngine:
         return _open_parquet(file, needed)
     header = file.header()
     check_names(header, needed, in_text=True)
-    columns = {name: Column(name, Kind.TEXT, "text", has_enums=True) for name in needed}
-    rule = BROKEN_LINES.format(file.text_format.encoding.upper() if file.is_utf8 else file.text_format.encoding)
+    columns = {name: Column(name, Kind.TEXT, "text", True, text_format=file.text_format) for name in needed}
+    rule = BROKEN_LINES.format(file.text_format.encoding.replace("utf", "UTF"))
     rule += QUOTE_COMMAS * (file.text_format.separator in ("", ","))
-    attach = partial(_attach_text, file=file, rows=partial(_text_file, file, header, needed))
+    attach = partial(_attach_text, file, len(header), partial(_text_file, file, header, needed))
     return DuckDBEngine(f"a {file.format} file", columns, attach, (rule,), file)
 
 
+def file_names(file: File) -> list[str]:
+    """Return the names of the columns of Parquet files, with duplicates; those of partitions are last."""
+    return _parquet(file).names
+
+
+def _parquet(file: File) -> ParquetRows:
+    def read() -> ParquetRows:
+        with types_database() as connection:
+            return ParquetRows.of(file, connection)
+
+    return _or_refuse(read, unreadable())
+
+
 def _open_parquet(file: File, needed: Sequence[str]) -> DuckDBEngine:
-    columns = file_types(file)
-    names = [name for name, _ in columns]
-    check_names(names, needed)
-    rows = _parquet(file, _by_place(columns, needed))
-    types = {name: columns[names.index(name)][1] for name in needed}
-    words = "a Parquet file" if file.paths == (file.path,) else "a folder of Parquet files"
-    return DuckDBEngine(words, _columns(types), lambda connection: _view(connection, rows))
-
-
-def _by_place(columns: Sequence[tuple[str, Any]], needed: Sequence[str]) -> str:
-    names = [name for name, _ in columns]
-    return ", ".join(f"{_place(names.index(name), columns)} AS {quoted(name)}" for name in needed)
-
-
-def _place(at: int, columns: Sequence[tuple[str, Any]]) -> str:
-    """Return the column at a position; floats within TRY.
-
-    The minimum and maximum of Parquet exclude NaN, which DuckDB would assume to be between them; outside of TRY it uses
-    this range.
-    """
-    return f"TRY(#{at + 1})" if columns[at][1].id in ("double", "float") else f"#{at + 1}"
+    rows = _parquet(file)
+    check_names(rows.names, needed)
+    places = {name: rows.names.index(name) for name in needed}
+    text = rows.select({place: quoted(name) for name, place in places.items()})
+    words = "a folder of Parquet files" if file.path.is_dir() else "a Parquet file"
+    columns = {name: rows.column(place) for name, place in places.items()}
+    return DuckDBEngine(words, columns, lambda connection: _view(connection, text))
 
 
 def open_whole(file: File, names: Sequence[str]) -> tuple[tuple[DuckDBEngine, DuckDBEngine], dict[str, Column]]:
     """Return the file twice, as f0, f1, …, with types. Reading fails at a broken line."""
     if file.format == "Parquet":
-        columns = file_types(file)
-        kinds = [TYPES.column(f"f{i}", kind.id.lower(), str(kind)) for i, (_, kind) in enumerate(columns)]
-        text = _parquet(file, ", ".join(f"{_place(i, columns)} AS f{i}" for i in range(len(names))))
-        attached = [partial(_view, rows=text)] * 2
+        rows = _parquet(file)
+        kinds = [replace(rows.column(place), name=f"f{place}") for place in range(len(names))]
+        text = rows.select({place: f"f{place}" for place in range(len(names))})
+        attached: list[Attach] = [partial(_view, rows=text)] * 2
     else:
-        kinds = [Column(f"f{i}", Kind.TEXT, "text", has_enums=True) for i in range(len(names))]
-        rows = [partial(_text_file, file, names, None, rule=rule) for rule in (_STRICT_RULE, _FAILING_RULE)]
-        attached = [partial(_attach_text, file=file, rows=each) for each in rows]
+        kinds = [Column(f"f{i}", Kind.TEXT, "text", True, text_format=file.text_format) for i in range(len(names))]
+        texts = [partial(_text_file, file, names, None, rule=rule) for rule in (_STRICT_RULE, _FAILING_RULE)]
+        attached = [partial(_attach_text, file, len(names), each) for each in texts]
     strict, failing = (DuckDBEngine(f"a {file.format} file", {}, attach) for attach in attached)
     return (strict, failing), dict(zip(names, kinds, strict=True))
 
 
-def open_frame(frame: Any, needed: Sequence[str], truths: Mapping[str, Mapping[str, str]]) -> DuckDBEngine:
+def open_frame(
+    frame: Any, needed: Sequence[str], truths: Mapping[str, Mapping[str, str]], text_format: TextFormat
+) -> DuckDBEngine:
     """Return the engine that shows the needed columns of a frame."""
     library = frames.library(frame) or ""
     failures = frames.failures(library)
@@ -264,22 +217,33 @@ def open_frame(frame: Any, needed: Sequence[str], truths: Mapping[str, Mapping[s
     with types_database() as connection:
         for name in needed:
             types = _or_refuse(partial(_frame_types, connection, empty, name), unusable(name), failures)
-            columns[name] = replace(_columns(types)[name], has_marks=truths.get(name) == MARKS)
+            column = column_of(name, types[name])
+            columns[name] = replace(column, has_marks=truths.get(name) == MARKS, text_format=text_format)
+    texts = [name for name, column in columns.items() if column.kind is Kind.TEXT]
+    is_mixed = library == "pandas" and text_format.has_own_values
+    length = max(map(len, needed), default=0)  # of the longest name: one more letter makes a name that no column has
+    written = {name: f"{'t' * length}{i}" for i, name in enumerate(texts)} if is_mixed else {}
+    columns = {name: replace(column, written=written.get(name, "")) for name, column in columns.items()}
 
     def attach(connection: "duckdb.DuckDBPyConnection") -> None:
-        rows = _or_refuse(lambda: frames.selected(frame, needed, truths), unfinished(), failures)
+        rows = _or_refuse(lambda: frames.selected(frame, needed, truths, written), unfinished(), failures)
         connection.register(SOURCE, rows)
 
     return DuckDBEngine(f"a {library} {type(frame).__name__}", columns, attach)
 
 
-def _open_relation(relation: "duckdb.DuckDBPyRelation", needed: Sequence[str]) -> RelationEngine:
+def _open_relation(
+    relation: "duckdb.DuckDBPyRelation", needed: Sequence[str], text_format: TextFormat
+) -> RelationEngine:
     names, types = _or_refuse(lambda: (list(relation.columns), list(relation.types)), unreadable())
     check_names(names, needed)
     if _or_refuse(lambda: _has_taken_words(relation), unreadable()):
         raise taken_words("database")
-    rows = _or_refuse(lambda: relation.project(_by_place(list(zip(names, types, strict=True)), needed)), unreadable())
-    return RelationEngine(_columns({name: types[names.index(name)] for name in needed}), rows)
+    places = {name: names.index(name) for name in needed}  # case-sensitively
+    values = ", ".join(f"{value_at(place, types[place])} AS {quoted(name)}" for name, place in places.items())
+    rows = _or_refuse(lambda: relation.project(values), unreadable())
+    columns = {name: column_of(name, types[place]) for name, place in places.items()}
+    return RelationEngine(in_format(columns, text_format), rows)
 
 
 def _has_taken_words(relation: "duckdb.DuckDBPyRelation") -> bool:
@@ -290,12 +254,8 @@ def _has_taken_words(relation: "duckdb.DuckDBPyRelation") -> bool:
 
 
 def _frame_types(connection: "duckdb.DuckDBPyConnection", empty: Any, name: str) -> dict[str, Any]:
-    connection.register(SOURCE, frames.selected(empty, [name], {}))
+    connection.register(SOURCE, frames.selected(empty, [name], {}, {}))
     return dict(zip([name], connection.view(SOURCE).types, strict=True))
-
-
-def _columns(types: Mapping[str, Any]) -> dict[str, Column]:
-    return {name: TYPES.column(name, kind.id.lower(), str(kind)) for name, kind in types.items()}
 
 
 def _batches(result: Any) -> Iterator[Mapping[str, np.ndarray]]:
@@ -311,26 +271,35 @@ def _view(connection: "duckdb.DuckDBPyConnection", rows: str) -> None:
     connection.execute(f"CREATE TEMP VIEW {SOURCE} AS {rows}")
 
 
-def _attach_text(connection: "duckdb.DuckDBPyConnection", file: File, rows: Callable[[str, str], str]) -> None:
-    """Show the rows of a text file, from a copy in the connection's folder if it is not UTF-8."""
-    if file.is_utf8:
-        _view(connection, rows(_path(file), file.packing))
-        return
+def _attach_text(
+    file: File, n_columns: int, rows: Callable[[str, str], str], connection: "duckdb.DuckDBPyConnection"
+) -> ExitStack | None:
+    """Show the rows of a text file, from a copy in the connection's folder if the engine cannot read it as it is."""
+    if file.is_read_as_stored(n_columns):
+        _view(connection, rows(path_text(file.path), file.packing))
+        return None
     ((folder,),) = connection.execute("SELECT current_setting('temp_directory')").fetchall()
-    copy = replace(file, path=Path(folder, "text.csv"))
-    copy.path.parent.mkdir(mode=0o700, exist_ok=True)
-    try:
-        with file.open() as (_, content), copy.path.open("wb") as target:
-            shutil.copyfileobj(content, target)
-    except (EOFError, zlib.error):
-        raise unfinished() from None
-    _view(connection, rows(_path(copy), "none"))
+    Path(folder).mkdir(mode=0o700, exist_ok=True)
+    with ExitStack() as opened:
+        copy = opened.enter_context(Path(folder, "text.csv").open("wb"))
+        path = _without_name(copy)
+        try:
+            with file.open(n_columns) as (_, content):
+                shutil.copyfileobj(content, copy)
+        except (EOFError, zlib.error):
+            raise unfinished() from None
+        copy.flush()
+        _view(connection, rows(path_text(path), "none"))
+        return opened.pop_all()
 
 
-def _parquet(file: File, columns: str = "*") -> str:
-    is_folder = "true" if file.path.is_dir() else "false"
-    rule = f"hive_partitioning = {is_folder}, hive_types_autocast = false"  # the types of partitions are not guessed
-    return f"SELECT {columns} FROM read_parquet({_path(file)}, {rule})"
+def _without_name(file: IO[bytes]) -> Path:
+    """Return the path of an open file, on Linux without a name: a killed process leaves nothing of it."""
+    path, named = Path(f"/proc/self/fd/{file.fileno()}"), Path(file.name)
+    if not path.exists():
+        return named
+    named.unlink()
+    return path
 
 
 def _text_file(
@@ -353,14 +322,6 @@ def _text_file(
         f"quote = {quote}, escape = {quote}, delim = '{file.delimiter}', compression = '{packing}') "
         f"WHERE f0 IS NULL OR COALESCE({', '.join(fields)}) = f0"
     )
-
-
-def _path(file: File) -> str:
-    """Return the path, or the list of a folder's paths, as an SQL text without patterns."""
-    from sqlglot import exp
-
-    paths = [exp.Literal.string(re.sub(r"[\[*?]", r"[\g<0>]", str(path))).sql("duckdb") for path in file.paths]
-    return f"[{', '.join(paths)}]" if file.path.is_dir() else paths[0]
 
 
 def _or_refuse(work: Callable[[], T], refusal: GaugedpError, failures: Failures = ()) -> T:
