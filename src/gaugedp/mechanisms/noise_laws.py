@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from operator import mul
@@ -127,14 +127,20 @@ class HullLaw(NoiseLaw):
         listed = [Fraction(times, own) / self.scale for _, own, times in found if own]
         return [Fraction(0), *listed, *self._gauges(columns, [shift for shift, own, _ in found if not own])]
 
-    def _gauges(self, columns: np.ndarray, shifts: list[list[int]]) -> Iterator[Fraction | float | None]:
-        """Yield the exact gauges of the first shifts, and None for others."""
+    def _gauges(self, columns: np.ndarray, shifts: list[list[int]]) -> Iterable[Fraction | float | None]:
+        """Return the exact gauges; of many shifts, lower bounds in floats, or None."""
         if not shifts:
-            return
+            return []
         start, is_whole = independent(columns), bool((columns == self.columns()).all())
-        most = _MOST_SOLVED // max(1, len(start) * columns.size) if is_whole else 0
-        for place, shift in enumerate(shifts):
-            yield exact_gauge(columns, start, shift) / self.scale if place < most else None
+        if not is_whole:
+            return [None]
+        if len(shifts) * len(start) * columns.size <= _MOST_SOLVED:
+            return [exact_gauge(columns, start, shift) / self.scale for shift in shifts]
+        points = np.array(shifts, dtype=float)
+        if _is_beyond(columns, points):
+            return [math.inf]
+        found = _least_sums(columns, points)
+        return [None] if found is None else (found[1] / float(self.scale)).tolist()
 
 
 @dataclass(frozen=True, eq=False)
