@@ -1,6 +1,7 @@
 """What a shift costs under a law, against the probabilities themselves; what a row adds, against a table of one row."""
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.bodies.polytope import Polytope
-from gaugedp.mechanisms.noise_laws import BoxLaw, HullLaw, IndependentLaw, LinearLaw, StairLaw
+from gaugedp.guarantees import PureDP
+from gaugedp.mechanisms.noise_laws import BoxLaw, HullLaw, IndependentLaw, LinearLaw, RankLaw, StairLaw
 from gaugedp.releases.verification.single_row import PossibleRow, SingleRow, rows_to_try
 from gaugedp.tables.aggregate import Aggregate
 
@@ -135,6 +137,35 @@ def test_sums_that_are_not_the_least_are_not_taken(monkeypatch: pytest.MonkeyPat
     columns = np.random.default_rng(3).integers(-5, 6, (4, 30))
     law = HullLaw(lambda: columns, 30, Fraction(1))
     assert None in law.costs(np.random.default_rng(4).integers(-50, 50, (1000, 4)))
+
+
+@pytest.mark.parametrize("quantiles", [(Fraction(1, 2),), (Fraction(1, 5), Fraction(9, 10))])
+def test_a_draw_by_ranks_costs_twice_the_largest_move_of_a_distance(quantiles: tuple[Fraction, ...]) -> None:
+    """Against the distances of all values of many tables, with targets a number of rows from q·n."""
+    rng, rates = (
+        np.random.default_rng(5),
+        [(quantile, Fraction(3, 7 + place)) for place, quantile in enumerate(quantiles)],
+    )
+    law = RankLaw((2, 5), tuple(rates), Fraction(1, 100), PureDP, 1.0)
+    for shift in rng.integers(-2, 3, (10, 10)):
+        moves = []
+        for _ in range(100):
+            table, aims = rng.integers(0, 6, (2, 5)), rng.integers(-20, 21, len(rates)).tolist()
+            cells = zip(table, table + shift.reshape(2, 5), strict=True)
+            moves.append(sum(max(_moves(*cell, rates, aims)) for cell in cells))
+        (cost,) = law.costs(shift[None])[1:] or [0]
+        assert 0.8 * cost <= 2 * max(moves) <= cost
+
+
+def _moves(before: np.ndarray, after: np.ndarray, rates: list, aims: list[int]) -> Iterator[Fraction]:
+    for (quantile, rate), aim in zip(rates, aims, strict=True):
+        for value in range(len(before)):
+            yield rate * abs(_gap(before, quantile, aim, value) - _gap(after, quantile, aim, value))
+
+
+def _gap(table: np.ndarray, quantile: Fraction, aim: int, value: int) -> Fraction:
+    below, target = int(table[:value].sum()), quantile * int(table.sum()) + int(aim)
+    return max(below - target, target - below - int(table[value]), Fraction(0))
 
 
 AGGREGATES = [

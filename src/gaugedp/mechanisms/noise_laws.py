@@ -6,12 +6,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from operator import mul
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gaugedp._internal.validate import decimal
 from gaugedp.bodies.frame import independent
 from gaugedp.errors import InvalidRequest
 from gaugedp.samplers.gauge_side import GaugeSide, exact_gauge
+
+if TYPE_CHECKING:
+    from gaugedp.guarantees.base import Guarantee
 
 _MOST_SOLVED = 3 * 10**4  # rank times numbers of a matrix times points: exact gauges take a quarter of a second
 _MOST_PROGRAMS = 4 * 10**7  # numbers of a matrix times points: programs in floats take a second
@@ -38,6 +43,11 @@ class NoiseLaw(ABC):
     def width(self, n_answers: int) -> int:
         """Return the length of a row, in answers or coordinates."""
         return n_answers
+
+    def stated(self, guarantee: "Guarantee") -> Fraction | None:
+        """Return the largest cost for which the noise satisfies the guarantee, None if it is of another kind."""
+        cost = guarantee.cost(guarantee.accounting) if guarantee.accounting else None
+        return None if cost is None or guarantee.accounting != self.accounting else cost[0]
 
     @abstractmethod
     def costs(self, shifts: np.ndarray) -> Sequence[Fraction | float | None] | None:
@@ -100,6 +110,47 @@ class BoxLaw(NoiseLaw):
         largest = set(map(tuple, np.maximum.reduceat(np.abs(shifts), starts, axis=1).tolist()))
         rates, whole = _over_one(1 / side for _, side in self.sides)
         return [Fraction(max(map(mul, rates, row)), whole) for row in largest]
+
+
+@dataclass(frozen=True, eq=False)
+class RankLaw(NoiseLaw):
+    """Values drawn by their rank distances d in cells of a histogram, and counts; the cost is ε of `composition`.
+
+    At ε a draw has weights e^(−max rate_q·d_q), and the counts cost `of_counts` for each row of a shift. A shift moves
+    a distance by at most the largest |P − q·n|, P its prefix sums and n their last, and the log weights of values in a
+    cell apart by twice that.
+    """
+
+    shape: tuple[int, int]  # cells and values
+    rates: tuple[tuple[Fraction, Fraction], ...]
+    of_counts: Fraction
+    composition: "Callable[[float], Guarantee]"
+    epsilon: float
+    accounting: str = ""
+
+    def stated(self, guarantee: "Guarantee") -> Fraction | None:
+        """Return ε, if the guarantee is the composition of it."""
+        return decimal(self.epsilon) if guarantee == self.composition(self.epsilon) else None
+
+    def width(self, n_answers: int) -> int:  # noqa: ARG002
+        """Return the number of counts in the histogram."""
+        return math.prod(self.shape)
+
+    def costs(self, shifts: np.ndarray) -> list[Fraction]:
+        """Return the larger of 2·Σ max rate_q·|P − q·n| over the cells and of the counts."""
+        sums = np.cumsum(shifts.reshape(len(shifts), *self.shape), axis=2)
+        ends = np.stack([sums.max(axis=2, initial=0), sums.min(axis=2, initial=0), sums[:, :, -1]], axis=2)
+        of_counts = max((int(size) for size in np.abs(shifts).sum(axis=1)), default=0) * self.of_counts
+        moved = {tuple(cell for cell in shift if any(cell)) for shift in _tuples(ends)}
+        return [of_counts, *(2 * sum(map(self._moved, shift), Fraction(0)) for shift in moved)]
+
+    def _moved(self, ends: tuple[int, int, int]) -> Fraction:
+        high, low, total = ends
+        return max(rate * max(high - q * total, q * total - low) for q, rate in self.rates)
+
+
+def _tuples(numbers: np.ndarray) -> Iterable[tuple[tuple[int, int, int], ...]]:
+    return (tuple(map(tuple, rows)) for rows in numbers.tolist())
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,9 +47,9 @@ def verify(query: "Query", mechanism: "Mechanism", unit: PrivacyUnit) -> Verdict
 
 
 def _verify_part(query: "Query", mechanism: "Mechanism", unit: PrivacyUnit) -> Verdict:
-    law, accounting = mechanism.noise_law(), mechanism.guarantee.accounting
-    stated = None if accounting is None else mechanism.guarantee.cost(accounting)
-    if law.unknown or stated is None or law.accounting != accounting:
+    law = mechanism.noise_law()
+    stated = law.stated(mechanism.guarantee)
+    if law.unknown or stated is None:
         return Verdict(NONE, law.unknown or f"{mechanism.name}: its guarantee and its noise use different accountings")
     rows, is_everything = _contributions(query, unit, law.width(len(query.steps)))
     coordinates = law.coordinates(rows)
@@ -59,7 +59,7 @@ def _verify_part(query: "Query", mechanism: "Mechanism", unit: PrivacyUnit) -> V
         costs = None if coordinates is None else law.costs(_differences(coordinates, unit))
     known = [cost for cost in costs or () if cost is not None]
     is_rounded = law.rounding > 0 or any(isinstance(cost, float) for cost in known)
-    if known and max(known) > stated[0] * (1 + Fraction(CLOSE if is_rounded else 0)):
+    if known and max(known) > stated * (1 + Fraction(CLOSE if is_rounded else 0)):
         raise InvalidRequest(
             f"{mechanism.name} noise violates {mechanism.guarantee!r}: neighbours cost {float(max(known)):.6g}.",
             "This is a fault of the library or of the mechanism: please report it.",
