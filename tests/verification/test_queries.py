@@ -49,7 +49,7 @@ VERDICTS = {
     ("sum(v) by a", ""): (E, E, E, E),
     ("sum(v); sum(z)", ""): (E, S, S, E),
     ("mean(z) by a", ""): (S, S, E, E),
-    ("sd(v)", ""): (E, S, E, S),
+    ("sd(v)", ""): (E, S, E, E),
     ("sd(z) by a", ""): (S, S, S, N),
     ("share(a) by b", ""): (E, S, E, E),
     ("ratio(a) by b", ""): (E, S, E, E),
@@ -62,7 +62,7 @@ VERDICTS = {
     ("count; weighted count", "w"): (S, S, S, E),
     ("mean(v) by a", "w"): (S, S, E, E),
     ("squared weights(v) by a", "w"): (S, S, S, N),
-    ("quantiles(v, 0.2, 0.8)", "w"): (S, S, S, S),
+    ("quantiles(v, 0.2, 0.8)", "w"): (E, E, E, E),
     ("sum(z)", "total"): (S, S, S, S),
 }  # fmt: skip
 
