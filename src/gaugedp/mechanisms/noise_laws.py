@@ -198,8 +198,9 @@ class HullLaw(NoiseLaw):
 class LinearLaw(NoiseLaw):
     """Noise L·g, g independent (k,): L·u costs rate·Σ|u_j|^power.
 
-    `apply` is L on rows (n, k). The effect of a row is searched among L·u of the rows u of `preimages()`; without them,
-    u is the shortest with L·u = z, unique for a power of 1. Either way L itself verifies L·u = z.
+    `apply` is L on rows (n, k). The effect of a row is searched among multiples of L·u, u the rows of `preimages()`, or
+    found by linear programs; without them, u is the shortest with L·u = z, unique for a power of 1. Either way L itself
+    verifies L·u = z.
     """
 
     accounting: str
@@ -253,12 +254,15 @@ class LinearLaw(NoiseLaw):
             return nothing, everything
         images = np.rint(self.apply(units).astype(float)).astype(np.int64)  # Python's integers where some are large
         own = {image.tobytes(): place for place, image in enumerate(images)}
-        (directions, times), (wanted, multiples) = _primitives(images), _primitives(rows.astype(np.int64))
+        targets = rows.astype(np.int64)
+        found = np.array([own.get(row.tobytes(), -1) for row in targets])
+        if (found[everything] >= 0).all():
+            return np.where(everything[:, None], units[found], 0), np.zeros_like(everything)
+        (directions, times), (wanted, multiples) = _primitives(images), _primitives(targets)
         lengths = np.abs(units).sum(axis=1) / np.abs(times)
         # where several images are parallel, the shortest is taken
         parallel = {directions[place].tobytes(): place for place in np.argsort(-lengths, kind="stable").tolist()}
-        pairs = zip(rows.astype(np.int64), wanted, strict=True)
-        found = np.array([own.get(row.tobytes(), parallel.get(way.tobytes(), -1)) for row, way in pairs])
+        found = np.where(found < 0, [parallel.get(way.tobytes(), -1) for way in wanted], found)
         is_found = everything & (found >= 0)
         is_whole = not (multiples % times[found])[is_found].any()
         if not is_whole and not self.rounding:
