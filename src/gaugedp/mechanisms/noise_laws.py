@@ -2,18 +2,26 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from operator import mul
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gaugedp._internal.validate import decimal
 from gaugedp.bodies.frame import independent
-from gaugedp.samplers.gauge_side import exact_gauge
+from gaugedp.errors import InvalidRequest
+from gaugedp.samplers.gauge_side import GaugeSide, exact_gauge
 
-_MOST_SOLVED = 10**5  # rank times numbers of a matrix times points: exact gauges take a second
+if TYPE_CHECKING:
+    from gaugedp.guarantees.base import Guarantee
+
+_MOST_SOLVED = 3 * 10**4  # rank times numbers of a matrix times points: exact gauges take a quarter of a second
+_MOST_PROGRAMS = 4 * 10**7  # numbers of a matrix times points: programs in floats take a second
 _MOST_NUMBERS = 4 * 10**6  # of a matrix that is written out
+_FAR = 1e6  # times the nearest solution: a row that takes as long a solution is outside the span
 CLOSE = 1e-9  # relative error of products in floating point
 
 
@@ -28,13 +36,18 @@ class NoiseLaw(ABC):
     rounding: float = 0.0
     unknown: str = ""
 
-    def coordinates(self, rows: np.ndarray) -> np.ndarray | None:
-        """Return the coordinates of single rows' effects (n, d); None if unknown."""
+    def coordinates(self, rows: np.ndarray) -> np.ndarray | float | None:
+        """Return the coordinates of single rows' effects (n, d); None if unknown, infinity if no noise reaches one."""
         return rows
 
     def width(self, n_answers: int) -> int:
         """Return the length of a row, in answers or coordinates."""
         return n_answers
+
+    def stated(self, guarantee: "Guarantee") -> Fraction | None:
+        """Return the largest cost for which the noise satisfies the guarantee, None if it is of another kind."""
+        cost = guarantee.cost(guarantee.accounting) if guarantee.accounting else None
+        return None if cost is None or guarantee.accounting != self.accounting else cost[0]
 
     @abstractmethod
     def costs(self, shifts: np.ndarray) -> Sequence[Fraction | float | None] | None:
@@ -100,6 +113,47 @@ class BoxLaw(NoiseLaw):
 
 
 @dataclass(frozen=True, eq=False)
+class RankLaw(NoiseLaw):
+    """Values drawn by their rank distances d in cells of a histogram, and counts; the cost is ε of `composition`.
+
+    At ε a draw has weights e^(−max rate_q·d_q), and the counts cost `of_counts` for each row of a shift. A shift moves
+    a distance by at most the largest |P − q·n|, P its prefix sums and n their last, and the log weights of values in a
+    cell apart by twice that.
+    """
+
+    shape: tuple[int, int]  # cells and values
+    rates: tuple[tuple[Fraction, Fraction], ...]
+    of_counts: Fraction
+    composition: "Callable[[float], Guarantee]"
+    epsilon: float
+    accounting: str = ""
+
+    def stated(self, guarantee: "Guarantee") -> Fraction | None:
+        """Return ε, if the guarantee is the composition of it."""
+        return decimal(self.epsilon) if guarantee == self.composition(self.epsilon) else None
+
+    def width(self, n_answers: int) -> int:  # noqa: ARG002
+        """Return the number of counts in the histogram."""
+        return math.prod(self.shape)
+
+    def costs(self, shifts: np.ndarray) -> list[Fraction]:
+        """Return the larger of 2·Σ max rate_q·|P − q·n| over the cells and of the counts."""
+        sums = np.cumsum(shifts.reshape(len(shifts), *self.shape), axis=2)
+        ends = np.stack([sums.max(axis=2, initial=0), sums.min(axis=2, initial=0), sums[:, :, -1]], axis=2)
+        of_counts = max((int(size) for size in np.abs(shifts).sum(axis=1)), default=0) * self.of_counts
+        moved = {tuple(cell for cell in shift if any(cell)) for shift in _tuples(ends)}
+        return [of_counts, *(2 * sum(map(self._moved, shift), Fraction(0)) for shift in moved)]
+
+    def _moved(self, ends: tuple[int, int, int]) -> Fraction:
+        high, low, total = ends
+        return max(rate * max(high - q * total, q * total - low) for q, rate in self.rates)
+
+
+def _tuples(numbers: np.ndarray) -> Iterable[tuple[tuple[int, int, int], ...]]:
+    return (tuple(map(tuple, rows)) for rows in numbers.tolist())
+
+
+@dataclass(frozen=True, eq=False)
 class HullLaw(NoiseLaw):
     """Density e^−‖z‖ with unit ball `scale`·conv{±column}, integer `columns()` (d, n)."""
 
@@ -124,21 +178,29 @@ class HullLaw(NoiseLaw):
         listed = [Fraction(times, own) / self.scale for _, own, times in found if own]
         return [Fraction(0), *listed, *self._gauges(columns, [shift for shift, own, _ in found if not own])]
 
-    def _gauges(self, columns: np.ndarray, shifts: list[list[int]]) -> Iterator[Fraction | float | None]:
+    def _gauges(self, columns: np.ndarray, shifts: list[list[int]]) -> Iterable[Fraction | float | None]:
+        """Return the exact gauges; of many shifts, lower bounds in floats, or None."""
         if not shifts:
-            return
+            return []
         start, is_whole = independent(columns), bool((columns == self.columns()).all())
-        most = _MOST_SOLVED // max(1, len(start) * columns.size) if is_whole else 0
-        for place, shift in enumerate(shifts):
-            yield exact_gauge(columns, start, shift) / self.scale if place < most else None
+        if not is_whole:
+            return [None]
+        if len(shifts) * len(start) * columns.size <= _MOST_SOLVED:
+            return [exact_gauge(columns, start, shift) / self.scale for shift in shifts]
+        points = np.array(shifts, dtype=float)
+        if _is_beyond(columns, points):
+            return [math.inf]
+        found = _least_sums(columns, points)
+        return [None] if found is None else (found[1] / float(self.scale)).tolist()
 
 
 @dataclass(frozen=True, eq=False)
 class LinearLaw(NoiseLaw):
     """Noise L·g, g independent (k,): L·u costs rate·Σ|u_j|^power.
 
-    `apply` is L on rows (n, k). The effect of a row is searched among L·u of the rows u of `preimages()`; without them,
-    u is the shortest with L·u = z, unique for a power of 1. Either way L itself verifies L·u = z.
+    `apply` is L on rows (n, k). The effect of a row is searched among multiples of L·u, u the rows of `preimages()`, or
+    found by linear programs; without them, u is the shortest with L·u = z, unique for a power of 1. Either way L itself
+    verifies L·u = z.
     """
 
     accounting: str
@@ -153,44 +215,60 @@ class LinearLaw(NoiseLaw):
         """Return the larger of `n_answers` and `n_noise`."""
         return max(n_answers, self.n_noise)
 
-    def coordinates(self, rows: np.ndarray) -> np.ndarray | None:
-        """Return u (n, k) with L·u equal to the rows, or None."""
+    def coordinates(self, rows: np.ndarray) -> np.ndarray | float | None:
+        """Return u (n, k) with L·u equal to the rows, None if there is none of a reasonable size, or infinity."""
         k, d = self.n_noise, rows.shape[1]
-        units = None if self.preimages is None or k * max(k, d) > _MOST_NUMBERS else self.preimages()
-        # 2 * 10**7: products of numbers, for one matrix by another: some hundredths of a second
-        if k * max(k, d) > _MOST_NUMBERS or (units is None and k * d * min(k, d) > 2 * 10**7):
+        if k * max(k, d) > _MOST_NUMBERS:
             return None
-        found = self._shortest(rows) if units is None else self._looked_up(rows, units)
-        if found is None:
-            return None
-        is_close = np.abs(self.apply(found) - rows).max(initial=0.0) <= CLOSE * max(
-            1.0, float(np.abs(rows).max(initial=0))
-        )
+        units = None if self.preimages is None else self.preimages()
+        found, is_left = self._looked_up(rows, units)
+        if is_left.any():
+            # 2 * 10**7: products of numbers, for one matrix by another: some hundredths of a second
+            if k * d * min(k, d) > 2 * 10**7:
+                return None
+            left = self.apply(np.eye(k)).astype(float).T
+            if _is_beyond(left, rows[is_left].astype(float)):
+                return math.inf
+            solved = self._solved(left, rows[is_left].astype(float), units is not None)
+            if solved is None:
+                return None
+            found = found.astype(float)
+            found[is_left] = solved
+        missed = np.abs(self.apply(found) - rows).max(axis=0, initial=0.0)
+        is_close = (missed <= CLOSE * np.maximum(1.0, np.abs(rows).max(axis=0, initial=0).astype(float))).all()
         return found if is_close else None
 
-    def _shortest(self, rows: np.ndarray) -> np.ndarray | None:
-        """Return Lᵀ(LLᵀ + τ)⁻¹·z or (LᵀL + τ)⁻¹Lᵀ·z, small τ, refined by three iterations."""
-        left, targets = self.apply(np.eye(self.n_noise)).astype(float), rows.astype(float)
+    def _solved(self, left: np.ndarray, targets: np.ndarray, is_stated: bool) -> np.ndarray | None:
+        """Return the shortest u; where preimages are stated for other rows, by linear programs."""
+        if is_stated:
+            found = _least_sums(left, targets) if self.rounding else None
+            return None if found is None else found[0]
         if self.power == 1 and np.linalg.matrix_rank(left) < self.n_noise:
             return None
-        wide = left.shape[0] >= left.shape[1]
-        gram = left.T @ left if wide else left @ left.T
-        gram += np.eye(len(gram)) * (1e-8 * float(np.trace(gram)) / len(gram))
-        inverse = np.linalg.inv(gram)
-        found, missed = np.zeros((len(rows), self.n_noise)), targets
-        for _ in range(4):
-            found += missed @ inverse @ left.T if wide else missed @ left.T @ inverse
-            missed = targets - found @ left
-        return found
+        return _shortest(left, targets)
 
-    def _looked_up(self, rows: np.ndarray, units: np.ndarray) -> np.ndarray | None:
-        if units.size > _MOST_NUMBERS or len(units) * rows.shape[1] > _MOST_NUMBERS:
-            return None
-        applied = np.rint(self.apply(units).astype(float)).astype(np.int64)  # Python's integers where some are large
-        images = np.vstack([applied, np.zeros((1, rows.shape[1]), np.int64)])
-        places = {image.tobytes(): place for place, image in enumerate(images)}
-        found = [places.get(row.tobytes(), -1) for row in rows.astype(np.int64)]
-        return None if min(found) < 0 else np.vstack([units, np.zeros((1, self.n_noise), units.dtype)])[found]
+    def _looked_up(self, rows: np.ndarray, units: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return multiples of preimages with the rows as images, and which rows (n,) have none."""
+        nothing, everything = np.zeros((len(rows), self.n_noise)), np.asarray(rows.any(axis=1))
+        if units is None or units.size > _MOST_NUMBERS or len(units) * rows.shape[1] > _MOST_NUMBERS:
+            return nothing, everything
+        images = np.rint(self.apply(units).astype(float)).astype(np.int64)  # Python's integers where some are large
+        own = {image.tobytes(): place for place, image in enumerate(images)}
+        targets = rows.astype(np.int64)
+        found = np.array([own.get(row.tobytes(), -1) for row in targets])
+        if (found[everything] >= 0).all():
+            return np.where(everything[:, None], units[found], 0), np.zeros_like(everything)
+        (directions, times), (wanted, multiples) = _primitives(images), _primitives(targets)
+        lengths = np.abs(units).sum(axis=1) / np.abs(times)
+        # where several images are parallel, the shortest is taken
+        parallel = {directions[place].tobytes(): place for place in np.argsort(-lengths, kind="stable").tolist()}
+        found = np.where(found < 0, [parallel.get(way.tobytes(), -1) for way in wanted], found)
+        is_found = everything & (found >= 0)
+        is_whole = not (multiples % times[found])[is_found].any()
+        if not is_whole and not self.rounding:
+            return nothing, everything
+        shares = multiples // times[found] if is_whole else multiples / times[found]
+        return np.where(is_found[:, None], units[found] * shares[:, None], 0), everything & ~is_found
 
     def costs(self, shifts: np.ndarray) -> list[Fraction]:
         """Return the costs of u; exact for integers."""
@@ -208,3 +286,58 @@ def _primitive(vector: list[int]) -> tuple[tuple[int, ...], int]:
     first = next((number for number in vector if number), 1)
     step = times if first > 0 else -times
     return (tuple(number // step for number in vector), times) if times else (tuple(vector), 0)
+
+
+def _primitives(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return integer rows over their greatest common divisors, of which the sign is the first number's; 1 for zeros."""
+    first = rows[np.arange(len(rows)), (rows != 0).argmax(axis=1)]
+    times = np.where(first < 0, -1, 1) * np.maximum(np.gcd.reduce(rows, axis=1), 1)
+    return np.ascontiguousarray(rows // times[:, None]), times
+
+
+def _evened(left: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return both over the lengths of the rows of `left` (d, k), which leaves the solutions as they are."""
+    lengths = np.linalg.norm(left, axis=1)
+    lengths[lengths == 0] = 1.0
+    return left / lengths[:, None], targets / lengths
+
+
+def _is_beyond(left: np.ndarray, targets: np.ndarray) -> bool:
+    """Return True if some target is no L·u, unless u is extremely long.
+
+    For all r, ⟨r, z⟩ = ⟨Lᵀr, u⟩ ≤ ‖Lᵀr‖·‖u‖. Here r is what the nearest point of the span misses, orthogonal to L up
+    to rounding.
+    """
+    even, points = _evened(left, targets)
+    nearest = np.linalg.lstsq(even, points.T, rcond=None)[0]
+    missed = points.T - even @ nearest
+    slopes = np.linalg.norm(even.T @ missed, axis=0)
+    return bool(((missed * points.T).sum(axis=0) > _FAR * slopes * np.linalg.norm(nearest, axis=0)).any())
+
+
+def _shortest(left: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """Return Lᵀ(LLᵀ + τ)⁻¹·z or (LᵀL + τ)⁻¹Lᵀ·z, small τ, refined by three iterations."""
+    even, points = _evened(left, targets)
+    wide = even.shape[1] >= even.shape[0]
+    gram = even @ even.T if wide else even.T @ even
+    gram += np.eye(len(gram)) * (1e-8 * float(np.trace(gram)) / len(gram))
+    inverse = np.linalg.inv(gram)
+    found, missed = np.zeros((len(points), even.shape[1])), points
+    for _ in range(4):
+        found += missed @ inverse @ even if wide else missed @ even @ inverse
+        missed = points - found @ even.T
+    return found
+
+
+def _least_sums(columns: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return x (m, n) of least Σ|x| with W·x = point, and lower bounds (m,) of these, or None if they differ."""
+    if columns.size * len(points) > _MOST_PROGRAMS:
+        return None
+    even, targets = _evened(columns, points)
+    kept = independent(even.T)
+    try:
+        values, weights, duals = GaugeSide(even[kept]).programs(targets[:, kept])
+    except (InvalidRequest, np.linalg.LinAlgError):  # of a body that is very thin
+        return None
+    least = (duals * targets[:, kept]).sum(axis=1) / np.abs(duals @ even[kept]).max(axis=1)
+    return (weights, least) if (values * (1 - CLOSE) <= least).all() else None

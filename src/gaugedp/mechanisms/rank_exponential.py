@@ -18,6 +18,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import ApplyNoise, Mechanism
 from gaugedp.mechanisms.independent import in_words
+from gaugedp.mechanisms.noise_laws import RankLaw
 from gaugedp.mechanisms.rank_budget import RankBudget
 from gaugedp.mechanisms.rank_spreads import spread_of_draws
 from gaugedp.samplers.choice import choose
@@ -130,6 +131,11 @@ class RankExponential(Mechanism):
     def rate(self, quantile: Fraction) -> Fraction:
         """Return ε/(2Δ), the decay of an end's probability per row."""
         return decimal(self.epsilon) / (2 * rank_sensitivity(self.body, quantile))
+
+    def noise_law(self, of_counts: Fraction = Fraction(0)) -> RankLaw:
+        """Return the rates of the draws, with what counts beside them cost per row, over their multiple of ε."""
+        rates = tuple((quantile, self.rate(quantile)) for quantile in self.quantiles)
+        return RankLaw(_shape(self.body), rates, of_counts, self.budget.guarantee, self.epsilon)
 
     def shift(self, quantile: Fraction) -> Fraction:
         """Return t in rows: some lower end of a cell is wrong with probability ≤ (1 − level)/(2·cells)."""

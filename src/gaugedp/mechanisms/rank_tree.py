@@ -15,7 +15,8 @@ from gaugedp.bodies.polytope import Polytope
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import ApplyNoise, Mechanism
-from gaugedp.mechanisms.count_tree import CountTree, NoisyCounts
+from gaugedp.mechanisms.count_tree import STEPS, CountTree, NoisyCounts
+from gaugedp.mechanisms.noise_laws import RankLaw
 from gaugedp.mechanisms.rank_budget import RankBudget
 from gaugedp.mechanisms.rank_exponential import RankExponential
 from gaugedp.samplers.discrete import check_scale
@@ -80,6 +81,10 @@ class RankTree(Mechanism):
     def tree(self) -> CountTree:
         """The tree of the counts of each cell."""
         return CountTree(self.ranks.n_values, Fraction(self.body.coefficient_radius), 2 * self.ranks.epsilon)
+
+    def noise_law(self) -> RankLaw:
+        """Return the rates of the draw; a row is counted once on each level of the tree."""
+        return self.ranks.noise_law(STEPS * self.tree.shape[1] / self.tree.scale / self.ranks.budget.counts)
 
     @property
     def n_answers(self) -> int:

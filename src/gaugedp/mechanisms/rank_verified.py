@@ -18,6 +18,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import ApplyNoise, Mechanism
 from gaugedp.mechanisms.nested_counts import NestedCounts
+from gaugedp.mechanisms.noise_laws import RankLaw
 from gaugedp.mechanisms.rank_budget import RankBudget
 from gaugedp.mechanisms.rank_exponential import RankExponential, Runs, released
 from gaugedp.mechanisms.rank_spreads import spread_with_noise
@@ -89,6 +90,10 @@ class RankVerified(Mechanism):
         epsilon = self.ranks.budget.counts * decimal(self.ranks.epsilon)
         miss = float(1 - _FALLBACK) * self.ranks.miss / (2 * self.n_answers)
         return NestedCounts(self.ranks.quantiles, Fraction(self.body.coefficient_radius) / epsilon, miss)
+
+    def noise_law(self) -> RankLaw:
+        """Return the rates of the draws; a row is in one of the counts."""
+        return self.ranks.noise_law(1 / self.counts.scale / self.ranks.budget.counts)
 
     @property
     def n_answers(self) -> int:

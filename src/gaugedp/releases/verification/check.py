@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest
+from gaugedp.mechanisms.noise_laws import CLOSE
 from gaugedp.releases.verification.single_row import SingleRow, rows_to_try
 
 if TYPE_CHECKING:
@@ -45,15 +47,19 @@ def verify(query: "Query", mechanism: "Mechanism", unit: PrivacyUnit) -> Verdict
 
 
 def _verify_part(query: "Query", mechanism: "Mechanism", unit: PrivacyUnit) -> Verdict:
-    law, accounting = mechanism.noise_law(), mechanism.guarantee.accounting
-    stated = None if accounting is None else mechanism.guarantee.cost(accounting)
-    if law.unknown or stated is None or law.accounting != accounting:
+    law = mechanism.noise_law()
+    stated = law.stated(mechanism.guarantee)
+    if law.unknown or stated is None:
         return Verdict(NONE, law.unknown or f"{mechanism.name}: its guarantee and its noise use different accountings")
     rows, is_everything = _contributions(query, unit, law.width(len(query.steps)))
     coordinates = law.coordinates(rows)
-    costs = None if coordinates is None else law.costs(_differences(coordinates, unit))
+    if isinstance(coordinates, float):
+        costs: Sequence[Fraction | float | None] | None = [coordinates]
+    else:
+        costs = None if coordinates is None else law.costs(_differences(coordinates, unit))
     known = [cost for cost in costs or () if cost is not None]
-    if known and max(known) > stated[0] * (1 + Fraction(law.rounding)):
+    is_rounded = law.rounding > 0 or any(isinstance(cost, float) for cost in known)
+    if known and max(known) > stated * (1 + Fraction(CLOSE if is_rounded else 0)):
         raise InvalidRequest(
             f"{mechanism.name} noise violates {mechanism.guarantee!r}: neighbours cost {float(max(known)):.6g}.",
             "This is a fault of the library or of the mechanism: please report it.",
@@ -62,7 +68,7 @@ def _verify_part(query: "Query", mechanism: "Mechanism", unit: PrivacyUnit) -> V
         return Verdict(NONE, f"{mechanism.name}: the cost of a row takes too long to compute")
     if not is_everything:
         return Verdict(SAMPLED, f"{len(rows)} of the possible rows were tried")
-    return Verdict(SAMPLED, "products were taken in floating point") if law.rounding else Verdict(EXACT)
+    return Verdict(SAMPLED, "products were taken in floating point") if is_rounded else Verdict(EXACT)
 
 
 def _differences(rows: np.ndarray, unit: PrivacyUnit) -> np.ndarray:
