@@ -292,7 +292,6 @@ class Plan:
         return "\n".join([head, f"{ANSWERS}:", *answers, *self.remarks(), f"{self.about_errors()}:", *rows, *ends])
 
     def about_errors(self) -> str:
-        """Describe the errors of the candidates."""
         return f"Mechanisms by expected error, the l2 norm of the errors of all answers, in {self.unit_of_error}"
 
 
