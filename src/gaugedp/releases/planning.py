@@ -14,10 +14,9 @@ from gaugedp._internal.validate import positive
 from gaugedp.bounds.nearness import floor_in_words, least_error
 from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.guarantees.parse_guarantee import guarantee_asked
 from gaugedp.guarantees.printed import rounded_up
-from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
 from gaugedp.mechanisms.gaussian import Gaussian
 from gaugedp.mechanisms.matrix import Matrix
@@ -292,6 +291,7 @@ class Plan:
         return "\n".join([head, f"{ANSWERS}:", *answers, *self.remarks(), f"{self.about_errors()}:", *rows, *ends])
 
     def about_errors(self) -> str:
+        """Describe the errors of the candidates."""
         return f"Mechanisms by expected error, the l2 norm of the errors of all answers, in {self.unit_of_error}"
 
 
