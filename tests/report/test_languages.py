@@ -8,7 +8,18 @@ import pytest
 
 import gaugedp as gd
 from gaugedp._internal import language
-from gaugedp._internal.language import ENGLISH, LANGUAGES, catalogue, dated, localised, say, translated, written_in
+from gaugedp._internal.language import (
+    ENGLISH,
+    LANGUAGES,
+    _filled,
+    _slot,
+    catalogue,
+    dated,
+    localised,
+    say,
+    translated,
+    written_in,
+)
 from gaugedp.errors import InvalidRequest
 from gaugedp.report import render
 from gaugedp.report.press import press
@@ -153,3 +164,19 @@ def test_no_word_of_a_described_noise_stays_english(code: str) -> None:
                 with written_in(code):
                     said = "; ".join(map(translated, offer.mechanism.describe().split("; ")))
                 assert words(said) <= own, said
+
+
+def test_french_elides_before_a_name_and_not_within_it() -> None:
+    with written_in("fr"):
+        assert _filled("le nombre de {rows} selon {name}", rows="arrêts", name="Guy de Oliveira") == (
+            "le nombre d’arrêts selon Guy de Oliveira"
+        )
+        assert _filled("moyenne de {} et de {}", "visite", "âge") == "moyenne de visite et d’âge"
+
+
+def test_names_that_are_numbers_and_long_facts_stay() -> None:
+    with written_in("de"):
+        assert _slot("column", "2.018") == "2.018"
+        assert _slot("count", "2,018") == "2.018"
+        long = "Left out: " + ", ".join(["rows whose a is missing or out of domain"] * 400)
+        assert translated(long) == long

@@ -27,13 +27,15 @@ PLURALS: dict[str, Callable[[int], str]] = {  # the form of a noun after a numbe
 LANGUAGES = tuple(PLURALS)
 _FACTS, _MEASURES = "facts.", "measures."
 _PHRASES = ("place", "why", "side", "strategy", "text", "missing_rule", "noise")  # slots that are facts
-_AS_IT_IS = ("example",)  # slots of numbers that are written in the table's form
+_AS_IT_IS = ("example", "column", "name", "names", "person")  # slots with names, and with numbers of the table
+_LONGEST = 1000  # letters of a fact that is looked for in the catalogue: patterns take longer than in proportion
 _NUMBER = re.compile(r"[-−]?\d[\d,]*(\.\d+)?(e[+-]\d+)?")
 _DATE = re.compile(r"(\d{4})(?:-(?:Q(?P<quarter>\d)|W(?P<week>\d\d)|(?P<month>\d\d)(?:-(?P<day>\d\d))?))?")
 _POWER = re.compile(r"(−?[\d.,]+)e([+-])0*(\d+)")
 _RAISED = str.maketrans("-+0123456789", "⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹")
 _SLOT = re.compile(r"\{(\w*)\}")
-_ELIDED = re.compile(r"\b([dD])e (?=[aeiouyhàâéèêëîïôûAEIOUYHÀÂÉÈÊ])")  # French: d'infractions
+_BEFORE_SLOT = re.compile(r"\b([dD])e (?=\{)")
+_VOWELS = tuple("aeiouyhàâéèêëîïôûAEIOUYHÀÂÉÈÊ")  # French: d'infractions
 _language: ContextVar[str] = ContextVar("language", default=ENGLISH)
 Entry = str | dict[str, str] | list[str]  # a sentence, its plural forms, or the names of months
 
@@ -60,7 +62,7 @@ def written_in(language: str) -> Iterator[None]:
 
 def say(key: str, *numbers: int, **slots: Any) -> str:
     """Return a sentence of the catalogue; a number chooses the plural form."""
-    return _finished(template(key, *numbers).format(**slots))
+    return _filled(template(key, *numbers), **slots)
 
 
 def template(key: str, *numbers: int) -> str:
@@ -73,7 +75,7 @@ def template(key: str, *numbers: int) -> str:
 def measured(title: str, *names: str, **slots: str) -> str:
     """Return the title of a statistic, which is known in English. A new one stays English."""
     known = {text: key for key, text in catalogue(ENGLISH).items() if key.startswith(_MEASURES)}
-    return _finished((template(known[title]) if title in known else title).format(*names, **slots))
+    return _filled(template(known[title]) if title in known else title, *names, **slots)
 
 
 def listed(texts: Sequence[str]) -> str:
@@ -123,15 +125,25 @@ def _raised(match: re.Match[str]) -> str:
     return f"10{raised}" if front == "1" else f"{front} × 10{raised}"
 
 
-def _finished(sentence: str) -> str:
-    return _ELIDED.sub(r"\1’", sentence) if current() == "fr" else sentence
+def _filled(sentence: str, *names: str, **slots: Any) -> str:
+    """Fill the slots of a sentence. In French, "de" before a slot is elided; what is in the slot is not changed."""
+    if current() == "fr":
+        sentence = _BEFORE_SLOT.sub(lambda match: _elided(match, names, slots), sentence)
+    return sentence.format(*names, **slots)
+
+
+def _elided(match: re.Match[str], names: Sequence[str], slots: dict[str, Any]) -> str:
+    slot = _SLOT.match(match.string, match.end())
+    place = match.string[: match.end()].count("{}")
+    value = "" if slot is None else slots.get(slot[1]) if slot[1] else names[place]
+    return f"{match[1]}’" if str(value).startswith(_VOWELS) else match[0]
 
 
 def _translated(fact: str, language: str) -> str:
-    for key, pattern in _patterns():
+    for key, pattern in _patterns() if len(fact) <= _LONGEST else ():
         if match := pattern.fullmatch(fact):
             slots = {name: _slot(name, text) for name, text in match.groupdict().items()}
-            return _finished(str(catalogue(language)[key]).format(**slots))
+            return _filled(str(catalogue(language)[key]), **slots)
     return fact
 
 

@@ -17,7 +17,8 @@ from gaugedp._internal.language import say
 from gaugedp.errors import InvalidRequest, MissingExtra
 
 _PROPERTIES, _TIMES = "docProps/core.xml", re.compile(rb"<dcterms:(created|modified)\b.*?</dcterms:\1>")
-_NO_NAME = re.compile(r"[\[\]:*?/\\\x00-\x1f]")
+_NO_NAME = re.compile(r"[\[\]:*?/\\\x00-\x1f\ufffe\uffff]")
+_NOT_XML = re.compile(r"[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _WIDEST, _MOST_LINES = 60, 2**20 - 8  # letters of a column; rows of a sheet below its heads
 _A4 = 9  # the number of the paper size
 _NOTE, _LINE = 100, 15  # letters of a line of notes; points of its height
@@ -126,7 +127,7 @@ def _pairs(column: Sequence[Any] | np.ndarray, marks: Sequence[str] | None) -> I
 def _format(value: Any, sign: str, mark: str, decimals: int) -> str:
     """Return the number format of a value, which shows the mark after the number."""
     form = ("0" if sign == "%" else "#,##0") + ("." + "0" * decimals if decimals and isinstance(value, float) else "")
-    mark = mark.replace('"', "”")  # a format has no straight quotation mark within a text
+    mark = _in_xml(mark).replace('"', "”")  # a format has no straight quotation mark within a text
     form += "%" if sign == "%" else ""
     return f'{form}" {mark}"' if mark else form
 
@@ -157,6 +158,11 @@ def check_installed() -> None:
         raise MissingExtra.needed_for("An Excel file", "excel")
 
 
+def _in_xml(text: str) -> str:
+    """Return the text without letters that XML does not allow."""
+    return _NOT_XML.sub("", text)
+
+
 def _cell(
     sheet: Any, value: Any, bold: bool = False, form: str = "", right: bool = False, wrapped: bool = False
 ) -> Any:
@@ -169,7 +175,7 @@ def _cell(
         cell = WriteOnlyCell(sheet, value=value)
         cell.number_format = form
         return cell
-    cell = WriteOnlyCell(sheet, value="".join(letter for letter in value if letter >= " " or letter in "\t\n"))
+    cell = WriteOnlyCell(sheet, value=_in_xml(value))
     cell.data_type = "s"
     if bold:
         cell.font = Font(name="Calibri", size=11, bold=True)
