@@ -291,8 +291,8 @@ def lattice_of(body: Body, shape: Body, inside: float, gauge: Fraction | None = 
     step = _power_below(coarsest)
     if not _on_lattice(body, step):
         raise InvalidRequest(
-            "The body is flat and its generators lie on no lattice, so rounded answers would leave its span.",
-            "Give the answers in coordinates of the span (bodies.project with body.span), or integer generators.",
+            "Some answers are combinations of others, such as a total, and rounding would break this relation.",
+            "Omit the answers that follow from others, or use gaugedp.bodies.project(body, body.span).",
         )
     return step, inside * _UP
 

@@ -186,10 +186,15 @@ class Geometry:
 
 @dataclass(frozen=True)
 class Simplex:
-    """Simplex in ℝ^d, with the negative entropy as regulariser.
+    """Probability simplex: non-negative weights with the sum 1.
 
-    Theorem. r(x) = Σ x_i·log x_i is 1-strongly convex in ℓ₁ on {x ≥ 0, Σ x_i = 1} (Pinsker's inequality), 2-strongly
-    convex in ℓ₂, and Θ = log d. The mirror map is the softmax. (Differences h of points have sum 0, so ‖h‖₁² ≥ 2‖h‖₂².)
+    Use it as the geometry of `Gibbs` if the coefficients of a model are shares, such as the weights of a portfolio. It
+    is regularised by the negative entropy r(x) = Σ x_i·log x_i, whose values vary by log d over d weights.
+
+    Notes
+    -----
+    r is 1-strongly convex in ℓ₁ (Pinsker's inequality). It is 2-strongly convex in ℓ₂, since a difference h of two
+    points has sum 0, so ‖h‖₁² ≥ 2‖h‖₂². The mirror map is the softmax.
     """
 
     d: int

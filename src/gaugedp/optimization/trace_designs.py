@@ -140,9 +140,10 @@ Designs = RankOne | Full
 
 
 class CountedSlope:
-    """Slope of a loss that counts how many single-row gradients a method takes.
+    """Derivative of a loss, with a counter of its evaluations.
 
-    `n_gradients` depends on the number of rows, which is not released if rows are added or removed.
+    The methods use it to report their work: `n_gradients` is the number of gradients of single rows so far. This number
+    reveals how many rows there are, so do not publish it if the number of rows is private ("add_remove").
     """
 
     def __init__(self, slope: Slope) -> None:
