@@ -316,7 +316,7 @@ class LinearRegression(Intervals, LinearRegressor):
         one_of(SOLVERS, solver=self.solver)
         one_of(tuple(LOSSES), loss=self.loss)
         if self.loss != "squared" and self.solver != "gibbs":
-            raise InvalidRequest(f"loss={self.loss!r} needs gibbs.", 'Use solver="gibbs", or HuberRegressor.')
+            raise InvalidRequest(f"loss={self.loss!r} needs another solver.", 'Use solver="gibbs", or HuberRegressor.')
         if self.radius is not None:
             moderate(radius=self.radius)
         check_one_given(self.bounds, self.row_norm)

@@ -64,6 +64,8 @@ class TrainingRun:
 
     Examples
     --------
+    ε at δ = 1e-5 of 15 epochs with batches of 256 of 60,000 examples:
+
     >>> from gaugedp.guarantees import TrainingRun
     >>> run = TrainingRun(noise_multiplier=1.1, sampling_rate=0.00427, steps=3525)
     >>> round(run.guarantee.epsilon(1e-5), 3)
@@ -210,6 +212,8 @@ def training_log(text: str) -> TrainingLog:
 
     Examples
     --------
+    Read ε at the δ that the log states:
+
     >>> from gaugedp.guarantees import training_log
     >>> log = training_log('{"noise_multiplier": 1.1, "sampling_rate": 0.01, "steps": 1000, "delta": 1e-5}')
     >>> round(log.guarantee.epsilon(log.delta), 2)

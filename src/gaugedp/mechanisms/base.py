@@ -118,7 +118,7 @@ class Mechanism(Calibrated):
 
     def mean_square(self, weights: np.ndarray | None = None) -> float:  # noqa: ARG002
         """Return an upper bound of the expected ‖error/weights‖₂²."""
-        raise InvalidRequest(f"{self.name} has no known mean square error.", "Release it on its own.")
+        raise InvalidRequest(f"The mean square error of {self.name} is not known.", "Release it on its own.")
 
     @property
     def variances(self) -> np.ndarray:
@@ -261,7 +261,9 @@ class Prepared:
                 f"The answer has shape {np.shape(answer)}, not {shape}.", "Give one number per answer."
             )
         if self._forks != fork_count():
-            raise InvalidRequest("This noise was prepared before a fork.", "Prepare the noise in this process.")
+            raise InvalidRequest(
+                "The process forked after this noise was prepared.", "Prepare the noise in this process."
+            )
         try:
             apply_noise = self._apply_noise.pop()  # atomic, so that no second thread can take it too
         except IndexError:

@@ -168,6 +168,8 @@ class NormNoise(AdditiveNoise, ABC):
 
         Examples
         --------
+        The mean square of the noise for a disc is 6/ε², here estimated from draws:
+
         >>> import gaugedp as gd
         >>> mechanism = gd.KNorm.calibrate(gd.bodies.LpBall(2, 2), gd.PureDP(1.0))
         >>> bool(abs(mechanism.moment(2) / 6 - 1) < 0.05)

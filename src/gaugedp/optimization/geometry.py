@@ -167,7 +167,8 @@ class Geometry:
             return self._spectral(points, lambda v: v * np.minimum(1, self.radius / _lengths(v, 2)))
         if self.p == 1:
             return self._spectral(points, lambda values: _onto_cross_polytope(values, self.radius))
-        raise InvalidRequest(f"There is no closed form of the nearest point for p = {self.p:g}.", "Use 1, 2 or inf.")
+        what = f"The nearest point of the ball can be computed for p = 1, 2 or infinity only, and p is {self.p:g}."
+        raise InvalidRequest(what, "Use one of these.")
 
     def _norm(self, points: np.ndarray, exponent: float) -> np.ndarray:
         if len(self.shape) == 1:

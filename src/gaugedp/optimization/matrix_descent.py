@@ -120,7 +120,7 @@ def _power(guarantee: Guarantee) -> float:
         return 0.5
     if isinstance(guarantee, PureDP) and guarantee.epsilon_value > 0:
         return 1.0
-    raise InvalidRequest(f"{guarantee!r} cannot be shared by steps.", "Use GaussianDP or PureDP above 0.")
+    raise InvalidRequest(f"{guarantee!r} cannot be divided between steps.", "Use GaussianDP or PureDP above 0.")
 
 
 def _edge(guarantee: Guarantee, scale: TraceScale) -> float:

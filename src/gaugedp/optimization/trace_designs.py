@@ -118,7 +118,7 @@ class Full(_Cut):
 
     def traces(self) -> np.ndarray:
         """Refuse, as ‖A‖_F may be more than tr A."""
-        raise InvalidRequest("Only designs zzᵀ have this trace.", "Use rows z, for A = zzᵀ.")
+        raise InvalidRequest("This method needs designs of the form zzᵀ, not general matrices.", "Give the rows z.")
 
     def vectors(self, part: slice) -> np.ndarray:
         """Return the entries of A, row after row."""

@@ -59,6 +59,8 @@ def hit_and_run(
 
     Examples
     --------
+    Six approximately uniform points of a hexagon, one in each row:
+
     >>> from gaugedp.bodies import Polytope
     >>> from gaugedp.samplers import hit_and_run
     >>> hit_and_run(Polytope.symmetric_hull([[1, 0, 1], [0, 1, 1]]), 6).shape
@@ -170,7 +172,7 @@ def _inverses(columns: np.ndarray, basis: np.ndarray, signs: np.ndarray) -> np.n
 
 def _lost() -> InvalidRequest:
     return InvalidRequest(
-        "A random walk failed between generators that differ by rounding only.", "Leave out such generators."
+        "The random walk failed, because some generators differ by rounding only.", "Remove such generators."
     )
 
 
