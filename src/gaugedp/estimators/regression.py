@@ -268,7 +268,7 @@ class LinearRegression(Intervals, LinearRegressor):
         the engine. The guarantee is for a kept row, added or removed; the caller (TableFit) charges it for a unit.
         """
         if self.neighbours != "add_remove" or self.ledger is not None:
-            raise InvalidRequest("The rows of a table are private.", 'Use neighbours="add_remove", and no ledger.')
+            raise InvalidRequest("Tables protect added or removed rows.", 'Use neighbours="add_remove", and no ledger.')
         if self.solver == "gibbs":
             raise InvalidRequest('solver="gibbs" needs rows in memory.', "Choose another solver.")
         frame = self._frame(design.n_features, np.asarray(design.names, dtype=object))

@@ -28,8 +28,6 @@ def from_json(text: str) -> Guarantee:
 
     Examples
     --------
-    A guarantee that was written as JSON is read back unchanged:
-
     >>> from gaugedp.guarantees import PureDP, from_json, to_json
     >>> from_json(to_json(PureDP(1.0)))
     PureDP(1)

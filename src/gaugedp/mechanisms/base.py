@@ -261,9 +261,7 @@ class Prepared:
                 f"The answer has shape {np.shape(answer)}, not {shape}.", "Give one number per answer."
             )
         if self._forks != fork_count():
-            raise InvalidRequest(
-                "The process forked after this noise was prepared.", "Prepare the noise in this process."
-            )
+            raise InvalidRequest("This noise was prepared before a fork.", "Prepare the noise in this process.")
         try:
             apply_noise = self._apply_noise.pop()  # atomic, so that no second thread can take it too
         except IndexError:

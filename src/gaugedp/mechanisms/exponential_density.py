@@ -175,10 +175,10 @@ def _epsilon(guarantee: Guarantee) -> float:
 
 def _check_body(over: Body) -> None:
     if not over.radius(2) > 0:
-        raise InvalidRequest("The body of outputs is a point.", "Give one of positive radius.")
+        raise InvalidRequest("The set of possible outputs is a single point.", "Give a larger set.")
     if not has_direct(over) and gauge_noise(over).walks:
         raise InvalidRequest(
-            f"No exact uniform sampler is known for the outputs, a polytope of rank {over.rank}.",
+            f"Uniform points of the outputs, a polytope of rank {over.rank}, cannot be drawn exactly.",
             "Give a ball, a box, an ellipsoid, or a polytope of smaller rank.",
         )
 

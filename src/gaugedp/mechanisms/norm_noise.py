@@ -258,13 +258,15 @@ def pure_or_approx(guarantee: Guarantee, walks: bool) -> tuple[float, Guarantee]
     """Return ε and the guarantee: PureDP, or ApproxDP for a walk."""
     if not isinstance(guarantee, PureDP | ApproxDP) or not guarantee.epsilon_value > 0:
         raise InvalidRequest(
-            f"Noise shaped to a body does not support {guarantee!r}.", "Give PureDP or ApproxDP with epsilon above 0."
+            f"K-norm noise does not support {guarantee!r}.", "Give PureDP or ApproxDP with epsilon above 0."
         )
     epsilon = guarantee.epsilon_value
     if not walks:
         return epsilon, PureDP(epsilon)
     if epsilon > _LARGEST_WALKED_EPSILON:
-        raise InvalidRequest(f"A random walk does not support {guarantee!r}.", "Give an epsilon of at most 100.")
+        raise InvalidRequest(
+            f"K-norm noise by a walk does not support {guarantee!r}.", "Give an epsilon of at most 100."
+        )
     delta = guarantee.delta_value if isinstance(guarantee, ApproxDP) else 0.0
     return epsilon, ApproxDP(epsilon, min(delta or ALLOWANCE, ALLOWANCE))
 

@@ -77,7 +77,7 @@ class RankExponential(Mechanism):
         )
         if not isinstance(body, Polytope) or not shares or len(set(shares)) < len(shares):
             raise InvalidRequest(
-                "Quantiles need a histogram and distinct numbers.",
+                "The body is not that of a histogram, or a quantile is missing or repeated.",
                 "Give the body of the histogram, and each quantile once.",
             )
         _shape(body)
@@ -146,7 +146,7 @@ class RankExponential(Mechanism):
         """Return the answer's distribution (n_values,), for one cell and quantile."""
         if self.n_cells > 1 or len(self.quantiles) > 1:
             raise InvalidRequest(
-                "The distribution is computed for one cell and one quantile.", "Use one cell and one quantile.", ""
+                "The distribution is only computed for one cell and one quantile.", "Use one of each.", ""
             )
         runs, speed = Runs.of(np.asarray(answer)), Fraction(self.answer_speed)
         gaps = self._parts_off(runs, self.quantiles[0], Fraction(0), self.limit(speed, 1))

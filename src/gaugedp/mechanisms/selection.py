@@ -102,7 +102,7 @@ class PreparedChoice:
         """Return the output for `scores` (k,)."""
         numbers = self.mechanism.in_steps(scores)
         if self._forks != fork_count():
-            raise InvalidRequest("The process forked after this choice was prepared.", "Prepare it in this process.")
+            raise InvalidRequest("This choice was prepared before a fork.", "Prepare it in this process.")
         try:
             stream = self._streams.pop()  # atomic, so that no second thread can take it too
         except IndexError:

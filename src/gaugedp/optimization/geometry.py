@@ -17,9 +17,10 @@ from gaugedp.errors import InvalidRequest
 class Geometry:
     """Ball of a norm, with a strongly convex regulariser for Gibbs sampling.
 
-    The ball is {x : ‖x‖_p ≤ radius}, 1 ≤ p ≤ ∞: ℓ_p for the shape (d,), Schatten-p for the shape (m, n). Points are
-    rows of arrays (k, d); matrices are rows of length m·n, row after row. With N entries or singular values, N = d or
-    min(m, n), the regulariser is r(x) = `weight`/2·‖x‖_q², where
+    It is the set of coefficients that a model may have: `radius` limits their norm. The ball is {x : ‖x‖_p ≤ radius}, 1
+    ≤ p ≤ ∞: ℓ_p for the shape (d,), Schatten-p for the shape (m, n). Points are rows of arrays (k, d); matrices are
+    rows of length m·n, row after row. With N entries or singular values, N = d or min(m, n), the regulariser is r(x) =
+    `weight`/2·‖x‖_q², where
 
     - p ≥ 2: q = 2 and weight 1;
     - p < 2: the weight is N^{2/p − 2/q}/(q − 1), and q in [p, 2] minimises it unless it is given.

@@ -52,8 +52,9 @@ class FullBatch:
 class MatrixDescent(FullBatch):
     """Trace regression by noisy projected gradient descent.
 
-    A step is X ← Π(X − length·(Σ φ′·A + noise)/n), with Π the Euclidean projection of the spectrum. The length of the
-    path balances the bias of descent, 1/(2·path), with the noise, from public numbers only.
+    Use it for matrices that are too large for `MatrixMoments`. A step is X ← Π(X − length·(Σ φ′·A + noise)/n), with Π
+    the Euclidean projection of the spectrum. The length of the path balances the bias of descent, 1/(2·path), with the
+    noise, from public numbers only.
     """
 
     length: float

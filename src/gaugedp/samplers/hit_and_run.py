@@ -59,8 +59,6 @@ def hit_and_run(
 
     Examples
     --------
-    Six approximately uniform points of a hexagon, one in each row:
-
     >>> from gaugedp.bodies import Polytope
     >>> from gaugedp.samplers import hit_and_run
     >>> hit_and_run(Polytope.symmetric_hull([[1, 0, 1], [0, 1, 1]]), 6).shape

@@ -105,8 +105,6 @@ def ball_walk(
 
     Examples
     --------
-    Four approximately uniform points of an octahedron, one in each row:
-
     >>> from gaugedp.bodies import LpBall
     >>> from gaugedp.samplers import ball_walk
     >>> ball_walk(LpBall(3, 1), 4, burn_in=20).shape
@@ -152,8 +150,6 @@ def grid_walk(
 
     Examples
     --------
-    Four points of a disc on the grid of spacing 1/4, one in each row:
-
     >>> from gaugedp.bodies import LpBall
     >>> from gaugedp.samplers import grid_walk
     >>> grid_walk(LpBall(2, 2), 4, spacing=0.25).shape

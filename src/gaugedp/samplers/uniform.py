@@ -33,8 +33,6 @@ def uniform(body: Body, size: int, rng: Entropy | None = None) -> np.ndarray:
 
     Examples
     --------
-    Five uniform points of a ball in three dimensions, one in each row:
-
     >>> from gaugedp.bodies import LpBall
     >>> from gaugedp.samplers import uniform
     >>> uniform(LpBall(3, 2.0), size=5).shape
