@@ -79,9 +79,7 @@ class Categories(Attribute):
         if len(set(self.values)) < len(self.values):
             raise InvalidRequest(f"A category appears twice in {self.values!r}.", "List each category once.")
         if not _is_unicode("".join(self.values)):
-            raise InvalidRequest(
-                "A category is not valid Unicode: it contains half of a surrogate pair.", "Correct it."
-            )
+            raise InvalidRequest("A category contains half of a surrogate pair.", "Give valid Unicode text.")
         if self.outside == OTHER and OTHER in self.values:
             raise InvalidRequest('"other" is already a category.', 'Rename it, or use outside = "drop".')
 
@@ -356,9 +354,7 @@ def bounded(
     if not low < high:
         raise InvalidRequest(f"The bounds are low = {low!r} and high = {high!r}.", "Give low below high.")
     if step < 1e-200 or max(abs(low), abs(high)) > 1e200:
-        raise InvalidRequest(
-            f"The bounds {low!r}, {high!r} or the step {step!r} are beyond floats.", "Use another unit."
-        )
+        raise InvalidRequest(f"The bounds {low!r}, {high!r} or the step {step!r} are extreme.", "Use another unit.")
     bottom, top, unit = decimal(low), decimal(high), decimal(step)
     if (bottom / unit).denominator != 1 or (top / unit).denominator != 1:
         raise InvalidRequest(

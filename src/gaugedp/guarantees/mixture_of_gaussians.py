@@ -39,7 +39,7 @@ class MixtureOfGaussians(Guarantee):
     -----
     An attacker must distinguish N(0, σ²), the output without the unit, from the mixture Σ p_i·N(s_i, σ²) with it. Here
     p_i are the chances, s_i the shifts and σ is `noise_std`. Longer shifts reveal more, so upper bounds on them suffice
-    (Choquette-Choo, Ganesh, Haque, Steinke and Thakurta 2024). The δ of a single release is exact. Compositions use
+    (Choquette-Choo, Ganesh, Haque, Steinke and Thakurta 2024). A single release has a closed formula. Compositions use
     points of this curve, joined by lines (docs/theory/sampling.md).
     """
 

@@ -16,7 +16,7 @@ class OffsetZCDP(Guarantee):
     """Zero-concentrated differential privacy with an offset.
 
     You meet it when you account for a mechanism of another library that states two parameters, such as a `ZCDpEvent` of
-    dp-accounting with xi above 0. The mechanisms of gaugedp satisfy `ZCDP`, which has no offset. (ξ, ρ)-zCDP means that
+    dp-accounting with xi above 0. The mechanisms of gaugedp need no offset: see `ZCDP`. (ξ, ρ)-zCDP means that
     the Rényi divergence of every order a > 1 is at most ξ + ρ·a (Bun and Steinke 2016, definition 1.1).
     """
 
