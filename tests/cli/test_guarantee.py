@@ -88,7 +88,7 @@ def test_other_batches_groups_and_a_log(desk: Desk) -> None:
         ((*RUN[:4], "--steps", "2.5", "--delta", "1e-5"), "an integer"),
         ((*RUN, "--bands", "2", "--delta", "1e-5"), "banded"),
         ((*RUN, "--bands", "2", "--batches", "banded", "--group", "2", "--delta", "1e-5"), "groups of examples"),
-        ((*RUN, "--batches", "shuffled", "--neighbours", "add_remove", "--delta", "1e-5"), "No bound is proved"),
+        ((*RUN, "--batches", "shuffled", "--neighbours", "add_remove", "--delta", "1e-5"), "no guarantee is proved"),
     ],
 )
 def test_refusals_of_training_runs(desk: Desk, more: tuple[str, ...], sentence: str) -> None:

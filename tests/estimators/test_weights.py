@@ -194,9 +194,9 @@ def test_refusals_cost_nothing(name: str, change: dict, weights: np.ndarray, wor
 def test_what_takes_no_weights_says_so() -> None:
     gibbs = {"solver": "gibbs", "bounds": (-1, 1)}
     model, rows = CLASSIFIERS["objective"], (np.ones((5, 2)), np.ones(5), np.ones(5))
-    check_refused(model, gibbs, "gibbs takes no weights", rows)
-    check_refused(model, {**gibbs, "bounds": "private"}, "gibbs takes no weights", rows)
-    check_refused(model, {**gibbs, "class_weight": {0: 2}}, "gibbs takes no weights", rows[:2])
+    check_refused(model, gibbs, "does not support weights", rows)
+    check_refused(model, {**gibbs, "bounds": "private"}, "does not support weights", rows)
+    check_refused(model, {**gibbs, "class_weight": {0: 2}}, "does not support weights", rows[:2])
     fitted = clone(REGRESSIONS["linear"]).fit(*table("linear"), sample_weight=np.ones(1500))
     with pytest.raises(InvalidRequest, match="rows have weights"):
         fitted.coef_interval()

@@ -119,7 +119,7 @@ def test_small_noise_is_calibrated(std: float) -> None:
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1e6, 1e-6), (1e9, 0.1), (1.0, 0.3)])
 def test_what_any_noise_keeps_is_refused_without_a_number_that_nobody_gave(epsilon: float, delta: float) -> None:
-    with pytest.raises(InvalidRequest, match=r"All noise from 0.001 on satisfies this guarantee"):
+    with pytest.raises(InvalidRequest, match=r"Even the smallest noise that is tried, 0.001, satisfies"):
         g.subsampled_noise_multiplier(epsilon, delta, 0.2, 1)
 
 

@@ -309,8 +309,8 @@ def test_costs_are_those_of_the_theorem_or_of_the_mechanism() -> None:
         (lambda: g.Sampled(g.PureDP(1), 1.5), "Give rate as a probability"),
         (lambda: g.Sampled(g.PureDP(1), -0.1), "rate"),
         (lambda: g.Sampled(g.PureDP(1), 0.1, "shuffled"), "'poisson', 'without_replacement'"),
-        (lambda: g.Sampled(g.PureDP(1), 0.1, "poisson", "replace"), "Give neighbours='add_remove'"),
-        (lambda: g.Sampled(g.PureDP(1), 0.1, "without_replacement"), "Give neighbours='replace'"),
+        (lambda: g.Sampled(g.PureDP(1), 0.1, "poisson", "replace"), "Use neighbours='add_remove'"),
+        (lambda: g.Sampled(g.PureDP(1), 0.1, "without_replacement"), "Use neighbours='replace'"),
     ],
 )
 def test_what_is_not_proved_is_refused(make, says: str) -> None:

@@ -82,13 +82,13 @@ def test_groups_are_refused_for_sampled_banded_runs_only() -> None:
         ({"epochs": 3, "batches": "shuffled"}, "epochs is given with steps"),
         ({"bands": 2}, "bands"),
         ({"steps": 1.5}, "steps"),
-        ({"batches": "shuffled", "neighbours": "add_remove"}, "No bound is proved for shuffled"),
-        ({"batches": "fixed", "neighbours": "add_remove"}, "No bound is proved for fixed"),
+        ({"batches": "shuffled", "neighbours": "add_remove"}, 'batches="shuffled", no guarantee is proved'),
+        ({"batches": "fixed", "neighbours": "add_remove"}, 'batches="fixed", no guarantee is proved'),
         ({"neighbours": "swap"}, "neighbours"),
         ({"sampling_rate": 0.5, "batches": "banded", "bands": 3}, "bands \\* sampling_rate is above 1"),
         (
             {"batches": "banded", "epochs": 3, "sampling_rate": None, "steps": None, "neighbours": "add_remove"},
-            "No bound is proved for epochs of banded",
+            'batches="banded" and epochs, no guarantee is proved',
         ),
     ],
 )

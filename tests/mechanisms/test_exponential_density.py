@@ -290,7 +290,7 @@ REFUSED = {
     "a pole": (lambda _a, y: 1 / np.abs(y[:, 0]), "exceeds its bounds"),
     "one number": (lambda _a, _y: 0.0, "shape"),
     "a column": (lambda a, y: y - a, "shape"),
-    "relative": (lambda a, y: np.argsort(np.argsort(-np.abs(y[:, 0] - a[0]))) / -len(y), "depends on others"),
+    "relative": (lambda a, y: np.argsort(np.argsort(-np.abs(y[:, 0] - a[0]))) / -len(y), "depends on other points"),
 }
 
 

@@ -246,9 +246,9 @@ def test_a_guarantee_it_cannot_keep_is_refused(guarantee) -> None:
 
 @pytest.mark.parametrize("guarantee", [NORMAL, PURE], ids=str)
 def test_bodies_it_cannot_serve_are_refused(guarantee) -> None:
-    with pytest.raises(InvalidRequest, match="A strategy needs generators"):
+    with pytest.raises(InvalidRequest, match="needs a polytope, not"):
         Matrix.calibrate(LpBall(3, 1), guarantee)
-    with pytest.raises(InvalidRequest, match=r"in coordinates of the span, for the body gaugedp\.bodies\.project"):
+    with pytest.raises(InvalidRequest, match=r"use gaugedp\.bodies\.project"):
         Matrix.calibrate(Polytope.symmetric_hull(np.array([[1.0, 0.5, 0], [1, 0.5, 0]])), guarantee)
     with pytest.raises(InvalidRequest, match="No unit can change this answer"):
         Matrix.calibrate(Polytope.symmetric_hull(np.zeros((2, 3))), guarantee)

@@ -383,10 +383,10 @@ def test_rates_and_shifts() -> None:
 BAD_CALLS = [
     (lambda: made([HALF], guarantee=gd.PureDP(1e-19), n_values=100), "too small for quantiles"),
     (lambda: made([HALF], guarantee=gd.RenyiDP([2.0], [0.1])), "Quantiles do not support"),
-    (lambda: RankExponential.calibrate(gd.bodies.LpBall(4, 1, 1.0), gd.PureDP(1), [HALF]), "need a histogram"),
+    (lambda: RankExponential.calibrate(gd.bodies.LpBall(4, 1, 1.0), gd.PureDP(1), [HALF]), "not that of a histogram"),
     (lambda: RankExponential.calibrate(Polytope.symmetric_hull(np.eye(4)), gd.PureDP(1), [HALF]), "of a histogram"),
-    (lambda: RankExponential.calibrate(made([HALF]).body, gd.PureDP(1), []), "need a histogram"),
-    (lambda: RankExponential.calibrate(made([HALF]).body, gd.PureDP(1), [HALF, HALF]), "need a histogram"),
+    (lambda: RankExponential.calibrate(made([HALF]).body, gd.PureDP(1), []), "not that of a histogram"),
+    (lambda: RankExponential.calibrate(made([HALF]).body, gd.PureDP(1), [HALF, HALF]), "not that of a histogram"),
     (lambda: RankExponential.calibrate(made([HALF]).body, gd.PureDP(1), [Fraction(1)]), "between 0 and 1"),
     (lambda: RankExponential.calibrate(made([HALF]).body, gd.PureDP(1), [HALF], level=1.0), "between 0 and 1"),
 ]

@@ -114,7 +114,7 @@ def test_the_distance_does_not_depend_on_the_number_of_values() -> None:
 def test_counts_whose_noise_does_not_fit_are_refused() -> None:
     with pytest.raises(InvalidRequest, match=r"wider than 2\^54"):
         made(guarantee=gd.PureDP(1e-14))
-    with pytest.raises(InvalidRequest, match="too small for verified ends"):
+    with pytest.raises(InvalidRequest, match="too small for verified interval ends"):
         made(guarantee=gd.PureDP(4e-14), n_values=10)
 
 

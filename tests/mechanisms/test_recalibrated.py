@@ -94,7 +94,7 @@ def test_a_strategy_is_for_one_kind_of_noise() -> None:
     """A strategy for Laplace noise is not one for normal noise: its radius is of another norm."""
     laplace, normal = gd.Matrix.calibrate(COUNTS, ONE), gd.Matrix.calibrate(COUNTS, gd.GaussianDP(1.0))
     for mechanism, other in ((laplace, gd.ZCDP(0.5)), (normal, ONE)):
-        with pytest.raises(InvalidRequest, match="The strategy does not support"):
+        with pytest.raises(InvalidRequest, match="This noise does not support"):
             mechanism.recalibrated(other)
         assert expected(mechanism, other) is None
 

@@ -185,7 +185,7 @@ def test_without_noise_it_is_gradient_descent(guarantee) -> None:
 
 
 def test_other_guarantees_are_refused() -> None:
-    with pytest.raises(InvalidRequest, match="shared by steps"):
+    with pytest.raises(InvalidRequest, match="divided between steps"):
         NoisyDescent.calibrate(gd.ApproxDP(1.0, 1e-6), (1, 2), 1.0, Scale(5.0, 10))
     with pytest.raises(InvalidRequest, match="cap"):
         NoisyDescent.calibrate(gd.PureDP(1.0), (1, 2), 0.0, Scale(5.0, 10))

@@ -181,7 +181,7 @@ def test_paths_grow_as_noise_falls_and_stay_within_their_limits() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_other_guarantees_and_scales_are_refused(kind) -> None:
     for guarantee in (gd.ApproxDP(1.0, 1e-6), gd.GaussianDP(0.0), gd.PureDP(0.0)):
-        with pytest.raises(InvalidRequest, match="shared by steps"):
+        with pytest.raises(InvalidRequest, match="divided between steps"):
             kind.calibrate(guarantee, TraceScale(Spectraplex(2), 10))
     with pytest.raises(InvalidRequest, match="radius of 1"):
         TraceScale(Spectraplex(2, 2.0), 10)

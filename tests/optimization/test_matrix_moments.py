@@ -134,7 +134,7 @@ def test_a_centre_takes_noise_from_the_gradient_where_it_helps_alone() -> None:
         assert plain.noise / plain.centred().noise > least
     assert MomentScale(Spectraplex(5), (-1.0, 1.0), 1.0, 0.0).centred().centre == 0
     assert MomentScale(NuclearBall((2, 2)), (0.0, 1.0), 1.0, -1.0).centred().centre == 0
-    with pytest.raises(InvalidRequest, match="have a centre"):
+    with pytest.raises(InvalidRequest, match="A centre applies"):
         MomentScale(NuclearBall((2, 2)), (0.0, 1.0), 1.0, -1.0, centre=0.1)
 
 
@@ -250,5 +250,5 @@ def test_what_cannot_be_released_is_refused() -> None:
     with pytest.raises(InvalidRequest, match="radius of 1"):
         MomentScale(Spectraplex(2, 2.0), (0.0, 1.0), 1.0, 0.0)
     for guarantee in (gd.ApproxDP(1.0, 1e-6),):
-        with pytest.raises(InvalidRequest, match="shared by steps"):
+        with pytest.raises(InvalidRequest, match="divided between steps"):
             MatrixMoments.calibrate(guarantee, MomentScale(Spectraplex(2), (0.0, 1.0), 1.0, 0.0))

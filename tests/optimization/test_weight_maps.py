@@ -92,7 +92,7 @@ def test_a_loss_of_your_own_sees_weights_of_the_polytope() -> None:
 
 
 def test_a_hull_of_differences_and_rows_of_another_width_are_refused() -> None:
-    with pytest.raises(InvalidRequest, match="hull of differences"):
+    with pytest.raises(InvalidRequest, match="difference_hull"):
         Gibbs.calibrate(Polytope.difference_hull(HEXAGON), Logistic(), 4, WIDE)
     mechanism = Gibbs.calibrate(Polytope.symmetric_hull(HEXAGON), Logistic(), 4, WIDE)
     with pytest.raises(InvalidRequest, match="4 rows with 2 numbers each"):

@@ -184,7 +184,7 @@ def test_the_cost_is_shown_and_nothing_is_spent(desk: Path, capsys: pytest.Captu
         ("[[tables]]\nquery = 'SEX'\nwieght = 3", "epsilon = 1.0", "wieght"),
         ("[[tables]]\nquery = 'SEX'\nweight = 0", "epsilon = 1.0", "above 0"),
         ("[[tables]]\nquery = 'SEX'\nweight = 1\nwithin = 3", "epsilon = 1.0", "one of them"),
-        ("[[tables]]\nquery = 'SEX'\nwithin = 0.5", "epsilon = 1.0", "not 0.5"),
+        ("[[tables]]\nquery = 'SEX'\nwithin = 0.5", "epsilon = 1.0", "not ± 0.5"),
         (BOTH, "epsilon = 1.0", "times the guarantee"),
         ("[[tables]]\nquery = 'median(PAY)'\nwithin = 7", "epsilon = 1.0", "weight instead"),
         ("[[tables]]\nquery = 'SEX'\n[[tables]]\nquery = 'SEX; AGE'", "epsilon = 1.0", "in two tables"),

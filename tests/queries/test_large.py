@@ -89,7 +89,7 @@ def test_a_million_million_cells_are_refused_and_never_listed(ask) -> None:
 
 def test_many_terms_are_refused_where_their_answers_take_too_much_memory() -> None:
     domain = gd.Domain.of(**{name: gd.integers(1, 6000) for name in "abc"}, v=gd.bounded(0, 9))
-    with pytest.raises(InvalidRequest, match=r"108,000,000 answers: these numbers take 0.864 GB of memory"):
+    with pytest.raises(InvalidRequest, match=r"108,000,000 answers. These numbers would take 0.864 GB of memory"):
         gd.marginals(domain, ("a", "b"), ("b", "c"), ("a", "c"))
     with pytest.raises(InvalidRequest, match=r"at most 80,000,000 counts, or 10,000,000 sums"):
         gd.bounded_sums(domain, "v", ("a", "b"))

@@ -217,7 +217,7 @@ high = 5
         ('strata = "key"', "categories of the strata key are not known"),
         ('clusters = "one"', "has one cluster of one"),
         ('strata = "AREA"\nclusters = "PSU"', "has one cluster of PSU"),
-        ('strata = "PSU"\nclusters = "AREA"', "AREA is no level below PSU"),
+        ('strata = "PSU"\nclusters = "AREA"', "AREA is not a level below PSU"),
         ('clusters = "other"', 'have the category "other"'),
         ('clusters = ["sex"]', r"clusters is \['sex'\]"),
         ('replicates = "PWGTP1..PWGTP80"', "strata and clusters"),

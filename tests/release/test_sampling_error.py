@@ -217,7 +217,7 @@ def test_second_moments_of_parts_that_leave_out_other_rows_are_apart() -> None:
 
 
 def test_a_query_with_second_moments_does_not_get_them_twice() -> None:
-    with pytest.raises(gd.InvalidRequest, match="already has its second moments"):
+    with pytest.raises(gd.InvalidRequest, match="already includes the sampling error"):
         gd.with_sampling_error(gd.with_sampling_error(gd.query(DOMAIN, "mean(pay); sum(pay)")))
 
 

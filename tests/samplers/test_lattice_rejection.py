@@ -144,7 +144,7 @@ def test_rounding_moves_with_the_lattice() -> None:
 
 
 def test_what_it_refuses() -> None:
-    with pytest.raises(InvalidRequest, match="integers"):
+    with pytest.raises(InvalidRequest, match="integer answers"):
         LatticeRejection(Polytope.symmetric_hull(np.vstack([PLANE, PLANE]) * 0.5))
     wide = np.vstack([np.eye(26), np.ones((1, 26))])
     with pytest.raises(InvalidRequest, match="trials"):

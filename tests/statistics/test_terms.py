@@ -32,7 +32,7 @@ DOMAIN = gd.Domain.of(
         ("proportion(a) by b", UnknownName, "Write share."),
         ("share(a); share(a)", InvalidRequest, "A term is repeated"),
         ("share(a) by b per c", UnknownName, "There is no attribute"),
-        ("change(one)", InvalidRequest, "one has one cell"),
+        ("change(one)", InvalidRequest, "one has only one cell"),
         ("change(v)", UnknownName, "'v'"),
         ("growth(a)", UnknownName, "Write change"),
         ("rate(a)", UnknownName, "ratio"),

@@ -109,8 +109,8 @@ def check_neighbours(body: Body, difference: np.ndarray) -> None:
     distance = float(body.gauge(difference[None].astype(float))[0])
     if not distance <= 1 + _SLACK:
         raise InvalidRequest(
-            f"The answers cannot be neighbours': their difference has gauge {distance:.6g} in the sensitivity body.",
-            "Give two answers whose difference lies in mechanism.body.",
+            f"No unit can change one answer into the other: the change is {distance:.6g} times the largest possible.",
+            "Give the answers of two neighbouring tables: their difference must lie in mechanism.body.",
         )
 
 

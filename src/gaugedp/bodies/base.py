@@ -11,8 +11,10 @@ from gaugedp.errors import InvalidRequest
 class Body(ABC):
     """Symmetric convex body in ℝ^d: the unit ball of a norm.
 
-    A sensitivity body contains every change f(D) − f(D′) of the answers between neighbouring tables. Points and
-    directions are rows: shape (k, d), or (d,) for one.
+    It states the sensitivity of a query, from which mechanisms derive their noise: a sensitivity body contains every
+    change f(D) − f(D′) of the answers between neighbouring tables. `gauge` is the norm of a change, at most 1 inside
+    the body. `support` is how far the body reaches in a direction, and `radius` how far in any. Points and directions
+    are rows: shape (k, d), or (d,) for one.
     """
 
     @property

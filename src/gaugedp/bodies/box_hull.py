@@ -19,16 +19,17 @@ _LOG_2 = math.log(2)
 class BoxHull(Polytope):
     """Convex hull of a box B = Π[l_i, u_i] and its negative.
 
-    It is the sensitivity body of several sums: factor·conv(B ∪ −B), or, with `differences`, factor·conv((B − B) ∪ ±B
-    `with_zero`).
+    It is the sensitivity body of several sums: a row adds to each sum a number between bounds, so its changes fill a
+    box B. If rows are added or removed, it is factor·conv(B ∪ −B). If they are replaced (`differences`), it is
+    factor·conv(B − B), or factor·conv((B − B) ∪ ±B) `with_zero`.
 
     Theorem (docs/theory/sums.md, theorem 1). With c = (l + u)/2, h = (u − l)/2 and H = Π[−h_i, h_i] it is factor times
 
         {t·c + (α − β·|t|)·y : |t| ≤ 1, y ∈ H},
 
-    (α, β) = (1, 0), the sum of a segment and a box; (2, 1) for differences with zero; and 2·H for differences without.
-    Every method is exact up to rounding, in time O(d) for a point, except the gauge: see there. A coordinate with l_i =
-    u_i is a count next to the sums; two of them make the body flat.
+    with (α, β) = (1, 0), the sum of a segment and a box, or (2, 1) for differences with zero. For differences without
+    zero it is factor·2·H. Every method is exact up to rounding, in time O(d) for a point, except the gauge: see there.
+    A coordinate with l_i = u_i is a count next to the sums. Two of them are proportional, so the body is then flat.
     """
 
     generators: Corners

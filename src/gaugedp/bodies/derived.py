@@ -68,7 +68,10 @@ def _independent_points(body: Body) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class LinearImage(FramedBody):
-    """Linear image of a body: {M·z : z ∈ K} for a matrix M, shape (k, d)."""
+    """Linear image of a body: {M·z : z ∈ K} for a matrix M, shape (k, d).
+
+    It is the sensitivity of answers that are computed from other answers, as M·answers. Make it with `image`.
+    """
 
     body: Body
     matrix: np.ndarray
@@ -92,8 +95,8 @@ class LinearImage(FramedBody):
         rows = check_points(points, self.ambient_dim)
         if self.rank < self.body.rank:
             raise InvalidRequest(
-                "The map is not one-to-one on the body, so the gauge of the image is not available.",
-                "Use its support and radius, or a map that is one-to-one on the body.",
+                "The matrix maps different points of the body to one, so the norm of the image is not computed.",
+                "Use the methods support and radius, or a matrix of full column rank.",
             )
         coordinates, inside = self.frame.coordinates(rows)
         gauges = np.full(len(rows), np.inf)
@@ -127,7 +130,8 @@ class LinearImage(FramedBody):
 class MinkowskiSum(FramedBody):
     """Minkowski sum of two bodies: {y + z : y ∈ K, z ∈ L}.
 
-    Its gauge takes milliseconds per point up to rank 10.
+    It is the sensitivity body if one unit can change the answers by a point of K and, in addition, by a point of L. Its
+    gauge takes milliseconds per point up to rank 10.
     """
 
     one: Body

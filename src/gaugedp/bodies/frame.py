@@ -73,8 +73,8 @@ class Frame:
         condition = float(np.linalg.cond(square)) if len(picked) == self.rank else math.inf
         if not condition < 1e13:  # above it coordinates would have no correct digits
             raise InvalidRequest(
-                f"The generators are nearly parallel: their condition number is {condition:.1e}, above 1e13.",
-                "Leave out directions that differ from others by rounding only.",
+                f"Some generators are nearly parallel (condition number {condition:.1e}): results would be inaccurate.",
+                "Remove generators that differ from others by rounding only.",
             )
         return picked, square, condition
 

@@ -36,8 +36,9 @@ class Structure:
 class Generators(Protocol):
     """A linear map F whose columns v_1 … v_n generate a body.
 
-    It maps n coefficients to ℝ^d and may be implicit. `whole_numbers`: the answers are integers. `counting`: moreover,
-    neighbours' answers differ by an integer combination of columns, so integer noise on the coefficients protects.
+    Each column is the effect of one possible row on the answers. The map may be implicit, without a stored matrix.
+    `whole_numbers` is True if the answers are integers. `counting` is True if, in addition, neighbours' answers differ
+    by an integer combination of columns, so integer noise on the coefficients protects.
     """
 
     @property

@@ -18,6 +18,8 @@ class LpBall(Body):
 
     Examples
     --------
+    The ℓ₂ radius of the ℓ₁ ball of radius 1, and the ℓ₁ norm of the point (0.5, 1):
+
     >>> from gaugedp.bodies import LpBall
     >>> LpBall(2, 1).radius(2), LpBall(2, 1).gauge([[0.5, 1.0]]).tolist()
     (1.0, [1.5])

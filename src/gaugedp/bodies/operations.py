@@ -53,6 +53,8 @@ def image(body: Body, matrix: np.ndarray) -> Body:
 
     Examples
     --------
+    The image of a disc is an ellipse, which reaches 2 in the direction of the first axis:
+
     >>> from gaugedp.bodies import LpBall, image
     >>> image(LpBall(2, 2), [[2, 0], [0, 1]]).support([[1.0, 0.0]]).tolist()
     [2.0]
@@ -119,6 +121,8 @@ def minkowski_sum(first: Body, second: Body) -> Body:
 
     Examples
     --------
+    The sum of two balls of one norm is a ball, whose radius is the sum of the radii:
+
     >>> from gaugedp.bodies import LpBall, minkowski_sum
     >>> minkowski_sum(LpBall(2, 1), LpBall(2, 1, 0.5))
     LpBall(d=2, p=1, radius=1.5)

@@ -184,7 +184,7 @@ class Polytope(Body):
         if size * self.ambient_dim > MOST_DENSE:
             raise InvalidRequest(
                 f"The body has {size} generators in dimension {self.ambient_dim}.",
-                "Use its radius and support; gauge and rank need a smaller body.",
+                "Use its methods radius and support, which work on bodies of any size, or use fewer generators.",
             )
 
     def __repr__(self) -> str:
@@ -209,5 +209,8 @@ def _least_norm(columns: np.ndarray, point: np.ndarray, flow: bool) -> float:
     costs = np.full(2 * columns.shape[1], 0.5 if flow else 1.0)
     answer = scipy.optimize.linprog(costs, A_eq=np.hstack([rows, -rows]), b_eq=target, method="highs")
     if answer.status != 0:
-        raise InvalidRequest(f"The gauge's linear program ended early: {answer.message}", "Scale the generators.")
+        raise InvalidRequest(
+            f"The norm of a point could not be computed: {answer.message}",
+            "Scale the generators, so that the largest entry is near 1.",
+        )
     return float(answer.fun) * length

@@ -10,7 +10,10 @@ from gaugedp.errors import InvalidRequest
 
 @dataclass(frozen=True, eq=False)
 class Product(Body):
-    """Product K_1 × … × K_n of bodies, for independent parts of an answer."""
+    """Product K_1 × … × K_n of bodies, for independent parts of an answer.
+
+    One unit may change each part as far as its own body permits, whatever the change of the others.
+    """
 
     parts: tuple[Body, ...]
 

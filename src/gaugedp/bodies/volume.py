@@ -75,7 +75,10 @@ def _(body: SchattenBall) -> Volume:
     if low == 1 or body.p == 2:
         return volume(LpBall(body.ambient_dim, 2, body.size))
     if not math.isinf(body.p):
-        raise InvalidRequest(f"The Schatten volume has no closed form for p = {body.p:g}.", "Use p = 2 or infinity.")
+        raise InvalidRequest(
+            f"The Schatten volume is known for p = 2 and infinity only, and p is {body.p:g}.",
+            "Use one of these.",
+        )
     return Volume(_log_spectral(low, high) + body.ambient_dim * math.log(body.size), "exact")
 
 
@@ -95,7 +98,7 @@ def _(body: Ellipsoid) -> Volume:
 def _(body: LinearImage) -> Volume:
     """Return the volume in span K, times √det((M·S)ᵀ(M·S)) for an orthonormal basis S."""
     if body.rank < body.body.rank:
-        raise InvalidRequest("The volume of a projection is not known.", "Give a one-to-one image of the body.")
+        raise InvalidRequest("The volume of a projection is not known.", "Use a matrix of full column rank.")
     return _stretched(volume(body.body), Frame(body.matrix @ body.body.span))
 
 

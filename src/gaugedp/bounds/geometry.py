@@ -287,5 +287,8 @@ def _eigenvalues(covariance: np.ndarray) -> np.ndarray:
         raise InvalidRequest(f"The covariance has shape {matrix.shape}.", "Give a square matrix of finite numbers.")
     values = np.linalg.eigvalsh(matrix)
     if not values[0] > 0:
-        raise InvalidRequest("The covariance is singular.", "Give it in coordinates of the body's span.")
+        raise InvalidRequest(
+            "The covariance matrix is singular: some combination of the answers has no noise.",
+            "Omit answers that follow from others, or give the covariance in coordinates of body.span.",
+        )
     return values

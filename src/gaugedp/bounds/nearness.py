@@ -84,7 +84,7 @@ def counts_lower_bound(body: Polytope, epsilon: float, shadows: bool = True) -> 
     positive(epsilon=epsilon)
     if not isinstance(body, Polytope) or body.differences or body.factor < 1:
         raise InvalidRequest(
-            f"{body!r} is not the body of counts of which one is added or removed.",
+            f"{body!r} is not the sensitivity of counts, with rows added or removed.",
             "Use lower_bound, which is for real-valued data.",
         )
     unit = replace(body, factor=1.0)

@@ -128,7 +128,8 @@ def _measured(body: Body, norm: float) -> tuple[int, Volume]:
     try:
         return rank, largest_volume(body)
     except RuntimeError as failure:  # Qhull gives up on some nearly degenerate hulls
-        raise InvalidRequest("The facets could not be listed reliably.", "Merge nearly equal generators.") from failure
+        what = "The volume could not be computed reliably: some generators of the body are nearly equal."
+        raise InvalidRequest(what, "Merge generators that differ only by rounding.") from failure
 
 
 def log_least_ratio(exponent: int, epsilon: float, power: int) -> float:

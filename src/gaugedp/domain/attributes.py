@@ -79,7 +79,7 @@ class Categories(Attribute):
         if len(set(self.values)) < len(self.values):
             raise InvalidRequest(f"A category appears twice in {self.values!r}.", "List each category once.")
         if not _is_unicode("".join(self.values)):
-            raise InvalidRequest("A category holds half of a surrogate pair.", "Write categories in Unicode.")
+            raise InvalidRequest("A category contains half of a surrogate pair.", "Give valid Unicode text.")
         if self.outside == OTHER and OTHER in self.values:
             raise InvalidRequest('"other" is already a category.', 'Rename it, or use outside = "drop".')
 

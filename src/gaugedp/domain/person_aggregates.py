@@ -164,7 +164,10 @@ def _numbers(fact: Fact) -> Fact:
     if isinstance(fact, BoundedColumn):
         return replace(fact, unknown=(), column="", by_key=())
     if fact.values_are != "numbers" or fact.column:
-        raise InvalidRequest("These values do not fit a number.", "Give gd.integers, gd.bins or gd.bounded.")
+        raise InvalidRequest(
+            "The possible values of a number are described by text or dates.",
+            "Give gd.integers, gd.bins or gd.bounded.",
+        )
     return fact
 
 

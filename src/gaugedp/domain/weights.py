@@ -71,7 +71,7 @@ class Design:
         if strata is None or not strata.tree or strata.tree != clusters.tree:
             return [clusters.n_cells]
         if strata.n_cells >= clusters.n_cells:
-            raise InvalidRequest(f"{self.clusters} is no level below {self.strata}.", "Clusters lie within strata.")
+            raise InvalidRequest(f"{self.clusters} is not a level below {self.strata}.", "Clusters lie within strata.")
         return np.diff([*starts_in(strata, clusters), clusters.n_cells]).tolist()
 
 
@@ -90,5 +90,6 @@ def _check_attribute(kind: str, name: str, attributes: Mapping[str, Attribute]) 
         )
     if kind == "clusters" and attributes[name].outside == OTHER:
         raise InvalidRequest(
-            f'The clusters {name} have the category "{OTHER}", which is none.', 'Use outside = "drop", and list all.'
+            f'The clusters {name} have the category "{OTHER}", which is not a cluster.',
+            'Use outside = "drop", and list all clusters.',
         )

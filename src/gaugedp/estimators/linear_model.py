@@ -252,7 +252,8 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
     def _check_solver(self, n_classes: int, requested: Guarantee) -> None:
         one_of(self.solvers, solver=self.solver)
         if self.solver == "gibbs" and not (n_classes == 2 and isinstance(requested, ApproxDP)):
-            raise InvalidRequest("gibbs needs two classes and delta above 0.", 'Use solver="auto", or set delta.')
+            what = 'solver="gibbs" needs two classes and delta above 0.'
+            raise InvalidRequest(what, 'Use solver="auto", or set delta.')
         if self.radius is not None:
             moderate(radius=self.radius)
         if self.C is not None:

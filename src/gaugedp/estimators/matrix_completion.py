@@ -150,7 +150,7 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
         if self.rank is not None:
             whole(minimum=0, rank=self.rank)
         if self.solver == "factors" and (self.delta == 0 or self.rank == 0):
-            raise InvalidRequest("Factors need delta above 0 and a rank.", "Set delta, or use solver='offsets'.")
+            raise InvalidRequest("Factors need delta and a rank above 0.", "Set delta, or use solver='offsets'.")
         low, high = read_bounds("rating_bounds", self.rating_bounds)
         return float(low), float(high)
 

@@ -268,7 +268,7 @@ class LinearRegression(Intervals, LinearRegressor):
         the engine. The guarantee is for a kept row, added or removed; the caller (TableFit) charges it for a unit.
         """
         if self.neighbours != "add_remove" or self.ledger is not None:
-            raise InvalidRequest("The rows of a table are private.", 'Use neighbours="add_remove", and no ledger.')
+            raise InvalidRequest("Tables protect added or removed rows.", 'Use neighbours="add_remove", and no ledger.')
         if self.solver == "gibbs":
             raise InvalidRequest('solver="gibbs" needs rows in memory.', "Choose another solver.")
         frame = self._frame(design.n_features, np.asarray(design.names, dtype=object))
@@ -316,7 +316,7 @@ class LinearRegression(Intervals, LinearRegressor):
         one_of(SOLVERS, solver=self.solver)
         one_of(tuple(LOSSES), loss=self.loss)
         if self.loss != "squared" and self.solver != "gibbs":
-            raise InvalidRequest(f"loss={self.loss!r} needs gibbs.", 'Use solver="gibbs", or HuberRegressor.')
+            raise InvalidRequest(f"loss={self.loss!r} needs another solver.", 'Use solver="gibbs", or HuberRegressor.')
         if self.radius is not None:
             moderate(radius=self.radius)
         check_one_given(self.bounds, self.row_norm)

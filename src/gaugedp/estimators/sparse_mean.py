@@ -140,7 +140,7 @@ class SparseMean(PrivateEstimator):
         between(0, 1, level=level)
         check_is_fitted(self, "mean_")
         if self.neighbours != "replace":
-            raise InvalidRequest("The number of rows is private.", 'Intervals need neighbours="replace".', "")
+            raise InvalidRequest("Intervals need a public number of rows.", 'Use neighbours="replace".', "")
         width = self.mechanism_.half_width(level) * self._unit / self.n_rows_
         return self.values_ - width, self.values_ + width
 

@@ -140,7 +140,7 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         if self.solver != "gibbs":
             return for_gaussian_releases(guarantee)
         if not isinstance(guarantee, ApproxDP):
-            raise InvalidRequest("gibbs needs delta above 0.", "Set delta, or use another solver.")
+            raise InvalidRequest('solver="gibbs" needs delta above 0.', "Set delta, or use another solver.")
         return guarantee
 
     def _size(self, shape: tuple[int, int] | None) -> float:

@@ -41,7 +41,7 @@ class WeightedEstimator(PrivateEstimator):
 def check_no_weights(solver: str, has_weights: bool) -> None:
     """Refuse weights for a solver whose ridge depends on the number of rows."""
     if solver == "gibbs" and has_weights:
-        raise InvalidRequest("gibbs takes no weights.", "Omit the weights, or choose another solver.")
+        raise InvalidRequest('solver="gibbs" does not support weights.', "Omit the weights, or choose another solver.")
 
 
 def weighed(numbers: np.ndarray, weights: np.ndarray) -> np.ndarray:

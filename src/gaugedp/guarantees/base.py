@@ -33,6 +33,8 @@ class Guarantee(Part):
 
     Examples
     --------
+    100 releases with ε = 0.1 cost ε = 10 in sum, but much less at δ = 1e-6:
+
     >>> from gaugedp.guarantees import PureDP
     >>> total = 100 * PureDP(0.1)
     >>> bound = total.epsilon(1e-6)
@@ -131,6 +133,8 @@ class Guarantee(Part):
 
         Examples
         --------
+        No membership test for a release with ε = 1 has a larger advantage:
+
         >>> from gaugedp.guarantees import PureDP
         >>> round(PureDP(1.0).membership_risk().advantage, 3)
         0.462

@@ -20,10 +20,13 @@ _FACTORIALS = tuple(float(math.factorial(2 * k + 1)) for k in range(1, 14))  # o
 class ExponentialLoss(Guarantee):
     """Guarantee of the exponential mechanism: ε-bounded range.
 
-    The losses of any two outputs differ by at most ε = `epsilon_value` (Dong, Durfee and Rogers 2020). The exponential
-    mechanism with weights e^{ε·score/(2Δ)} satisfies it, where Δ is the sensitivity of the score. The one with weights
-    e^{ε·score/Δ} does so if all scores move in the same direction. Bounded range implies ε-DP and ε²/8-zCDP (Cesar and
-    Rogers 2021, lemma 3.2).
+    It states more than ε-DP, so compositions of such mechanisms cost less. The privacy losses of any two outputs differ
+    by at most ε = `epsilon_value` (Dong, Durfee and Rogers 2020). This implies ε-DP and ε²/8-zCDP (Cesar and Rogers
+    2021, lemma 3.2).
+
+    Two forms of the exponential mechanism satisfy it, where Δ is the sensitivity of the score. In general, a candidate
+    is drawn with probability proportional to e^{ε·score/(2Δ)}. If one unit can only raise all scores, or only lower
+    them, as for counts, the probability may be proportional to e^{ε·score/Δ}.
     """
 
     epsilon_value: float

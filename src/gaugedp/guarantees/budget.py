@@ -40,9 +40,11 @@ _ENDLESS = 10**12 * UNITS  # stands for an infinite divergence; no capacity reac
 class RenyiBudget(SameAs, Guarantee, kind="BestOrder"):
     """Budget of (ε, δ)-DP that adds up Rényi curves.
 
-    It usually allows more releases than a sum of (ε, δ). The curves are added at each of the `orders`, and the budget
-    lasts as long as one of the m sums stays within its bound (`capacity`). Guarantees may depend on earlier answers.
-    The bound at an order converts to (ε, δ/m), and a union bound gives δ: docs/theory/budgets.md.
+    Use it as the budget of a ledger for many releases: it usually allows more of them than a sum of (ε, δ). Each
+    release adds its Rényi divergence at each of the `orders`. The budget lasts as long as the sum at one order, at
+    least, stays within its bound (`capacity`). Guarantees may depend on earlier answers.
+
+    The bound at each of the m orders converts to (ε, δ/m), and a union bound gives δ: docs/theory/budgets.md.
     """
 
     epsilon_value: float
@@ -235,6 +237,8 @@ class Filter:
 
     Examples
     --------
+    `spend` returns the budget that is left, here 0.75. A release that costs 1 no longer fits:
+
     >>> from gaugedp.guarantees import Filter, PureDP
     >>> budget = Filter(PureDP(1.0))
     >>> budget.spend(PureDP(0.25))

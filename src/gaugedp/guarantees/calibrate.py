@@ -60,6 +60,8 @@ def gaussian_std(epsilon: float, delta: float, sensitivity: float = 1.0, count: 
 
     Examples
     --------
+    The standard deviation for one answer of sensitivity 1:
+
     >>> from gaugedp.guarantees import gaussian_std
     >>> round(gaussian_std(1.0, 1e-6), 2)
     4.22
@@ -87,6 +89,8 @@ def laplace_scale(epsilon: float, delta: float = 0.0, sensitivity: float = 1.0, 
 
     Examples
     --------
+    Ten answers together satisfy ε = 0.5, so each has the scale 10/0.5:
+
     >>> from gaugedp.guarantees import laplace_scale
     >>> round(laplace_scale(0.5, count=10), 9)
     20.0
@@ -141,6 +145,8 @@ def subsampled_noise_multiplier(epsilon: float, delta: float, rate: float, steps
 
     Examples
     --------
+    The noise multiplier with which 1,000 steps of DP-SGD satisfy ε = 2 and δ = 1e-6:
+
     >>> from gaugedp.guarantees import subsampled_noise_multiplier
     >>> round(subsampled_noise_multiplier(2.0, 1e-6, rate=0.01, steps=1000), 2)
     1.03
@@ -236,13 +242,14 @@ def _around(excess: Callable[[float], float], start: float, lowest: float, highe
     while excess(high) > 0:
         if high == highest:
             raise InvalidRequest(
-                f"No noise up to {math.exp(highest):.3g} satisfies this guarantee.", "Give a larger epsilon or delta."
+                f"Even the noise {math.exp(highest):.3g} violates this guarantee.",
+                "Give a larger epsilon or delta.",
             )
         low, high, step = high, min(high + step, highest), 2 * step
     while low == high or excess(low) <= 0:
         if low == lowest:
             raise InvalidRequest(
-                f"All noise from {math.exp(lowest):.3g} on satisfies this guarantee.",
+                f"Even the smallest noise that is tried, {math.exp(lowest):.3g}, satisfies this guarantee.",
                 "Give a smaller epsilon or delta.",
             )
         high, low, step = low, max(low - step, lowest), 2 * step

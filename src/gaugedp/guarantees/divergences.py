@@ -38,6 +38,8 @@ def bernoulli(order: Number, p: Number, q: Number) -> float:
 
     Examples
     --------
+    The divergence of order 2 of two coins, in nats:
+
     >>> from gaugedp.guarantees import divergences
     >>> round(divergences.bernoulli(2, 0.5, 0.25), 4)
     0.2877
@@ -77,6 +79,8 @@ def normal(order: Number, mean_p: Number, std_p: Number, mean_q: Number, std_q: 
 
     Examples
     --------
+    The divergence of order a between N(1, 1) and N(0, 1) is a/2:
+
     >>> from gaugedp.guarantees import divergences
     >>> divergences.normal(2, mean_p=1, std_p=1, mean_q=0, std_q=1)
     1.0
@@ -149,6 +153,8 @@ def weak_triangle(
 
     Examples
     --------
+    Bound the divergence of N(2, 1) from N(0, 1) by way of N(1, 1):
+
     >>> from functools import partial
     >>> from gaugedp.guarantees import divergences
     >>> step = partial(divergences.normal, mean_p=1, std_p=1, mean_q=0, std_q=1)
@@ -202,6 +208,8 @@ def push_forward(p: Sequence[Number], kernel: Sequence[Sequence[Number]]) -> lis
 
     Examples
     --------
+    If a bit is flipped with probability 1/4, the divergence of both inputs falls from infinity to 0.85:
+
     >>> from gaugedp.guarantees import divergences
     >>> flips = [[0.75, 0.25], [0.25, 0.75]]
     >>> p, q = (divergences.push_forward(law, flips) for law in ([1, 0], [0, 1]))

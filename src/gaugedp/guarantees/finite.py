@@ -20,7 +20,8 @@ from gaugedp.guarantees.pure import PureDP
 class FiniteLoss(Guarantee):
     """Guarantee of a mechanism with finitely many outputs.
 
-    `p` holds the probabilities of the outputs with the unit in the table, and `q` those without it, in the same order.
+    Use it for a mechanism of your own whose output probabilities you can list. `p` holds the probabilities of the
+    outputs with the unit in the table, and `q` those without it, in the same order.
     Floats are read as decimals and Fractions exactly; sums within 1e-9 of 1 are scaled to 1. In a composition the same
     neighbour has `p` everywhere, and both directions are counted.
     """
@@ -31,7 +32,7 @@ class FiniteLoss(Guarantee):
     def __init__(self, p: Sequence[float | Fraction], q: Sequence[float | Fraction]) -> None:
         laws = tuple(divergences.law("p", p)), tuple(divergences.law("q", q))
         if len(laws[0]) != len(laws[1]):
-            raise InvalidRequest("p and q differ in length.", "Give both distributions on the same outcomes.")
+            raise InvalidRequest("p and q have different lengths.", "Give both distributions on the same outcomes.")
         object.__setattr__(self, "p", laws[0])
         object.__setattr__(self, "q", laws[1])
 

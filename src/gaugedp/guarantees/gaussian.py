@@ -19,9 +19,10 @@ from gaugedp.guarantees.pure import pure_cost
 class GaussianDP(Guarantee):
     """Gaussian differential privacy, μ-GDP.
 
-    Neighbouring tables are at least as hard to tell apart as the normal distributions N(0, 1) and N(μ, 1). Gaussian
-    noise of standard deviation σ on an answer of ℓ₂ sensitivity Δ satisfies it with μ = Δ/σ, and no smaller μ (Dong,
-    Roth and Su 2022, theorem 2.7 and corollary 2.13).
+    It describes Gaussian noise exactly, and so usually allows more releases than a sum of (ε, δ). Neighbouring tables
+    are at least as hard to tell apart as the normal distributions N(0, 1) and N(μ, 1). Gaussian noise of standard
+    deviation σ on an answer of ℓ₂ sensitivity Δ satisfies it with μ = Δ/σ, and no smaller μ (Dong, Roth and Su 2022,
+    theorem 2.7 and corollary 2.13).
     """
 
     mu: float

@@ -40,6 +40,8 @@ def group_factor(order: float, steps: int, form: Literal["sharp", "printed"] = "
 
     Examples
     --------
+    For a group of 2² = 4 units, the sharp factor at order 16 is less than half of the published one:
+
     >>> from gaugedp.guarantees import group_factor
     >>> round(group_factor(16, 2), 3), group_factor(16, 2, form="printed")
     (4.429, 9.0)
@@ -59,7 +61,10 @@ def group_factor(order: float, steps: int, form: Literal["sharp", "printed"] = "
 
 @dataclass(frozen=True, eq=True)
 class Grouped(Guarantee):
-    """Guarantee for groups of `size` units of another guarantee."""
+    """Guarantee for groups of `size` units of another guarantee.
+
+    `guarantee.group(size)` returns it if there is no simpler form. It protects, for example, a household of that size.
+    """
 
     guarantee: Guarantee
     size: int

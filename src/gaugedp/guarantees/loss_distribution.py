@@ -34,7 +34,7 @@ class Losses(NamedTuple):
         """Return the losses without zeros at the ends; missing probability counts as infinite loss."""
         chances = [float(chance) for chance in probabilities]
         if isinstance(first, bool) or int(first) != first or not all(chance >= 0 for chance in chances):
-            raise InvalidRequest("These are not privacy losses.", "Give probabilities at multiples of the span.")
+            raise InvalidRequest("first is not an integer, or a probability is negative.", "Correct them.")
         non_negative(infinite=infinite)
         missing = 1 - math.fsum([*chances, infinite])
         if not abs(missing) <= 1e-6:  # missing probability up to this size counts as an infinite loss

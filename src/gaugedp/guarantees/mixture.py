@@ -22,9 +22,10 @@ from gaugedp.guarantees.sampling import least_of_profile, log_mean_of_powers
 class Mixture(Guarantee):
     """Guarantee of a mechanism that is drawn at random from several.
 
-    The mechanism with `guarantees[i]` is drawn with probability `probabilities[i]`, independently of the rows, and
-    which one was drawn may be published. The profile is the mean of the profiles, or an upper bound if the index is not
-    published (docs/theory/sampling.md). Probabilities within 1e-9 of a sum of 1 are scaled; floats mean their decimals.
+    Use it if chance decides which of several mechanisms is applied. The mechanism with `guarantees[i]` is drawn with
+    probability `probabilities[i]`, independently of the rows, and which one was drawn may be published. The profile is
+    the mean of the profiles, or an upper bound if the index is not published (docs/theory/sampling.md). Probabilities
+    within 1e-9 of a sum of 1 are scaled; floats mean their decimals.
     """
 
     probabilities: tuple[Fraction, ...]

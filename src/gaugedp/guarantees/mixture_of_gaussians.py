@@ -30,14 +30,17 @@ _UNSEEN, _FARTHEST = 1e-30, 600.0  # δ, and ε, beyond which the profile counts
 class MixtureOfGaussians(Guarantee):
     """Guarantee of Gaussian noise around a random shift.
 
-    A vector of length `shifts[i]` is added with probability `chances[i]`, and then Gaussian noise of deviation σ =
-    `noise_std`. It describes groups of units, and matrix mechanisms, on a random sample.
+    If a release with Gaussian noise uses a random sample of the rows, chance decides how far a unit moves the answers.
+    A group of units, for example, moves them further the more of its members are drawn. This class is the guarantee of
+    such a release: with probability `chances[i]` a unit shifts the answers by at most `shifts[i]`, and the noise has
+    the standard deviation `noise_std`.
 
     Notes
     -----
-    The pair is P = Σ p_i·N(s_i, σ²) against Q = N(0, σ²), in both directions. Longer vectors reveal more, so upper
-    bounds on the lengths suffice (Choquette-Choo, Ganesh, Haque, Steinke and Thakurta 2024). A single release has a
-    closed form; compositions use points of it, joined by lines. docs/theory/sampling.md
+    An attacker must distinguish N(0, σ²), the output without the unit, from the mixture Σ p_i·N(s_i, σ²) with it. Here
+    p_i are the chances, s_i the shifts and σ is `noise_std`. Longer shifts reveal more, so upper bounds on them suffice
+    (Choquette-Choo, Ganesh, Haque, Steinke and Thakurta 2024). A single release has a closed formula. Compositions use
+    points of this curve, joined by lines (docs/theory/sampling.md).
     """
 
     shifts: tuple[float, ...]
@@ -51,7 +54,7 @@ class MixtureOfGaussians(Guarantee):
         non_negative(**{f"shifts[{i}]": length for i, length in enumerate(shifts)})
         lengths, laws = list(shifts), divergences.law("chances", chances)
         if len(lengths) != len(laws):
-            raise InvalidRequest("shifts and chances differ in length.", "Give one chance for each shift.")
+            raise InvalidRequest("shifts and chances have different lengths.", "Give one chance for each shift.")
         together: dict[float, Fraction] = {}
         for length, chance in sorted(zip(lengths, laws, strict=True)):
             if chance:

@@ -19,6 +19,8 @@ class Odometer:
 
     Examples
     --------
+    ε at δ = 1e-6 of 100 releases together:
+
     >>> from gaugedp.guarantees import GaussianDP, Odometer
     >>> odometer = Odometer()
     >>> odometer.add(GaussianDP(0.1), count=100)

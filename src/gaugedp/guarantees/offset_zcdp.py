@@ -13,9 +13,11 @@ from gaugedp.guarantees.pure import PureDP
 
 @dataclass(frozen=True, eq=True, repr=False)
 class OffsetZCDP(Guarantee):
-    """(ξ, ρ)-zCDP: Rényi divergences of order a are at most ξ + ρ·a.
+    """Zero-concentrated differential privacy with an offset.
 
-    This holds for every order a > 1 (Bun and Steinke 2016, definition 1.1).
+    You meet it when you account for a mechanism of another library that states two parameters, such as a `ZCDpEvent` of
+    dp-accounting with xi above 0. The mechanisms of gaugedp need no offset: see `ZCDP`. (ξ, ρ)-zCDP means that
+    the Rényi divergence of every order a > 1 is at most ξ + ρ·a (Bun and Steinke 2016, definition 1.1).
     """
 
     rho: float

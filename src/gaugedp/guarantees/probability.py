@@ -22,6 +22,8 @@ def probability_range(guarantee: Guarantee, q: float) -> tuple[float, float]:
 
     Examples
     --------
+    If an event has probability 0.1 under one table, its probability under a neighbouring one is in this range:
+
     >>> from gaugedp.guarantees import PureDP, probability_range
     >>> low, high = probability_range(PureDP(1.0), 0.1)
     >>> round(low, 3), round(high, 3)

@@ -20,9 +20,9 @@ from gaugedp.guarantees.pure import PureDP
 class RenyiDP(Guarantee):
     """Rényi differential privacy at some orders.
 
-    The Rényi divergence of order a between neighbours is at most the value for that order (Mironov 2017, definition 4).
-    Bounds between two orders follow, because (a − 1)·D_a is convex in a (van Erven and Harremoës 2014, corollary 2) and
-    D_a increases.
+    Use it if a mechanism is known by one or several such bounds, as many accountants state them. The Rényi divergence
+    of order a between neighbours is at most the value for that order (Mironov 2017, definition 4). Bounds between two
+    orders follow, because (a − 1)·D_a is convex in a (van Erven and Harremoës 2014, corollary 2) and D_a increases.
 
     Parameters
     ----------
@@ -88,7 +88,8 @@ class RenyiDP(Guarantee):
         steps = doublings(size)
         usable = [(a, value) for a, value in zip(self.orders, self.values, strict=True) if a > 2**steps or steps == 0]
         if not usable:
-            raise InvalidRequest(f"No order of {self!r} exceeds {2**steps}.", "Give larger orders, or a smaller group.")
+            what = f"A group of {size} needs bounds at orders above {2**steps}, and {self!r} has none."
+            raise InvalidRequest(what, "Give bounds at larger orders, or a smaller group.")
         factors = [size if math.isinf(a) else group_factor(a, steps) for a, _ in usable]
         values = [up_decimal(decimal(value) * Fraction(f)) for f, (_, value) in zip(factors, usable, strict=True)]
         return RenyiDP([a / 2**steps for a, _ in usable], values)

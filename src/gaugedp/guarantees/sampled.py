@@ -60,8 +60,8 @@ class Sampled(Guarantee):
         one_of(tuple(PROVED.values()), neighbours=self.neighbours)
         if self.neighbours != PROVED[self.sampling]:
             raise InvalidRequest(
-                f"No amplification is proved for {self.sampling!r} sampling and {self.neighbours!r} neighbours.",
-                f"Give neighbours={PROVED[self.sampling]!r}, and a guarantee for these neighbours.",
+                f"With sampling={self.sampling!r}, no guarantee is proved for neighbours={self.neighbours!r}.",
+                f"Use neighbours={PROVED[self.sampling]!r}, and give the mechanism's guarantee for these neighbours.",
             )
         if not self.guarantee.stated_neighbours <= {self.neighbours}:
             raise InvalidRequest(

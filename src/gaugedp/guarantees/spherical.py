@@ -19,8 +19,8 @@ from gaugedp.guarantees.spherical_curve import check_noise, spherical_delta, sph
 class SphericalLaplaceLoss(Guarantee):
     """Guarantee of spherical Laplace noise on answers of ℓ₂ sensitivity 1.
 
-    The noise has a density proportional to e^{−‖z‖₂/σ} in d = `dimension` ≥ 2 dimensions, where σ = `scale`. No privacy
-    loss exceeds 1/σ.
+    `KNorm` adds this noise if the sensitivity body is a Euclidean ball. The noise has a density proportional to
+    e^{−‖z‖₂/σ} in d = `dimension` ≥ 2 dimensions, where σ = `scale`. No privacy loss exceeds 1/σ.
 
     Notes
     -----

@@ -38,9 +38,10 @@ class SubsampledGaussian(Guarantee):
 
     Notes
     -----
-    The pair Σ Bin(a, q)(i)·N(i, σ²) against Σ Bin(b, q)(j)·N(−j, σ²) dominates if a units are removed and b added
-    (docs/theory/sampling.md; Zhu, Dong and Wang 2022, theorem 11, for one unit). The same (a, b) holds for all releases
-    of a composition, and the worst of all a + b = `size` counts; replaced units have a = b = `size`.
+    If a units are removed and b added, the number of them in the sample is binomial. So the worst outputs to tell apart
+    are the mixtures Σ Bin(a, q)(i)·N(i, σ²) and Σ Bin(b, q)(j)·N(−j, σ²) (docs/theory/sampling.md; Zhu, Dong and Wang
+    2022, theorem 11, for one unit). A composition uses the same (a, b) for all releases, and the worst of those with
+    a + b = `size`. If units are replaced, a = b = `size`.
     """
 
     rate: float

@@ -64,6 +64,8 @@ class TrainingRun:
 
     Examples
     --------
+    ε at δ = 1e-5 of 15 epochs with batches of 256 of 60,000 examples:
+
     >>> from gaugedp.guarantees import TrainingRun
     >>> run = TrainingRun(noise_multiplier=1.1, sampling_rate=0.00427, steps=3525)
     >>> round(run.guarantee.epsilon(1e-5), 3)
@@ -97,9 +99,9 @@ class TrainingRun:
             )
         one_of(("add_remove", "replace"), neighbours=self.neighbours)
         if self.neighbours == "add_remove" and _is_replaced_only(self.batches, self.epochs):
-            epochs = "" if self.epochs is None else "epochs of "
+            epochs = "" if self.epochs is None else " and epochs"
             raise InvalidRequest(
-                f"No bound is proved for {epochs}{self.batches} batches and added or removed examples.",
+                f'With batches="{self.batches}"{epochs}, no guarantee is proved for neighbours="add_remove".',
                 'Use neighbours="replace", or batches="poisson" if that is how the batches were drawn.',
             )
 
@@ -183,7 +185,7 @@ class TrainingLog:
         """Refuse groups of examples that no theorem covers."""
         if size > 1 and not all(run.covers_groups for run in self.runs):
             raise InvalidRequest(
-                "No bound is proved for groups of examples and banded batches with sampling.",
+                "For banded batches with sampling, no guarantee is proved for groups of examples.",
                 "Leave the group out, or clip and sample the examples of a person as one.",
             )
 
@@ -210,6 +212,8 @@ def training_log(text: str) -> TrainingLog:
 
     Examples
     --------
+    Read ε at the δ that the log states:
+
     >>> from gaugedp.guarantees import training_log
     >>> log = training_log('{"noise_multiplier": 1.1, "sampling_rate": 0.01, "steps": 1000, "delta": 1e-5}')
     >>> round(log.guarantee.epsilon(log.delta), 2)

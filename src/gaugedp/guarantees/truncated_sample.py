@@ -45,6 +45,8 @@ def truncated_poisson(n_units: int, rate: float, batch_size: int, noise_multipli
 
     Examples
     --------
+    ε at δ = 1e-5 of one training step on batches of at most 32 of 1,000 examples:
+
     >>> from gaugedp.guarantees import truncated_poisson
     >>> step = truncated_poisson(n_units=1000, rate=0.01, batch_size=32, noise_multiplier=1.0)
     >>> round(step.epsilon(1e-5), 2)

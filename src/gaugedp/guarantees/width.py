@@ -47,6 +47,8 @@ def interval_noise(
 
     Examples
     --------
+    Noise that stays within ±5 with probability 95 %:
+
     >>> from gaugedp.guarantees import interval_noise
     >>> round(interval_noise(half_width=5), 2)
     1.86
@@ -117,7 +119,7 @@ def _largest(log_beyond: Callable[[float], float], level: float) -> float:
 
     if excess(_LOGS[0]) > 0 or excess(_LOGS[1]) < 0:
         raise InvalidRequest(
-            "The discrete noise for this interval is below e^−4 or above e^14.",
+            "The discrete noise for this interval is outside of the supported range from e^−4 to e^14.",
             "Give another half_width, or continuous noise.",
         )
     return math.exp(root_of(excess, *_LOGS, 1e-14))

@@ -16,7 +16,8 @@ from gaugedp.guarantees.pure import pure_cost
 class ZCDP(Guarantee):
     """Zero-concentrated differential privacy, ρ-zCDP.
 
-    The Rényi divergence of order a between neighbours is at most ρ·a, for every a > 1 (Bun and Steinke 2016, definition
+    It is the usual guarantee for many releases with Gaussian noise, because the ρ of all releases simply add up. The
+    Rényi divergence of order a between neighbours is at most ρ·a, for every a > 1 (Bun and Steinke 2016, definition
     1.1). Gaussian noise of deviation σ on an answer of ℓ₂ sensitivity Δ satisfies it with ρ = Δ²/(2σ²).
     """
 

@@ -22,6 +22,7 @@ _OUT = 2**61  # of scores in steps and a threshold: noise beyond that is refused
 class AboveThreshold(Selection):
     """Sparse vector technique: index of the first score above a threshold.
 
+    Use it to find the first of many scores that exceeds a public threshold: the cost does not depend on their number.
     The output is the index of the first noisy score that reaches the noisy threshold, or k if none of the k scores
     does. The threshold's noise is discrete Laplace of scale 2B/ε, where B is the ℓ_∞ radius of the body. The noise of a
     score has the scale 4B/ε, or 2B/ε for counts with units added or removed, which all move one way.

@@ -118,7 +118,7 @@ class Mechanism(Calibrated):
 
     def mean_square(self, weights: np.ndarray | None = None) -> float:  # noqa: ARG002
         """Return an upper bound of the expected ‖error/weights‖₂²."""
-        raise InvalidRequest(f"{self.name} has no known mean square error.", "Release it on its own.")
+        raise InvalidRequest(f"The mean square error of {self.name} is not known.", "Release it on its own.")
 
     @property
     def variances(self) -> np.ndarray:

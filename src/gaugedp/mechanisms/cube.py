@@ -33,11 +33,12 @@ from gaugedp.samplers.gauge_noise import gauge_noise
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cube(NormNoise):
-    """K-norm noise shaped to a box, with density ∝ e^{−ε·max|z_i|/(w_i·Δ)}.
+    """K-norm noise shaped to a box.
 
-    Use it where the sensitivity body nearly fills a box, as with many more random generators than answers. Δ is the ℓ_∞
-    radius of the body over the weights w. The noise is R·U, with R ~ Gamma(d + 1) and U uniform on the box with half
-    sides w_i·Δ/ε (Steinke and Ullman 2017, for w = 1). Draws are rounded exactly (docs/theory/reals.md).
+    Use it where the sensitivity body nearly fills a box, as with many more random generators than answers. The density
+    of the noise is ∝ e^{−ε·max|z_i|/(w_i·Δ)}, where Δ is the ℓ_∞ radius of the body over the weights w. The noise is
+    R·U, with R ~ Gamma(d + 1) and U uniform on the box with half sides w_i·Δ/ε (Steinke and Ullman 2017, for w = 1).
+    Draws are rounded exactly (docs/theory/reals.md).
     """
 
     name: ClassVar[str] = "Cube"

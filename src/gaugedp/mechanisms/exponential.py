@@ -25,7 +25,8 @@ from gaugedp.samplers.choice import choose
 class Exponential(Selection):
     """Exponential mechanism: the index of a candidate with a high score.
 
-    Index i has a probability ∝ e^{ε·score_i/(2B)}, where B is the ℓ_∞ radius of the body; for counts ∝ e^{ε·score_i/B}.
+    Use it to select one of finitely many candidates, such as the most frequent category. Index i has a probability ∝
+    e^{ε·score_i/(2B)}, where B is the ℓ_∞ radius of the body; for counts ∝ e^{ε·score_i/B}.
 
     Theorem. The losses of any two outputs differ by at most ε between neighbours: ExponentialLoss(ε), hence ε-DP and
     ε²/8-zCDP (McSherry and Talwar 2007, theorem 6; Dong, Durfee and Rogers 2020). "For counts": of cells, prefixes or

@@ -31,20 +31,20 @@ _BATCH = 2**14  # proposals that are scored together
 class ExponentialDensity(Calibrated):
     """Exponential mechanism for points of a body, by their quality.
 
-    A point y of the body has a density ∝ e^{ε·u(a, y)/2} for the answer a, and is rounded to a lattice (McSherry and
-    Talwar 2007).
+    Use it to select a point of a continuous set, if you can score how well a point fits the answer. A point y of the
+    body has a density ∝ e^{ε·u(a, y)/2} for the answer a, and is rounded to a lattice (McSherry and Talwar 2007).
 
     Theorem. Under the hypotheses of `Quality` the losses of any two outputs differ by at most ε: ExponentialLoss(ε),
     hence ε-DP (their theorem 6; Dong, Durfee and Rogers 2020). Rounding is post-processing.
     docs/theory/exponential_density.md
 
-    Drawn by rejection from the uniform distribution on Y, exactly in real arithmetic: "idealized". The number of tries,
-    at most e^{ε(high − low)/2} on average, depends on the answer, and so does the time of a draw: anyone who can
-    measure it learns something that the guarantee does not cover. There is no cap on it.
+    By default, draws use rejection from the uniform distribution on the body, which is exact in real arithmetic
+    ("idealized"). The number of tries, at most e^{ε(high − low)/2} on average, depends on the answer, and so does the
+    time of a draw. Anyone who can measure this time learns something that the guarantee does not cover.
 
-    With `proposals` n > 0 ("mixing") a Metropolis walk always scores n uniform proposals, with ApproxDP(ε, (1 +
-    e^ε)·τ), τ a proved bound on its total variation: (1 − e^{−ε(high − low)/2})^n (Mengersen and Tweedie 1996, theorem
-    2.1).
+    With `proposals` n > 0, a Metropolis walk always scores n uniform proposals, so its time reveals nothing ("mixing").
+    Its guarantee is ApproxDP(ε, (1 + e^ε)·τ), where τ = (1 − e^{−ε(high − low)/2})^n bounds its total variation
+    distance (Mengersen and Tweedie 1996, theorem 2.1).
     """
 
     quality: Quality
@@ -175,10 +175,10 @@ def _epsilon(guarantee: Guarantee) -> float:
 
 def _check_body(over: Body) -> None:
     if not over.radius(2) > 0:
-        raise InvalidRequest("The body of outputs is a point.", "Give one of positive radius.")
+        raise InvalidRequest("The set of possible outputs is a single point.", "Give a larger set.")
     if not has_direct(over) and gauge_noise(over).walks:
         raise InvalidRequest(
-            f"No exact uniform sampler is known for the outputs, a polytope of rank {over.rank}.",
+            f"Uniform points of the outputs, a polytope of rank {over.rank}, cannot be drawn exactly.",
             "Give a ball, a box, an ellipsoid, or a polytope of smaller rank.",
         )
 

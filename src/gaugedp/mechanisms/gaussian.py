@@ -25,10 +25,11 @@ from gaugedp.samplers.laws import DiscreteGaussian, Law, RoundedGaussian
 class Gaussian(IndependentNoise):
     """Independent Gaussian noise, for approximate, Gaussian or concentrated DP.
 
-    The standard deviation of answer i is w_i·σ, and Δ is the ℓ₂ radius of the body over the weights w. For (ε, δ)-DP or
-    μ-GDP, a normal variable with σ = Δ/μ is rounded to the lattice. Rounding is post-processing, so the release is
-    exactly μ-GDP (Dong, Roth and Su 2022, theorem 2.7); μ is the largest whose profile is at most δ at ε. For ρ-zCDP,
-    the noise is discrete Gaussian with σ² = Δ²/(2ρ) (Canonne, Kamath and Steinke 2020). See docs/theory/gaussian.md.
+    It is the usual choice for many answers if a small δ is acceptable. The standard deviation of answer i is w_i·σ, and
+    Δ is the ℓ₂ radius of the body over the weights w. For (ε, δ)-DP or μ-GDP, a normal variable with σ = Δ/μ is rounded
+    to the lattice. Rounding is post-processing, so the release is exactly μ-GDP (Dong, Roth and Su 2022, theorem 2.7);
+    μ is the largest whose profile is at most δ at ε. For ρ-zCDP, the noise is discrete Gaussian with σ² = Δ²/(2ρ)
+    (Canonne, Kamath and Steinke 2020). See docs/theory/gaussian.md.
     """
 
     name: ClassVar[str] = "Gaussian"

@@ -37,7 +37,8 @@ _lately: "deque[tuple[tuple[Any, ...], float]]" = deque(maxlen=128)  # errors th
 class Identity(AdditiveNoise):
     """Independent discrete Laplace noise on every cell of the joint table.
 
-    The answers are computed from the noisy cells: the release is F(x + η), and η has the scale c/ε.
+    Use it for queries that need many of the cells, such as all ranges. Each cell x of the joint table receives noise η
+    of scale c/ε, and the answers are computed from the noisy cells: the release is F(x + η).
 
     Theorem. Where neighbours' answers differ by F·z with z integer and ‖z‖₁ ≤ c, the release F(x + η) is a function of
     the ε-DP histogram x + η, hence ε-DP. Where F has as many distinct columns as its rank (a histogram, prefix sums,
@@ -65,7 +66,8 @@ class Identity(AdditiveNoise):
         if not isinstance(body, Polytope) or not body.generators.counting:
             raise InvalidRequest("Noise on cells needs a query that counts rows.", "Use Laplace or Gaussian.")
         if body.generators.n_generators > MOST_CELLS:
-            raise InvalidRequest(f"The table has {body.generators.n_generators:,} cells.", "Use Laplace or Gaussian.")
+            what = f"Noise on {body.generators.n_generators:,} cells is not supported: the most is {MOST_CELLS:,}."
+            raise InvalidRequest(what, "Use Laplace or Gaussian.")
         lattice_radius(body, 1, None)  # refuses a body that is a point
         law = DiscreteLaplace(Fraction(body.coefficient_radius) / decimal(guarantee.epsilon_value))
         if law.scale * int(body.generators.row_squares().max()) > MAX_SCALE:  # at least the sum of a row's entries

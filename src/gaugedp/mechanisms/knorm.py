@@ -34,9 +34,12 @@ from gaugedp.samplers.rejection import RejectionNoise
 class KNorm(NormNoise):
     """K-norm mechanism: noise shaped to the sensitivity body K.
 
-    Its density is ∝ e^{−ε‖z‖_K} in the span of K (Hardt and Talwar 2010). The noise is drawn directly for balls,
-    ellipsoids, the hull of a box and its negative, and polytopes with as many generators as their rank. For polytopes
-    of rank at most 8 it is drawn from the list of facets and, in plans, from a box for integer answers in a flat body.
+    Use it for a few correlated answers under pure differential privacy. Its density is ∝ e^{−ε‖z‖_K} in the span of K
+    (Hardt and Talwar 2010).
+
+    The noise is drawn directly for balls, ellipsoids, the hull of a box and its negative, and polytopes with as many
+    generators as their rank. For polytopes of rank at most 8 it is drawn from the list of facets and, in plans, from a
+    box for integer answers in a flat body.
 
     For all other bodies a random walk over the facets draws it. The mechanism is then "mixing", and its `guarantee` is
     ApproxDP(ε, δ), even if PureDP(ε) was requested: δ is an allowance for the distance of the walk from its target

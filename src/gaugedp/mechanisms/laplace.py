@@ -22,7 +22,8 @@ from gaugedp.samplers.laws import DiscreteLaplace
 class Laplace(IndependentNoise):
     """Independent discrete Laplace noise, for pure differential privacy.
 
-    The scale of answer i is w_i·Δ/ε, where Δ is the ℓ₁ radius of the body over the weights w.
+    It is the simplest mechanism, and the usual one for a single count or a histogram. The scale of answer i is w_i·Δ/ε,
+    where Δ is the ℓ₁ radius of the body over the weights w.
 
     Theorem. Answers on the lattice whose neighbours differ by a point of `body` are released with ε-DP: the ratio of
     two outputs' probabilities is at most exp(Σ_i |z_i|·ε/(w_i·Δ)) ≤ e^ε (for one answer: Ghosh, Roughgarden and
@@ -30,6 +31,8 @@ class Laplace(IndependentNoise):
 
     Examples
     --------
+    Two answers that one unit changes by at most 1 in total:
+
     >>> import gaugedp as gd
     >>> gd.Laplace.calibrate(gd.bodies.LpBall(2, 1), gd.PureDP(1))
     Laplace(discrete Laplace, scale 1.00024 on steps of 1/8192, PureDP(1), exact)

@@ -52,8 +52,9 @@ _STEADY = 0.01  # of that; E√S ≥ √(E S)·(1 − Var S/(2·(E S)²)), by H�
 class Matrix(AdditiveNoise):
     """Matrix mechanism: correlated noise that suits all answers of a query.
 
-    A strategy L maps independent standard normal (or Laplace) variables g to the noise round(s·L·g), and body ⊆
-    Δ·L·{‖u‖_p ≤ 1} with p = 2 (or 1).
+    Use it for many overlapping answers, such as all two-way tables: its noise is correlated, and optimised for all
+    answers together. A matrix L, the strategy, maps independent standard normal (or Laplace) variables g
+    to the noise round(s·L·g). The body lies in Δ·L·{‖u‖_p ≤ 1} with p = 2 (or 1).
 
     Theorem (docs/theory/matrix.md, theorem 1). With s = Δ/μ and normal g the release is μ-GDP, and ρ-zCDP for μ² = 2ρ;
     with s = Δ/ε and Laplace g it is ε-DP. Two answers differ by L·u, so both releases are one function of g and of g +
@@ -82,7 +83,7 @@ class Matrix(AdditiveNoise):
         """
         satisfied, rate = _sharpen(guarantee)
         if not isinstance(body, Polytope):
-            raise InvalidRequest(f"A strategy needs generators, and {body!r} has none.", "Use Laplace or Gaussian.")
+            raise InvalidRequest(f"Matrix noise needs a polytope, not {body!r}.", "Use Laplace or Gaussian.")
         p = 1 if isinstance(satisfied, PureDP) else 2
         fine, _ = lattice_radius(body, p, weights)  # refuses a body that is a point
         strategy = best_strategy(body, p, weights)
@@ -110,7 +111,7 @@ class Matrix(AdditiveNoise):
         """Return the mechanism with the same strategy."""
         satisfied, rate = _sharpen(guarantee)
         if isinstance(satisfied, PureDP) == self._is_normal:
-            raise InvalidRequest(f"The strategy does not support {guarantee!r}.", "Calibrate a new mechanism for it.")
+            raise InvalidRequest(f"This noise does not support {guarantee!r}.", "Use Matrix.calibrate instead.")
         return replace(self, guarantee=satisfied, scale=_scale(self.body, self.strategy, self.step, rate))
 
     @property

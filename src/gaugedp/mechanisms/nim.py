@@ -131,7 +131,7 @@ class NestedNoise(GaugeNoise):
 
     def uniform(self, size: int, rng: Entropy) -> np.ndarray:  # noqa: ARG002
         """Refuse: a sum of noises has no body."""
-        raise InvalidRequest("The noise of several levels has no body of its own.", "Use samplers.uniform.")
+        raise InvalidRequest("The noise of NIM has no single body.", "Use samplers.uniform.")
 
     def steps(self, allowance: float) -> int:
         """Return the largest number of steps of a level."""
@@ -155,7 +155,8 @@ class NestedNoise(GaugeNoise):
 class NIM(NormNoise):
     """Nested K-norm mechanism (Hardt and Talwar 2010), with corrected recursion.
 
-    It adds K-norm noise, projects the body onto the half of the eigendirections with the largest moments, and repeats.
+    Use it under pure differential privacy if the sensitivity body is long in some directions and short in others. It
+    adds K-norm noise, projects the body onto the half of the eigendirections with the largest moments, and repeats.
 
     Theorem. Let the shares ε_l sum to ε, and let orthogonal splits not depend on data. Then the answers of all levels
     together are ε-DP, and so is any function of them (docs/theory/nim.md). The splits come from estimated second
@@ -231,7 +232,7 @@ def _levels(body: Body, depth: int | None) -> list[ProjectedNoise]:
         sides = float(values[:short].sum()), float(values[short:].sum())
         levels.append(ProjectedNoise(basis, gauge_noise(part), vectors[:, :short], vectors[:, short:], *sides))
         if not values[0] > _THINNEST * values[-1]:
-            raise InvalidRequest("The body is too long and thin for precise splits.", "Use KNorm or EllipsoidNoise.")
+            raise InvalidRequest("NIM is too imprecise for so long and thin a body.", "Use KNorm or EllipsoidNoise.")
         basis = basis @ vectors[:, short:] if long else np.zeros((body.ambient_dim, 0))
     return levels
 

@@ -24,7 +24,8 @@ _REACH = 45  # scales beyond which noise has no weight in floating point
 class NoisyMax(Selection):
     """Report noisy max: the index of the largest noisy score.
 
-    The score is score + η, or |score + η| if `absolute`, with discrete Laplace noise η. Ties go to the first index.
+    Use it to select the candidate with the largest score, with noise that is simple to explain. The score is score + η,
+    or |score + η| if `absolute`, with discrete Laplace noise η. Ties go to the first index.
 
     Theorem. With noise of scale 2B/ε the INDEX by itself is ε-DP, B the ℓ_∞ radius of the body; for counts under
     add_remove, which all move one way, B/ε suffices (Dwork and Roth 2014, claim 3.9). The noisy maximum itself is not

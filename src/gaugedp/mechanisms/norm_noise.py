@@ -168,6 +168,8 @@ class NormNoise(AdditiveNoise, ABC):
 
         Examples
         --------
+        The mean square of the noise for a disc is 6/ε², here estimated from draws:
+
         >>> import gaugedp as gd
         >>> mechanism = gd.KNorm.calibrate(gd.bodies.LpBall(2, 2), gd.PureDP(1.0))
         >>> bool(abs(mechanism.moment(2) / 6 - 1) < 0.05)
@@ -256,13 +258,15 @@ def pure_or_approx(guarantee: Guarantee, walks: bool) -> tuple[float, Guarantee]
     """Return ε and the guarantee: PureDP, or ApproxDP for a walk."""
     if not isinstance(guarantee, PureDP | ApproxDP) or not guarantee.epsilon_value > 0:
         raise InvalidRequest(
-            f"Noise shaped to a body does not support {guarantee!r}.", "Give PureDP or ApproxDP with epsilon above 0."
+            f"K-norm noise does not support {guarantee!r}.", "Give PureDP or ApproxDP with epsilon above 0."
         )
     epsilon = guarantee.epsilon_value
     if not walks:
         return epsilon, PureDP(epsilon)
     if epsilon > _LARGEST_WALKED_EPSILON:
-        raise InvalidRequest(f"A random walk does not support {guarantee!r}.", "Give an epsilon of at most 100.")
+        raise InvalidRequest(
+            f"K-norm noise by a walk does not support {guarantee!r}.", "Give an epsilon of at most 100."
+        )
     delta = guarantee.delta_value if isinstance(guarantee, ApproxDP) else 0.0
     return epsilon, ApproxDP(epsilon, min(delta or ALLOWANCE, ALLOWANCE))
 
@@ -291,8 +295,8 @@ def lattice_of(body: Body, shape: Body, inside: float, gauge: Fraction | None = 
     step = _power_below(coarsest)
     if not _on_lattice(body, step):
         raise InvalidRequest(
-            "The body is flat and its generators lie on no lattice, so rounded answers would leave its span.",
-            "Give the answers in coordinates of the span (bodies.project with body.span), or integer generators.",
+            "Some answers are combinations of others, such as a total, and rounding would break this relation.",
+            "Omit the answers that follow from others, or use gaugedp.bodies.project(body, body.span).",
         )
     return step, inside * _UP
 

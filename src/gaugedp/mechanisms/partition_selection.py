@@ -26,7 +26,9 @@ _DOWN = 1 - 2.0**-30
 class PartitionSelection(Calibrated):
     """Partition selection: the keys whose noisy counts reach a cut.
 
-    A key with count n ≥ 1 is published, with its noisy count n + N, if n + N reaches the cut; otherwise it is hidden.
+    Use it to publish the categories of a column that are not known in advance: those that only few people have stay
+    hidden. A key with count n ≥ 1 is published, with its noisy count n + N, if n + N reaches the cut; otherwise it is
+    hidden.
 
     Theorem. Let the counts of neighbouring tables differ by one in at most `n_changed` keys, among them keys that only
     one of the tables has. What is shown is (ε, δ)-DP. For one changed key no selection of independent keys that is (ε,

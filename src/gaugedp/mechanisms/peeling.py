@@ -34,8 +34,9 @@ NOISES = ("gumbel", "laplace")
 class Peeling(Selection):
     """Selection of the `k` largest scores, with noisy values.
 
-    Indices are chosen one after another: the largest absolute score or, for counts with units added or removed, the
-    largest score. An output is a row (i_1 … i_k, v_1 … v_k), which `split` separates. B is the ℓ_∞ radius of the body.
+    Use it to select several candidates with large scores, and to release their scores. Indices are chosen one after
+    another: the largest absolute score or, for counts with units added or removed, the largest score. An output is a
+    row (i_1 … i_k, v_1 … v_k), which `split` separates. B is the ℓ_∞ radius of the body.
 
     Theorem. `noise` = "gumbel" (default): k exponential mechanisms of range e (jointly, Gumbel noise and a top k:
     Durfee and Rogers 2019) and Gaussian values of μ-GDP, μ = min(√k·B, ℓ₂ radius)/std: k * ExponentialLoss(e) +
@@ -102,7 +103,7 @@ class Peeling(Selection):
     def half_width(self, level: float) -> float:
         """Return a half-width that covers each score with probability `level` or more."""
         if self.law is None:
-            raise InvalidRequest("This selection has no values.", "Calibrate it with a share below 1.", "")
+            raise InvalidRequest("This selection releases no values.", "Calibrate it with a share below 1.", "")
         return float(self.law.half_width(level) + (0.5 if self.step != 1 else 0)) * float(self.step)
 
     @property

@@ -19,8 +19,9 @@ from gaugedp.samplers.choice import coins, one_of_each
 class PermuteAndFlip(Selection):
     """Permute-and-flip: a candidate with a high score, in random order.
 
-    Each candidate in turn tosses a coin, and the first one that shows heads is chosen. P(heads) is e^{−ε·(max score −
-    score_i)/(2B)}, B the ℓ_∞ radius of the body; for counts with units added or removed the exponent is ε·(…)/B.
+    Use it like the exponential mechanism: its error is never larger at the same ε. Each candidate in turn tosses a
+    coin, and the first one that shows heads is chosen. P(heads) is e^{−ε·(max score − score_i)/(2B)}, B the ℓ_∞ radius
+    of the body; for counts with units added or removed the exponent is ε·(…)/B.
 
     Theorem. It reveals no more than Laplace noise of scale 1/ε on an answer of sensitivity 1: LaplaceLoss(1/ε), hence
     ε-DP. Its expected gap to the best score is at most that of the exponential mechanism at the same ε, for all scores

@@ -111,7 +111,7 @@ class Quality:
     def _check_own_point(self, answer: np.ndarray, points: np.ndarray, scores: np.ndarray) -> None:
         alone = self._number(answer, points[:1])
         if abs(self._clip(alone)[0] - self._clip(scores)[0]) > self.slack:
-            raise InvalidRequest("The score of a point depends on others, or on chance.", "Score each row by itself.")
+            raise InvalidRequest("A score depends on other points, or on chance.", "Score each point separately.")
 
     def _number(self, answer: np.ndarray, points: np.ndarray) -> np.ndarray:
         scores = self._scored(answer, points)

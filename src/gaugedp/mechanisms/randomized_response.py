@@ -27,7 +27,8 @@ _DEVIATIONS = 12  # beyond which a binomial has no weight in floating point
 class RandomizedResponse(Calibrated):
     """Randomized response: each person reports a random category.
 
-    The true one of k categories is reported with probability e^ε/(e^ε + k − 1), and each other one equally often.
+    Use it if nobody, not even the one who collects the data, may know the answers. The true one of k categories is
+    reported with probability e^ε/(e^ε + k − 1), and each other one equally often.
 
     Theorem. A person's response is ε-DP for the replacement of their category (k = 2: Warner 1965; Kairouz, Oh and
     Viswanath 2015); a table of responses, one per row, is ε-DP for the replacement of one row.
@@ -37,6 +38,8 @@ class RandomizedResponse(Calibrated):
 
     Examples
     --------
+    Three categories at ε = 1: a person reports the true one with probability 0.576.
+
     >>> import gaugedp as gd
     >>> gd.RandomizedResponse.calibrate(3, gd.PureDP(1))
     RandomizedResponse(3 categories, truth 0.576117, RandomizedResponseLoss(1), exact)

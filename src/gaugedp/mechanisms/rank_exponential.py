@@ -33,11 +33,13 @@ _MOST_PARTS = 2**20  # of a sensitivity, in which distances of different quantil
 class RankExponential(Mechanism):
     """Exponential mechanism for several quantiles jointly, with intervals.
 
-    Values of a lattice are drawn with P(y_1, …, y_k) ∝ e^{−(ε/2)·max_j d_j(y_j)/Δ_j}. d_j is the distance of the ranks
-    of y_j from a target s: in each cell, of a histogram with n rows, L below y and E at y, d(y) = max(L − s, s − L − E,
-    0). The target is q_j·n for the answers, q_j·n − t_j and q_j·n + t_j for the ends of their intervals, t_j a public
-    number of rows; for the ends, values beyond the lattice count as far away. `body` is the histogram's, values
-    fastest. Without a `level` there are no ends, and one draw.
+    `gd.quantiles` uses it to release medians and other quantiles of a column, in one or several cells. A value is more
+    probable the nearer its rank is to that of the quantile: values of a lattice are drawn with P(y_1, …, y_k) ∝
+    e^{−(ε/2)·max_j d_j(y_j)/Δ_j}. d_j is the distance of the ranks of y_j from a target s: in each cell, of a histogram
+    with n rows, L below y and E at y, d(y) = max(L − s, s − L − E, 0). The target is q_j·n for the answers, q_j·n − t_j
+    and q_j·n + t_j for the ends of their intervals, t_j a public number of rows; for the ends, values beyond the
+    lattice count as far away. `body` is the histogram's, values fastest. Without a `level` there are no ends, and one
+    draw.
 
     Theorem. Between neighbours the max_j d_j/Δ_j of all cells together move by at most 1, Δ_j = `rank_sensitivity`,
     whatever t is, so a draw, of all quantiles in all cells, is ExponentialLoss(ε). There are three, at multiples of ε =
@@ -76,7 +78,7 @@ class RankExponential(Mechanism):
         )
         if not isinstance(body, Polytope) or not shares or len(set(shares)) < len(shares):
             raise InvalidRequest(
-                "Quantiles need a histogram and distinct numbers.",
+                "The body is not that of a histogram, or a quantile is missing or repeated.",
                 "Give the body of the histogram, and each quantile once.",
             )
         _shape(body)
@@ -150,7 +152,7 @@ class RankExponential(Mechanism):
         """Return the answer's distribution (n_values,), for one cell and quantile."""
         if self.n_cells > 1 or len(self.quantiles) > 1:
             raise InvalidRequest(
-                "The distribution is computed for one cell and one quantile.", "Use one cell and one quantile.", ""
+                "The distribution is only computed for one cell and one quantile.", "Use one of each.", ""
             )
         runs, speed = Runs.of(np.asarray(answer)), Fraction(self.answer_speed)
         gaps = self._parts_off(runs, self.quantiles[0], Fraction(0), self.limit(speed, 1))

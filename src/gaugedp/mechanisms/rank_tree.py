@@ -26,6 +26,9 @@ from gaugedp.samplers.discrete import check_scale
 class RankTree(Mechanism):
     """Quantiles drawn jointly, with interval ends from noisy counts.
 
+    It draws the quantiles, and releases noisy counts of the rows in ranges of values. From these counts it reads
+    interval ends on either side of the true quantile.
+
     Theorem (docs/theory/rank_tree.md). The draw of `ranks` is ExponentialLoss(speed·ε), and the counts in a tree, of
     all cells, are 2ε-DP together: the ends are read off them, and cost nothing more. Whatever the histogram, the first
     pairs of ends hold all their true quantiles simultaneously with probability `ranks.level`. Each of the second pairs

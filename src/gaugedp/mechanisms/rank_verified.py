@@ -69,7 +69,7 @@ class RankVerified(Mechanism):
         farthest: Fraction = max(mechanism.far(quantile) * quantile.denominator for quantile in ranks.quantiles)
         limit = mechanism.ranks.limit(Fraction(min(budget.draws)), 3 * len(ranks.quantiles))
         if farthest > MAX_SCALE or limit > MAX_SCALE:
-            raise InvalidRequest(f"The guarantee {guarantee!r} is too small for verified ends.", "Give a larger one.")
+            raise InvalidRequest(f"{guarantee!r} is too small for verified interval ends.", "Give a larger guarantee.")
         return mechanism
 
     def recalibrated(self, guarantee: Guarantee) -> "RankVerified":

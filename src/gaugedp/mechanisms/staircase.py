@@ -93,7 +93,8 @@ class StaircaseLaw(SymmetricLaw):
 class Staircase(AdditiveNoise):
     """Staircase noise, which has the least expected error for one answer.
 
-    Its probabilities fall by a factor e^−ε within every Δ lattice steps, in stairs of width r and Δ − r.
+    Use it for a single sum, where it is more accurate than Laplace noise, above all at a large ε. Its probabilities
+    fall by a factor e^−ε within every Δ lattice steps, in stairs of width r and Δ − r.
 
     Theorem. Answers on the lattice whose neighbours differ by at most Δ steps are released with ε-DP, for every r: P(k
     + z) ≥ P(|k| + Δ) = e^−ε·P(k) for |z| ≤ Δ. No additive noise on the integers for one answer is ε-DP with a smaller

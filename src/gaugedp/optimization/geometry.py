@@ -17,9 +17,10 @@ from gaugedp.errors import InvalidRequest
 class Geometry:
     """Ball of a norm, with a strongly convex regulariser for Gibbs sampling.
 
-    The ball is {x : ‖x‖_p ≤ radius}, 1 ≤ p ≤ ∞: ℓ_p for the shape (d,), Schatten-p for the shape (m, n). Points are
-    rows of arrays (k, d); matrices are rows of length m·n, row after row. With N entries or singular values, N = d or
-    min(m, n), the regulariser is r(x) = `weight`/2·‖x‖_q², where
+    It is the set of coefficients that a model may have: `radius` limits their norm. The ball is {x : ‖x‖_p ≤ radius}, 1
+    ≤ p ≤ ∞: ℓ_p for the shape (d,), Schatten-p for the shape (m, n). Points are rows of arrays (k, d); matrices are
+    rows of length m·n, row after row. With N entries or singular values, N = d or min(m, n), the regulariser is r(x) =
+    `weight`/2·‖x‖_q², where
 
     - p ≥ 2: q = 2 and weight 1;
     - p < 2: the weight is N^{2/p − 2/q}/(q − 1), and q in [p, 2] minimises it unless it is given.
@@ -167,7 +168,8 @@ class Geometry:
             return self._spectral(points, lambda v: v * np.minimum(1, self.radius / _lengths(v, 2)))
         if self.p == 1:
             return self._spectral(points, lambda values: _onto_cross_polytope(values, self.radius))
-        raise InvalidRequest(f"There is no closed form of the nearest point for p = {self.p:g}.", "Use 1, 2 or inf.")
+        what = f"The nearest point of the ball can be computed for p = 1, 2 or infinity only, and p is {self.p:g}."
+        raise InvalidRequest(what, "Use one of these.")
 
     def _norm(self, points: np.ndarray, exponent: float) -> np.ndarray:
         if len(self.shape) == 1:
@@ -186,10 +188,15 @@ class Geometry:
 
 @dataclass(frozen=True)
 class Simplex:
-    """Simplex in ℝ^d, with the negative entropy as regulariser.
+    """Probability simplex: non-negative weights with the sum 1.
 
-    Theorem. r(x) = Σ x_i·log x_i is 1-strongly convex in ℓ₁ on {x ≥ 0, Σ x_i = 1} (Pinsker's inequality), 2-strongly
-    convex in ℓ₂, and Θ = log d. The mirror map is the softmax. (Differences h of points have sum 0, so ‖h‖₁² ≥ 2‖h‖₂².)
+    Use it as the geometry of `Gibbs` if the coefficients of a model are shares, such as the weights of a portfolio. It
+    is regularised by the negative entropy r(x) = Σ x_i·log x_i, whose values vary by log d over d weights.
+
+    Notes
+    -----
+    r is 1-strongly convex in ℓ₁ (Pinsker's inequality). It is 2-strongly convex in ℓ₂, since a difference h of two
+    points has sum 0, so ‖h‖₁² ≥ 2‖h‖₂². The mirror map is the softmax.
     """
 
     d: int

@@ -175,8 +175,8 @@ class Gibbs:
         """
         if not isinstance(self.loss, ValueLoss):
             raise InvalidRequest(
-                "The sampler evaluates slopes of a loss of the library, and their number has no bound.",
-                "Use a function of your own with lipschitz, or read steps.",
+                "For a loss of the library, the number of evaluations has no public bound.",
+                "Read the number of steps (steps), or give the loss as a function, with lipschitz=.",
             )
         return 2 * self._plan.picks(self.steps, self.stop)
 
@@ -272,7 +272,7 @@ class Gibbs:
         failure = 1 - confidence - self.stop
         if failure <= 0:
             raise InvalidRequest(
-                f"The confidence {confidence} leaves nothing for the sampler's error.",
+                f"The confidence {confidence} is too high: the sampler itself may fail with a larger probability.",
                 "Choose a smaller confidence, such as 0.95.",
             )
         log = -float(scipy.special.log_ndtr(scipy.special.ndtri(failure) - 2 * self.total_variation))

@@ -124,7 +124,7 @@ class NoisyDescent:
         rounding = NORMS if cap <= _EXACT_CAP else _ROUNDED
         size, sensitivity = shape[0] * shape[1], (2.0 if scale.replaced else 1.0) * cap * (1 + rounding)
         if not isinstance(guarantee, GaussianDP | PureDP):
-            raise InvalidRequest(f"{guarantee!r} cannot be shared by steps.", "Use GaussianDP or PureDP.")
+            raise InvalidRequest(f"{guarantee!r} cannot be divided between steps.", "Use GaussianDP or PureDP.")
         path = Path.plan(guarantee, size, sensitivity, scale)
         noise = ball_noise(LpBall(size, 2, sensitivity), shared(guarantee, 1 / path.n_steps))
         return cls(shape, cap, path, noise, guarantee)

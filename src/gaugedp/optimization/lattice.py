@@ -48,7 +48,7 @@ def shared(guarantee: Guarantee, share: float) -> GaussianDP | PureDP:
         return GaussianDP(guarantee.mu * math.sqrt(share) * (1 - 2.0**-40))
     if isinstance(guarantee, PureDP):
         return PureDP(guarantee.epsilon_value * share * (1 - 2.0**-40))
-    raise InvalidRequest(f"{guarantee!r} cannot be shared by steps.", "Specify epsilon, or epsilon and delta.")
+    raise InvalidRequest(f"{guarantee!r} cannot be divided between steps.", "Specify epsilon, or epsilon and delta.")
 
 
 def sum_ball(n_coordinates: int, sensitivity: float) -> LpBall:

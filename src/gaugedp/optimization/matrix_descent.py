@@ -52,8 +52,9 @@ class FullBatch:
 class MatrixDescent(FullBatch):
     """Trace regression by noisy projected gradient descent.
 
-    A step is X ← Π(X − length·(Σ φ′·A + noise)/n), with Π the Euclidean projection of the spectrum. The length of the
-    path balances the bias of descent, 1/(2·path), with the noise, from public numbers only.
+    Use it for matrices that are too large for `MatrixMoments`. A step is X ← Π(X − length·(Σ φ′·A + noise)/n), with Π
+    the Euclidean projection of the spectrum. The length of the path balances the bias of descent, 1/(2·path), with the
+    noise, from public numbers only.
     """
 
     length: float
@@ -120,7 +121,7 @@ def _power(guarantee: Guarantee) -> float:
         return 0.5
     if isinstance(guarantee, PureDP) and guarantee.epsilon_value > 0:
         return 1.0
-    raise InvalidRequest(f"{guarantee!r} cannot be shared by steps.", "Use GaussianDP or PureDP above 0.")
+    raise InvalidRequest(f"{guarantee!r} cannot be divided between steps.", "Use GaussianDP or PureDP above 0.")
 
 
 def _edge(guarantee: Guarantee, scale: TraceScale) -> float:

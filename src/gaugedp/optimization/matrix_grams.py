@@ -24,7 +24,8 @@ _FLOOR = 0.3  # of eigenvalues, in units of the edge of the noise
 class GramScale:
     """Public scales from which the noise of `MatrixGrams` follows, for designs A (m, k).
 
-    ‖A‖_F ≤ 1, ‖A‖_op ≤ `widest`, t = y/`largest` in [−1, 1], y is within `bounds`, and predictions are reach·⟨A, X⟩.
+    Designs A and targets y are scaled to ‖A‖_F ≤ 1, ‖A‖_op ≤ `widest` and t = y/`largest` in [−1, 1], y is within
+    `bounds`, and predictions are reach·⟨A, X⟩.
     """
 
     region: Region

@@ -51,7 +51,7 @@ class MomentScale:
         if self.region.radius != 1:
             raise InvalidRequest(f"The radius is {self.region.radius!r}.", "Scale the matrices to a radius of 1.")
         if self.centre and self.products_at_least < 0:
-            raise InvalidRequest("Only designs zzᵀ have a centre.", "Leave centre at 0 for other designs.")
+            raise InvalidRequest("A centre applies to designs zzᵀ only.", "Leave centre at 0 for other designs.")
 
     def centred(self) -> "MomentScale":
         """Return the scale with the centre c of least noise, from public numbers."""

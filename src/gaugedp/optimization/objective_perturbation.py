@@ -182,7 +182,8 @@ def _softmax(n_classes: int, replaced: bool, curvature: float) -> list[Extreme]:
 
 def _two_sided(loss: Loss, replaced: bool, curvature: float, noise: float) -> list[Extreme]:
     if math.isinf(loss.smoothness):
-        raise InvalidRequest(f"{loss!r} has a kink.", "Objective perturbation needs a smooth loss.")
+        what = f"Objective perturbation needs a smooth loss, and {loss!r} has a kink."
+        raise InvalidRequest(what, "Use a loss with a bounded second derivative, such as Huber or Logistic.")
     reach = (2 if replaced else 1) * loss.lipschitz
     jacobian, m = math.log1p(loss.smoothness * curvature), reach / noise
     return [Extreme(2, reach, jacobian), Extreme(1, 0.0, jacobian + m * m / 2 + math.sqrt(3) * m)]

@@ -52,4 +52,5 @@ def smoothed(loss: Loss, width: float) -> tuple[Loss, float]:
         return Huber(width), width / 2
     if isinstance(loss, Hinge):
         return SmoothHinge(width), width / 8
-    raise InvalidRequest(f"{loss!r} has a kink, and no smooth loss is known for it.", "Use one of finite smoothness.")
+    what = f"{loss!r} is not smooth, and the library knows no smooth approximation of it."
+    raise InvalidRequest(what, "Use a loss with a bounded second derivative, such as Huber or Logistic.")

@@ -118,7 +118,7 @@ class Full(_Cut):
 
     def traces(self) -> np.ndarray:
         """Refuse, as ‖A‖_F may be more than tr A."""
-        raise InvalidRequest("Only designs zzᵀ have this trace.", "Use rows z, for A = zzᵀ.")
+        raise InvalidRequest("This method needs designs of the form zzᵀ, not general matrices.", "Give the rows z.")
 
     def vectors(self, part: slice) -> np.ndarray:
         """Return the entries of A, row after row."""
@@ -140,9 +140,10 @@ Designs = RankOne | Full
 
 
 class CountedSlope:
-    """Slope of a loss that counts how many single-row gradients a method takes.
+    """Derivative of a loss, with a counter of its evaluations.
 
-    `n_gradients` depends on the number of rows, which is not released if rows are added or removed.
+    The methods use it to report their work: `n_gradients` is the number of gradients of single rows so far. This number
+    reveals how many rows there are, so do not publish it if the number of rows is private ("add_remove").
     """
 
     def __init__(self, slope: Slope) -> None:

@@ -44,7 +44,8 @@ def set_and_map(given: object) -> tuple[object, WeightMap]:
     if isinstance(given, Polytope):
         if given.differences:
             raise InvalidRequest(
-                "The polytope is the hull of differences.", "Use Polytope.symmetric_hull(matrix) of its vertices."
+                "The set of weights was made by Polytope.difference_hull, which is for sensitivity.",
+                "Use Polytope.symmetric_hull(matrix) of its vertices.",
             )
         n_generators = given.generators.n_generators
         vertices = given.factor * given.generators.apply(np.eye(n_generators))

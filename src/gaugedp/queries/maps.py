@@ -30,7 +30,7 @@ def check_size(what: str, n_counts: int, n_sums: int = 0) -> None:
     needed = _COUNT_BYTES * n_counts + _SUM_BYTES * n_sums
     if needed > _MOST_BYTES:
         raise InvalidRequest(
-            f"{what}: these numbers take {readable(min(needed, _COUNTED) / 1e9)} GB of memory or more.",
+            f"{what}. These numbers would take {readable(min(needed, _COUNTED) / 1e9)} GB of memory or more.",
             f"Request at most {_MOST_BYTES // _COUNT_BYTES:,} counts, or {_MOST_BYTES // _SUM_BYTES:,} sums.",
         )
 

@@ -208,7 +208,7 @@ def _rows_by(domain: Domain, name: str) -> Workload:
 
 def _refuse(query: Query, has_moments: bool) -> None:
     if has_moments:
-        raise InvalidRequest(f"{query.text!r} already has its second moments.", "Release it without intervals=.")
+        raise InvalidRequest(f"{query.text!r} already includes the sampling error.", "Release it without intervals=.")
     raise InvalidRequest(
         f"No sampling error is estimated for {query.text!r}.",
         "Request weighted counts, sums, means or shares in a domain with weights, or intervals of the noise.",

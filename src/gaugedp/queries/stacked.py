@@ -104,7 +104,7 @@ class Stacked(Query):
 
         The same key selects the same rows of a person in each part.
         """
-        raise InvalidRequest("A stack is evaluated part by part.", "Release it.")
+        raise InvalidRequest("Stacked queries cannot be evaluated directly.", "Use gd.release.")
 
     @property
     def estimates(self) -> tuple[Statistic, ...]:

@@ -360,7 +360,7 @@ class Release(Tabular):
             what = "is not given" if query is None else "differs"
             raise InvalidRequest(f'"consistent" needs the released query, which {what}.', "Give it as query=.")
         if "deviations" not in self.facts:
-            raise InvalidRequest("The release is old, and its answers cannot be processed.", "Use it unprocessed.")
+            raise InvalidRequest("An old version wrote this release, which cannot be processed.", "Use it unprocessed.")
         deviations, are_counts = (unfold(self.facts[name]) for name in ("deviations", "counts"))
         return process(names, self._released, are_counts.astype(bool), query, deviations)
 

@@ -74,6 +74,6 @@ class ListedFacets:
 
 def _unsure() -> InvalidRequest:
     return InvalidRequest(
-        "The facets of the body could not be listed reliably.",
+        "The shape of the noise could not be computed reliably: some generators of the body are nearly equal.",
         "Merge generators that differ only by rounding, or use noise of another shape.",
     )

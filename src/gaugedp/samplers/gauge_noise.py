@@ -261,7 +261,7 @@ class WalkNoise(GaugeNoise):
             spread = float(lengths.std() / lengths.mean()) / math.sqrt(GROUPS)
         if len(visits) * every < 4 * self._measured:
             raise InvalidRequest(
-                f"The walk over the facets of a body of rank {self.rank} mixes too slowly to be measured.",
+                f"The random walk that draws K-norm noise mixes too slowly in {self.rank} dimensions to be measured.",
                 "Use Cube, LaplaceVariables or Matrix, or fewer generators.",
             )
         size = max(50, min(1000, MOST_TRIALS // (GROUPS * len(self.frame))))
@@ -322,7 +322,7 @@ def _of_polytope(body: Polytope) -> GaugeNoise:
             return FacetNoise(basis, body.factor)
     if basis.rank**2 * count > _MOST_WORK:
         raise InvalidRequest(
-            f"The body has rank {basis.rank} and {count:,} generators: a walk over its facets would take too long.",
+            f"K-norm noise in {basis.rank} dimensions with {count:,} generators would take too long to draw.",
             "Use Cube, LaplaceVariables or Matrix, or fewer generators.",
         )
     return WalkNoise(basis, body.factor)

@@ -170,7 +170,7 @@ def _inverses(columns: np.ndarray, basis: np.ndarray, signs: np.ndarray) -> np.n
 
 def _lost() -> InvalidRequest:
     return InvalidRequest(
-        "A random walk failed between generators that differ by rounding only.", "Leave out such generators."
+        "The random walk failed, because some generators differ by rounding only.", "Remove such generators."
     )
 
 

@@ -63,11 +63,12 @@ class LatticeRejection(GaugeNoise):
         columns, per_unit = body.distinct.columns, 1 / step
         if not ((columns == np.rint(columns)).all() and float(body.factor).is_integer() and per_unit.denominator == 1):
             raise InvalidRequest(
-                "The body is flat, and exact noise needs generators of integers.", "Leave walk at True, or use Matrix."
+                "Some answers are combinations of others, and exact K-norm noise then needs integer answers.",
+                "Use KNorm with walk=True, or Matrix.",
             )
         coordinates = box_coordinates(columns)
         if coordinates is None:
-            raise InvalidRequest("The body has no small exact coordinates.", "Use Matrix, or leave walk at True.")
+            raise InvalidRequest("No exact K-norm noise was found.", "Use Matrix, or KNorm with walk=True.")
         self.coordinates, self.rank, self.factor = coordinates, body.rank, int(body.factor)
         self.per_unit = int(per_unit)
         self.lattice, self.n_columns = self, coordinates.columns.shape[1]
@@ -81,7 +82,7 @@ class LatticeRejection(GaugeNoise):
         if not self.expected_trials <= _MOST_TRIALS:
             raise InvalidRequest(
                 f"A draw of the K-norm noise would take more than {self.expected_trials:.2g} trials.",
-                "Use Matrix, or leave walk at True.",
+                "Use Matrix, or KNorm with walk=True.",
             )
         self._rounded: dict[float, Trials] = {}
 
@@ -189,7 +190,7 @@ class LatticeRejection(GaugeNoise):
         if not self._trials_at(scale) <= _MOST_WORK:
             raise InvalidRequest(
                 f"A draw of the K-norm noise would take about {self._trials_at(scale):.2g} trials.",
-                "Use Matrix, another epsilon, or leave walk at True.",
+                "Use Matrix, another epsilon, or KNorm with walk=True.",
             )
 
     def _trials_at(self, scale: float) -> float:

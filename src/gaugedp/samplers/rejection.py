@@ -26,15 +26,16 @@ class RejectionNoise(GaugeNoise):
     def __init__(self, body: Polytope, walk: GaugeNoise) -> None:
         if body.rank < body.ambient_dim:
             raise InvalidRequest(
-                "The body is not of full rank, so rejection has no box.", "Leave walk at True, or use Matrix."
+                "Some answers are combinations of others, so K-norm noise cannot be drawn by rejection.",
+                "Use KNorm with walk=True, or Matrix.",
             )
         self.body, self.walk, self.rank = body, walk, body.rank
         self.half = body.support(np.eye(body.rank)) * (1 + PARAMETERS)
         accepted = int(self._surely_inside(self._proposals(_PILOT, research_rng(_KEY))).sum())
         if accepted < _FEWEST:
             raise InvalidRequest(
-                f"Fewer than {_FEWEST} of {_PILOT} points of the box around the body lie in it: a draw takes too long.",
-                "Leave walk at True, or use Cube or Matrix.",
+                f"K-norm noise by rejection takes too long: fewer than {_FEWEST} of {_PILOT} proposals are accepted.",
+                "Use KNorm with walk=True, or Cube or Matrix.",
             )
         self.expected_trials = _PILOT / accepted
         self.price = f", by rejection, {self.expected_trials:.3g} trials a draw"

@@ -49,9 +49,9 @@ def uniform(body: Body, size: int, rng: Entropy | None = None) -> np.ndarray:
 class UniformMoments:
     """Moments of a uniform point Z of a body: E‖Z‖₂ and E ZZᵀ, shape (d, d).
 
-    The second moment is "exact" up to rounding or "estimated" from draws with a public seed, as `kind` states.
-    `standard_error` is that of `mean_norm`, which comes from such draws. `autocorrelation_time`, in steps, is that of
-    their walk, or 0 without one.
+    They determine the expected error of K-norm noise that is shaped to the body. The second moment is "exact" up to
+    rounding or "estimated" from draws with a public seed, as `kind` states. `standard_error` is that of `mean_norm`,
+    which comes from such draws. `autocorrelation_time`, in steps, is that of their walk, or 0 without one.
     """
 
     rank: int

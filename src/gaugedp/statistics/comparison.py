@@ -46,7 +46,8 @@ class CountRatio(Statistic):
     def of_cells(cls, n_cells: int, n_parts: int, names: Sequence[str]) -> "CountRatio":
         """Return the comparisons of two or more cells of `names`."""
         if n_parts == 1:
-            raise InvalidRequest(f"{names[0]} has one cell: nothing to compare.", "Compare cells of another attribute.")
+            what = f"{names[0]} has only one cell, so there is nothing to compare."
+            raise InvalidRequest(what, "Compare cells of another attribute.")
         return cls(n_cells // n_parts * (n_parts - 1), n_parts)
 
     @property

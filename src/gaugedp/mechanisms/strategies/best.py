@@ -116,8 +116,8 @@ def _check_size(body: Polytope) -> None:
     n = body.generators.n_generators
     if not _is_written_out(body):
         raise InvalidRequest(
-            f"The query has {body.ambient_dim:,} answers, {n:,} columns and no structure that a strategy could use.",
-            f"Write out at most {MOST_DENSE:,} entries and {_MOST_GENERATORS:,} columns, or use Laplace or Identity.",
+            f"Matrix noise is not available for such a query with {body.ambient_dim:,} answers and {n:,} cells.",
+            f"Use Laplace or Identity, or at most {_MOST_GENERATORS:,} cells and {MOST_DENSE:,} answers times cells.",
         )
 
 

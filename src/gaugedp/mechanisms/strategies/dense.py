@@ -64,8 +64,8 @@ class Dense(PrefixStrategy):
         """Return the summed lengths of the unit vectors' preimages."""
         if self.cube is None:
             raise InvalidRequest(
-                "The body is flat and its answers are not integers: rounding would leave its span.",
-                "Give the answers in coordinates of the span, for the body gaugedp.bodies.project(body, body.span).",
+                "Some answers are combinations of others, such as a total, and rounding would break this relation.",
+                "Omit the answers that follow from others, or use gaugedp.bodies.project(body, body.span).",
             )
         return self.cube * (1 + 1e-3)
 

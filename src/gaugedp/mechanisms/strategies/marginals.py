@@ -37,7 +37,8 @@ class Interactions:
         """The T of positive dimension, by size, in ascending axes."""
         subsets = {subset for block in self.blocks for subset in self._within(block)}
         if len(subsets) > MOST_SUBSETS:
-            raise InvalidRequest(f"The marginals have {len(subsets):,} interactions.", "Request smaller marginals.")
+            what = f"The tables have {len(subsets):,} subsets of attributes; at most {MOST_SUBSETS:,} are supported."
+            raise InvalidRequest(what, "Request tables of fewer attributes.")
         return sorted(subsets, key=lambda axes: (len(axes), axes))
 
     @cached_property

@@ -30,7 +30,8 @@ def p_identity(body: Polytope, weights: np.ndarray | None) -> Dense:
     columns = matrix[:, distinct(matrix)]
     n = columns.shape[1]
     if n > MOST_COLUMNS or columns.size > MOST_ENTRIES:
-        raise InvalidRequest(f"No pure strategy is available for {n:,} columns.", "Use Identity, Laplace or Gaussian.")
+        what = f"Matrix noise with pure differential privacy is not available for {n:,} cells."
+        raise InvalidRequest(what, "Use Identity, Laplace or Gaussian.")
     scaled = columns if weights is None else columns / np.asarray(weights, dtype=float)[:, None]
     strategy = _strategy(_best_sums(scaled.T @ scaled, max(2, n // 8)))
     inverse, missed = _inverse(strategy)

@@ -61,8 +61,8 @@ class SegmentAndBox(Strategy):
         still = np.flatnonzero(self.across == 0)
         if len(still) > 1 or (len(still) and not self.along[still[0]]):
             raise InvalidRequest(
-                "The body is flat and its answers are not integers: rounding would leave its span.",
-                "Give the answers in coordinates of the span, for the body gaugedp.bodies.project(body, body.span).",
+                "Some answers are combinations of others, such as a total, and rounding would break this relation.",
+                "Omit the answers that follow from others, or use gaugedp.bodies.project(body, body.span).",
             )
         shift = 1 / abs(float(self.along[still[0]])) if len(still) else 0.0
         moving = self.across > 0

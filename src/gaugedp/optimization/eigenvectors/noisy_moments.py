@@ -98,6 +98,8 @@ def check_components(n_columns: int, n_components: int, name: str = "n_component
 class NoisyMoments:
     """Leading eigenvectors of Σ xxᵀ, from second moments with Gaussian noise.
 
+    Use it by default for principal components with a δ. It adds noise to the matrix Σ xxᵀ once.
+
     Theorem. One row of norm at most 1 changes the matrix by at most √2 in the Frobenius norm if it is replaced and by 1
     if it is added, plus rounding: the noisy matrix is μ-GDP, and so is everything computed from it
     (docs/theory/eigenvectors.md). This is algorithm 1 of Dwork, Talwar, Thakurta and Zhang 2014 with noise from the

@@ -20,11 +20,12 @@ from gaugedp.samplers.continuous import normals
 class Oja:
     """Leading eigenvectors of A = Σ xxᵀ, by noisy orthogonal iteration.
 
-    One of `steps` steps replaces V (d, k) by the orthonormal factor of V·R + η·(AV + noise). The step size varies: with
-    M the weighted mean of the noisy products, M ← (1 − w)M + w(AV + noise) and V is the orthonormal factor of M = VR,
-    so η = w/(1 − w), divided for k = 1 by ‖M‖, which is about λ₁. The weight w is 1 (the power method) for the first
-    quarter of the steps and then 1, 1/2, 1/3, …, so that the result averages the noise of all later steps. With `pace`
-    > 0 the step is x ← x + pace·(Ax + noise), as published.
+    Use it if there are too many columns for a noisy d × d matrix. One of `steps` steps replaces V (d, k) by the
+    orthonormal factor of V·R + η·(AV + noise). The step size varies: with M the weighted mean of the noisy products, M
+    ← (1 − w)M + w(AV + noise) and V is the orthonormal factor of M = VR, so η = w/(1 − w), divided for k = 1 by ‖M‖,
+    which is about λ₁. The weight w is 1 (the power method) for the first quarter of the steps and then 1, 1/2, 1/3, …,
+    so that the result averages the noise of all later steps. With `pace` > 0 the step is x ← x + pace·(Ax + noise), as
+    published.
 
     Theorem. One row changes AV by at most min(√k, √2) in the Frobenius norm if it is replaced, and by 1 if it is added.
     Hence T steps whose noise is this sensitivity divided by μ/√T are μ-GDP. docs/theory/eigenvectors.md

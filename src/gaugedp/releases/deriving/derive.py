@@ -265,7 +265,7 @@ def noise_of(release: Release, source: Source, question: Workload, seed: int) ->
     start, noise = _noise(source, question)
     if noise.exactness == "mixing":
         raise InvalidRequest(
-            "The noise was drawn by a walk, whose draws are dependent.", "Release the query again.", _UNDONE
+            "Statistics cannot be derived from noise that a random walk drew.", "Release the new query.", _UNDONE
         )
     units = question.steps.sizes
     numbers = noise.added(release.numbers[start : start + noise.inner.n_answers]).astype(float) * units

@@ -121,7 +121,7 @@ def _overlaps(matrix: np.ndarray) -> np.ndarray:
     lengths = np.linalg.norm(columns, axis=0)
     errors = 2 * np.linalg.norm(np.abs(inverse) @ missed, axis=0) + (n + 2) * UNIT * lengths
     if not errors.max() <= 1e-3 * lengths.max():
-        raise InvalidRequest("The factor is nearly singular.", "Use fewer periods.")
+        raise InvalidRequest("The noise for so many periods cannot be computed precisely.", "Use fewer periods.")
     return sizes.T @ sizes + _products(lengths, errors)
 
 
