@@ -58,6 +58,8 @@ class Design:
         for kind, name in (("strata", self.strata), ("clusters", self.clusters)):
             if name:
                 _check_attribute(kind, name, attributes)
+        if self.strata and self.strata == self.clusters:
+            raise InvalidRequest(f"{self.strata} names both strata and clusters.", "Name only one of them.")
         if self and weights is None:
             raise InvalidRequest("There are strata or clusters without weights.", "Name the column of the weights too.")
         if self.clusters and min(self._clusters_per_stratum(attributes)) < 2:
@@ -79,7 +81,7 @@ NO_DESIGN = Design()
 
 
 def _check_attribute(kind: str, name: str, attributes: Mapping[str, Attribute]) -> None:
-    if name not in attributes:
+    if not isinstance(name, str) or name not in attributes:
         raise UnknownName(
             f"There is no attribute {name!r} for the {kind}.",
             "List its categories under [attributes], or name another.",

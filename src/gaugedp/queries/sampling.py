@@ -146,8 +146,11 @@ def _of_design(query: Query, pairs: list[tuple[Workload, Term]], share: Fraction
     by stratum. There is one query of sums for each set of rows that terms are about.
     """
     domain, groups = query.domain, dict[frozenset[str], list[Piece]]()
+    trees = {domain.tree(name) for name in domain.design.names}  # sums are crossed with them
     for work, term in pairs:
-        groups.setdefault(frozenset(work.left_out_by), []).append(term.pieces[0])
+        _check_within_clusters(domain, term)
+        left_out_by = frozenset(name for name in work.left_out_by if domain.tree(name) not in trees)
+        groups.setdefault(left_out_by, []).append(term.pieces[0])
     if not pairs or any(estimate.of_sampling for estimate in query.estimates):
         _refuse(query, bool(pairs))
     sums = [_Sums(domain, left_out_by, pieces) for left_out_by, pieces in groups.items()]
@@ -158,6 +161,19 @@ def _of_design(query: Query, pairs: list[tuple[Workload, Term]], share: Fraction
     of_squares = 1 - of_totals - _OF_COUNT
     squares = [(each.of_weights(2), share * of_squares / len(sums)) for each in sums]
     return [*squares, *parts, (_rows_by(domain, domain.design.strata), share * _OF_COUNT)]
+
+
+def _check_within_clusters(domain: Domain, term: Term) -> None:
+    """Refuse cells that lie within clusters: how their answers vary between clusters is not known."""
+    name = domain.design.clusters
+    if not name:
+        return
+    finest = (own for own in term.pieces[0].attributes if domain.tree(own) == domain.tree(name))
+    if any(domain.attribute(own).n_cells >= domain.attribute(name).n_cells for own in finest):
+        raise InvalidRequest(
+            f"Each cell of {term.text!r} is within a cluster, so its sampling error is not known.",
+            "Release it with intervals of the noise.",
+        )
 
 
 class _Sums(NamedTuple):

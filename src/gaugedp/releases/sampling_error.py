@@ -28,7 +28,7 @@ class SamplingError(NamedTuple):
     """Standard errors (n_answers,), 0 if they are not estimated, and the degrees of freedom of their estimate."""
 
     deviations: np.ndarray
-    freedom: float = np.inf
+    freedom: float | np.ndarray = np.inf
 
 
 def contained(outlines: Sequence[Outline]) -> str:
@@ -79,13 +79,11 @@ def _total_ends(estimate: Statistic, middle: np.ndarray, ends: Ends, error: Samp
     return np.where(moved, np.maximum(lower, least), low), np.where(moved, np.minimum(upper, most), high)
 
 
-def _quantile(level: float, freedom: float) -> float:
-    """Return a quantile of Student's distribution, which is normal for infinite degrees of freedom."""
-    from statistics import NormalDist
+def _quantile(level: float, freedom: float | np.ndarray) -> np.ndarray:
+    """Return quantiles of Student's distribution, which is normal for infinite degrees of freedom."""
+    from scipy.special import ndtri, stdtrit
 
-    from scipy.special import stdtrit
-
-    return NormalDist().inv_cdf(level) if np.isinf(freedom) else float(stdtrit(freedom, level))
+    return np.where(np.isinf(freedom), ndtri(level), stdtrit(np.minimum(freedom, 1e9), level))
 
 
 def _sources(outlines: Sequence[Outline], own: Outline) -> tuple[int, ...]:
@@ -167,12 +165,13 @@ def _error(term: _Term, sources: Sequence[_Term], rows: Noisy) -> SamplingError:
     if influence is None:
         return SamplingError(np.zeros(term.estimate.n_answers))
     first = sources[0].outline
+    freedom: float | np.ndarray = np.inf
     if first.clusters:
         variances, freedom = _between_clusters(term, influence, sources[0])
     elif first.strata:
-        variances, freedom = _within_strata(term, influence, *sources), np.inf
+        variances = _within_strata(term, influence, *sources)
     else:
-        variances, freedom = _of_all_rows(term, influence, sources[0], rows), np.inf
+        variances = _of_all_rows(term, influence, sources[0], rows)
     scale = influence.scale
     errors = np.multiply(scale, np.sqrt(variances), out=np.full(len(scale), np.inf), where=np.isfinite(scale))
     return SamplingError(np.abs(errors), freedom)
@@ -208,7 +207,7 @@ def _within_strata(term: _Term, influence: Influence, squares: _Term, totals: _T
     return _raised(variances, np.sqrt((factors**2 * (noises**2 + of_squared / n**2)).sum(axis=0)))
 
 
-def _between_clusters(term: _Term, influence: Influence, totals: _Term) -> tuple[np.ndarray, float]:
+def _between_clusters(term: _Term, influence: Influence, totals: _Term) -> tuple[np.ndarray, np.ndarray]:
     """Return the sum over strata of n/(n − 1)·Σ (z − mean)² over clusters, less its noise, and degrees of freedom."""
     units, strata = _clusters(totals.outline)
     sums, deviations = _combined(totals.sums(term.outline, influence, units), influence, 1)
@@ -217,7 +216,20 @@ def _between_clusters(term: _Term, influence: Influence, totals: _Term) -> tuple
     away, factors = sums - means[strata], (n / np.maximum(n - 1, 1))[strata][:, None]
     variances = (factors * away**2 - deviations**2).sum(axis=0)
     noises = factors * deviations * np.sqrt(4 * away**2 + deviations**2)
-    return _raised(variances, np.sqrt((noises**2).sum(axis=0))), float(max(len(strata) - len(n), 1))
+    return _raised(variances, np.sqrt((noises**2).sum(axis=0))), _freedom(factors * away**2, strata)
+
+
+def _freedom(squares: np.ndarray, strata: np.ndarray) -> np.ndarray:
+    """Return degrees of freedom of sums over clusters of squares (clusters, n_answers), by their sizes.
+
+    Satterthwaite's for the sums of strata, and at most twice the number of clusters that share the sum, less 1.
+    """
+    n = np.bincount(strata)
+    of_strata = np.stack([np.bincount(strata, column) for column in squares.T], axis=1)
+    total, tiny = squares.sum(axis=0), np.finfo(float).tiny
+    by_strata = total**2 / np.maximum((of_strata**2 / np.maximum(n - 1, 1)[:, None]).sum(axis=0), tiny)
+    sharing = total**2 / np.maximum((squares**2).sum(axis=0), tiny)
+    return np.maximum(np.minimum(by_strata, 2 * sharing - 1), 1.0)
 
 
 def _clusters(sums: Outline) -> tuple[np.ndarray, np.ndarray]:

@@ -19,7 +19,7 @@ class SamplingSums(Statistic):
     """Sums over cells that serve the sampling errors of other terms."""
 
     of_sampling: ClassVar[bool] = True
-    rounding: float  # of the values of a column, at most
+    rounding = 0.0  # of the values of a column, at most
 
     def answers(self, values: np.ndarray) -> np.ndarray:
         """Return the sum of each cell, of y = 1."""

@@ -26,7 +26,9 @@ def counts_of_cells(query: Workload) -> Iterator[tuple[Workload | None, np.ndarr
     unweighted = [
         replace(term, pieces=tuple(replace(piece, weight=None) for piece in term.pieces)) for term in weighted
     ]
-    rows = [term for term in query.terms if term.estimate.has_counts and not _adds_weights(term)]
+    rows = [
+        term for term in query.terms if term.estimate.has_counts and not (_adds_weights(term) or _adds_values(term))
+    ]
     for terms, places in ((rows, query.are_counts), (unweighted, _weights(query))):
         if places.any():
             yield (Workload(query.domain, tuple(terms)) if all(map(_counts_cells, terms)) else None), places
@@ -42,6 +44,10 @@ def _adds_weights(term: Term) -> bool:
         piece.weight is not None and piece.weight.power == 1 and not piece.sums and isinstance(piece.cells, Identity)
         for piece in term.pieces
     )
+
+
+def _adds_values(term: Term) -> bool:
+    return any(piece.sums for piece in term.pieces)
 
 
 def _counts_cells(term: Term) -> bool:
