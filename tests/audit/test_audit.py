@@ -226,7 +226,7 @@ def test_bad_requests_are_refused_in_a_sentence(words: str) -> None:
 @pytest.mark.parametrize(
     ("answers", "words"),
     [
-        (([0.0], [2.0]), "cannot be neighbours"),
+        (([0.0], [2.0]), "No unit can change one answer"),
         (([0.0, 1.0], [1.0, 1.0]), "have shape (2,)"),
         (([0.0], [0.0]), "are equal"),
         (([0.0], [math.nan]), "is NaN"),

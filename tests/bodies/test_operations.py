@@ -153,7 +153,7 @@ def test_a_projection_of_a_flat_polytope_to_nothing_is_the_origin() -> None:
 
 
 def test_what_has_no_gauge_says_so() -> None:
-    with pytest.raises(InvalidRequest, match="gauge of the image is not available"):
+    with pytest.raises(InvalidRequest, match="norm of the image is not computed"):
         image(LpBall(3, np.inf), np.ones((2, 3))).gauge([1.0, 0])
 
 

@@ -36,7 +36,7 @@ def test_a_hundred_thousand_prefix_sums_are_never_written_out(unit) -> None:
     direction = np.ones(N)
     assert body.support(direction)[0] == times * N
     assert body.argmax(direction).shape == (1, N)
-    with pytest.raises(InvalidRequest, match="gauge and rank need a smaller body"):
+    with pytest.raises(InvalidRequest, match="methods radius and support"):
         body.gauge(direction)
 
 

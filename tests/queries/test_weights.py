@@ -275,14 +275,13 @@ def test_a_column_that_is_its_own_weight_is_verified_between_its_bounds(text, he
     assert gd.plan(gd.query(query.domain, "mean(v)"), ROW, epsilon=1).certificate["kind"] != "none"
 
 
-@pytest.mark.parametrize("unit", [ROW, REPLACED], ids=repr)
-@pytest.mark.parametrize("text", ["sd(v)", "mean(v); sd(v)", "sd(v) by a; sum(v)", "squared weights(v)"])
+@pytest.mark.parametrize(("text", "unit"), [("mean(v); sd(v)", ROW), ("squared weights(v)", ROW), ("sd(v)", REPLACED)])
 def test_the_body_holds_rounded_values(text, unit, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounded values are no multiple of exact ones: both may be in one query."""
     monkeypatch.setattr(Coarse, "bits", property(lambda self: max(0, self.span.bit_length() - 3)))
-    domain = gd.Domain.of(a=["x", "y"], v=gd.bounded(-1, 2, 0.1)).with_weights("p", gd.bounded(1, 3))
+    domain = gd.Domain.of(a=["x", "y"], v=gd.bounded(-1, 2, 0.25)).with_weights("p", gd.bounded(1, 3))
     query = gd.query(domain, text)
-    rows = [pd.DataFrame({"a": ["x"], "v": [v / 10], "p": [p]}) for v in range(-10, 21) for p in (1, 3)]
+    rows = [pd.DataFrame({"a": ["x"], "v": [v / 4], "p": [p]}) for v in range(-4, 9) for p in (1, 3)]
     tables = (gd.Table.scan(row, domain=domain, unit=unit, name="rows") for row in rows)
     points = np.stack([query.evaluate(table, bytes(16)).astype(float) for table in tables])
     moved = points if unit is ROW else (points[:, None] - points).reshape(-1, points.shape[1])
