@@ -98,7 +98,7 @@ def test_bodies_that_take_no_walk_are_as_they_were() -> None:
 
 def test_what_it_refuses() -> None:
     flat = Polytope.symmetric_hull(np.vstack([signs_matrix(10, 60), signs_matrix(10, 60)[:1]]))
-    with pytest.raises(InvalidRequest, match="full rank"):
+    with pytest.raises(InvalidRequest, match="combinations of others"):
         RejectionNoise(flat, gauge_noise(flat))
     assert gd.KNorm.calibrate(flat, ONE, walk=False).exactness == "exact"
     with pytest.raises(InvalidRequest, match="too long"):
