@@ -342,7 +342,7 @@ def test_walks_that_would_not_end_are_refused() -> None:
 def test_bodies_without_exact_uniform_draws_are_refused() -> None:
     rows = np.random.default_rng(1).integers(0, 2, (10, 60)) * 2.0 - 1
     flat = Quality(lambda _a, y: np.zeros(len(y)), UNIT, (-1.0, 1.0))
-    with pytest.raises(InvalidRequest, match="exact uniform"):
+    with pytest.raises(InvalidRequest, match="cannot be drawn exactly"):
         ExponentialDensity.calibrate(flat, Polytope.symmetric_hull(rows), ONE)
 
 

@@ -156,9 +156,9 @@ def test_one_direction_may_not_be_too_short(shortest: float) -> None:
 
 
 def test_what_it_refuses() -> None:
-    with pytest.raises(InvalidRequest, match="no sampler"):
+    with pytest.raises(InvalidRequest, match="There is no K-norm noise"):
         NIM.calibrate(SchattenBall((2, 3), np.inf), ONE, 2)
-    with pytest.raises(InvalidRequest, match="no sampler"):
+    with pytest.raises(InvalidRequest, match="There is no K-norm noise"):
         NIM.calibrate(SchattenBall((2, 3), 3), ONE)
     with pytest.raises(InvalidRequest, match="Give a body"):
         NIM.calibrate(np.eye(3), ONE)

@@ -83,7 +83,7 @@ def test_what_is_computed_for_a_body_is_kept() -> None:
 
 
 def test_bodies_without_a_sampler_are_refused() -> None:
-    with pytest.raises(InvalidRequest, match="no sampler"):
+    with pytest.raises(InvalidRequest, match="There is no K-norm noise"):
         moments(gd.bodies.minkowski_sum(LpBall(2, 1), LpBall(2, 2)))
 
 
