@@ -1,7 +1,7 @@
 """`gaugedp publish`: all tables of a publication, for one charge."""
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import click
@@ -10,6 +10,7 @@ from gaugedp._internal.language import checked
 from gaugedp.cli.output import checked_key, handed_over, save, show_account, stored_before
 from gaugedp.cli.shared import Payment, check_apart, check_files, language_option, payment_options, show_table
 from gaugedp.cli.stage import stage
+from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import UNTOUCHED, GaugedpError, InvalidRequest
 from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.guarantees.printed import rounded_up
@@ -86,30 +87,30 @@ def publish(
     check_apart({"publication": publication, "ledger": ledger_path}, {"out": out})
     check_place(document, planned.query.digest(), out)
     payment.check(chargeable(planned.mechanism.guarantee, planned.requested), planned.requested)
-    approved = None if approvals["approval"] is None else Proposal.load(approvals["approval"])
-    if approved is not None:
-        Ledger.open(ledger_path)  # refuses one that does not exist
-        payment = replace(payment, purpose=payment.purpose or approved.facts.get("purpose"))
-    account = payment.open(source.name, planned.unit)
+
+    def proposed(account: Ledger, options: Mapping[str, str | None]) -> Proposal:
+        return Proposal.of(publication, document, planned, account, {**options, "table": table})
+
+    account = _account(payment, (source.name, planned.unit), approvals["approval"], proposed)
     if correction is not None:
         correction.check(account)
-
-    def proposed(by: str) -> Proposal:
-        options = {"by": by, "purpose": payment.purpose, "table": table}
-        return Proposal.of(publication, document, planned, account, options)
-
-    _publish(document, planned, source, _approved(account, approved, payment, proposed), (out, correction))
+    _publish(document, planned, source, account, (out, correction))
 
 
-def _approved(
-    account: Ledger, approved: Proposal | None, payment: Payment, proposed: Callable[[str], Proposal]
+def _account(
+    payment: Payment, rows: tuple[str, PrivacyUnit], approval: str | None, proposed: Callable[..., Proposal]
 ) -> Ledger:
-    if approved is None:
+    """Return the ledger for a table and its unit, with the approval of what is `proposed` now, if there is one."""
+    if approval is None:
+        account = payment.open(*rows)
         if account.requires_approval:  # also for a folder that costs nothing
             raise InvalidRequest("The ledger requires an approval.", "Add --approval FILE.")
         return account
-    by = payment.by or approved.facts["author"]
-    return account.signed(by=by, purpose=payment.purpose, approval=approved.approval(proposed(by)))
+    approved = Proposal.load(approval)
+    Ledger.open(payment.ledger)  # refuses one that does not exist
+    signed = {"by": payment.by or approved.facts["author"], "purpose": payment.purpose or approved.facts.get("purpose")}
+    account = payment.open(*rows)
+    return account.signed(**signed, approval=approved.approval(proposed(account, signed)))
 
 
 def _propose(
