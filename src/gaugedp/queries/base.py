@@ -94,7 +94,7 @@ class MechanismChoice(ABC):
 
 
 class Query(ABC):
-    """What to publish about a table, before any row is read.
+    """Question about a table, described before any row is read.
 
     A query maps a table to integers in public steps, and knows by how much one unit can change them (`sensitivity`). A
     release adds noise to these integers; the answers (`estimates`) are computed from the noisy integers.

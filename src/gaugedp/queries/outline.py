@@ -66,7 +66,7 @@ class Outline:
 
     @property
     def kind(self) -> tuple[object, ...]:
-        """What the term has in common with its margins."""
+        """Facts that the term has in common with its margins."""
         return self.measure, self.column, self.weights
 
     @property

@@ -53,7 +53,7 @@ class Noisy(NamedTuple):
 
 
 class Influence(NamedTuple):
-    """What a row of weight w adds to answers, to first order, shape (n_answers,) each.
+    """Contribution of a row of weight w to answers, to first order, shape (n_answers,) each.
 
     It is scale·w·(y − centre) in the answer's cell, with y = 1 or the value of a column, and −scale·w·other in other
     cells. `own` and `others` map numbers of the cells (…, n_cells) to those of each answer's cell, and of the others.
