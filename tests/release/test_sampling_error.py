@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import gaugedp as gd
+from gaugedp.cli.release import show_answers
 from gaugedp.queries.sampling import second_moments
 from gaugedp.queries.stacked import shared
 from gaugedp.releases.publication.publication import Publication
@@ -246,3 +247,13 @@ def test_an_ordinary_survey_has_total_intervals_at_a_small_epsilon() -> None:
     domain = gd.Domain.of(sex=["1", "2"], pay=gd.bounded(0, 100_000)).with_weights("w", gd.bounded(1, 600))
     query = gd.with_sampling_error(gd.query(domain, "weighted count by sex; mean(pay) by sex"))
     assert gd.plan(query, gd.PrivacyUnit(), epsilon=0.1).epsilon == pytest.approx(0.1)
+
+
+def test_a_terminal_shows_what_was_asked_for_and_counts_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
+    show_answers(released(gd.query(DOMAIN, "mean(pay) by sex; weighted count"), sample(), 1e5, intervals="total"))
+    shown = capsys.readouterr().out
+    assert "mean(pay) by sex" in shown
+    assert "squared weights" not in shown
+    assert "sums for the sampling errors are not shown" in shown
+    show_answers(released(gd.query(DOMAIN, "squared weights by sex"), sample(), 1e5))
+    assert "squared weights by sex" in capsys.readouterr().out

@@ -186,19 +186,23 @@ def show(answer: Release, question: Query, stored: Ledger | None = None) -> None
 
 def show_answers(answer: Release) -> None:
     """Print the first answers, with their intervals and the guarantee."""
-    n_answers = len(answer.labels)
+    n_terms = next((place for place, each in enumerate(answer.estimates) if each.of_sampling), len(answer.terms))
+    terms = answer.terms[: n_terms or None]  # those for sampling errors come last
+    n_answers = sum(term.size for term in terms)
     about = f"({_guarantee(answer)}, {answer.exactness})"
     title = f"Answers with {_intervals(answer)} {about}"
     if answer.processing:
         title = f"Answers, processed ({', '.join(answer.processing)}), with {_intervals(answer)} {RAW} {about}"
-    _show_answers(answer, title + _simultaneous(answer))
+    _show_answers(answer, terms, title + _simultaneous(answer))
     if n_answers > SHOWN:
         click.echo(f"... and {n_answers - SHOWN:,} more: write them with --out")
+    if n_answers < len(answer.labels):
+        click.echo(f"{len(answer.labels) - n_answers:,} sums for the sampling errors are not shown: --out writes them.")
 
 
-def _show_answers(answer: Release, title: str) -> None:
+def _show_answers(answer: Release, terms: Sequence[Outline], title: str) -> None:
     rows, lines, tables = islice(_rows(answer), SHOWN), list[dict[str, str]](), []
-    for term in answer.terms:
+    for term in terms:
         of_term = list(islice(rows, term.size))
         if is_crossed(term) and len(of_term) == term.size and not answer.processing:
             tables.append((term, list(side_by_side(term, answer.captions, of_term))))
