@@ -167,6 +167,8 @@ class HullLaw(NoiseLaw):
         if self.n_columns * shifts.shape[1] > _MOST_NUMBERS:
             return None
         columns = np.rint(self.columns())
+        if not (columns == self.columns()).all():
+            return [Fraction(0), None]  # rounded columns prove nothing
         longest: dict[tuple[int, ...], int] = {}
         for column in columns.T.astype(np.int64).tolist():
             direction, times = _primitive(column)
@@ -182,9 +184,7 @@ class HullLaw(NoiseLaw):
         """Return the exact gauges; of many shifts, lower bounds in floats, or None."""
         if not shifts:
             return []
-        start, is_whole = independent(columns), bool((columns == self.columns()).all())
-        if not is_whole:
-            return [None]
+        start = independent(columns)
         if len(shifts) * len(start) * columns.size <= _MOST_SOLVED:
             return [exact_gauge(columns, start, shift) / self.scale for shift in shifts]
         points = np.array(shifts, dtype=float)
