@@ -1,8 +1,8 @@
 """What does a tight (ε, δ) cost, and how near is it to the truth, beside dp-accounting and prv-accountant?
 
-Five questions: many different mechanisms together; the ε of DP-SGD; that of ten published runs; the noise for a given
-(ε, δ); the answers at small δ beside a closed form. Ways take turns; what a run builds is part of its time. Prints the
-tables and writes docs/benchmarks/accountant.md. Needs about five minutes.
+Four questions: many different mechanisms together; the ε of DP-SGD; that of ten published runs; the answers at small δ
+beside a closed form. Ways take turns; what a run builds is part of its time. Prints the tables and writes
+docs/benchmarks/accountant.md. Needs about five minutes.
 
     python benchmarks/accountant.py [SECTION ...]
 """
@@ -357,48 +357,6 @@ def published() -> Section:
     return lines, [Target("ten published runs", "within 0.1 % of PLD", f"{100 * far:.4f} %", far < 1e-3)]
 
 
-# -- the noise for a given (ε, δ) ------------------------------------------------------------------
-
-
-def calibrated(accountant: Act, event: Callable[[float], Any], bracket: tuple[float, float] | None = None) -> float:
-    interval = None if bracket is None else dpa.ExplicitBracketInterval(*bracket)
-    return dpa.calibrate_dp_mechanism(accountant, event, 1.0, 1e-6, bracket_interval=interval)
-
-
-def calibration() -> Section:
-    plain = lambda noise: dpa.SelfComposedDpEvent(dpa.GaussianDpEvent(noise), 1000)  # noqa: E731
-    sampled = lambda noise: sgd_event(0.01, noise, 1000)  # noqa: E731
-    tasks: dict[str, dict[str, Act]] = {
-        "1,000 Gaussian releases": {
-            OURS: lambda: G.gaussian_std(1.0, 1e-6, count=1000),
-            PLD: lambda: calibrated(PLDAccountant, plain),
-            RDP: lambda: calibrated(RdpAccountant, plain),
-        },
-        "1,000 subsampled, rate 0.01": {
-            OURS: lambda: G.subsampled_noise_multiplier(1.0, 1e-6, rate=0.01, steps=1000),
-            PLD: lambda: calibrated(PLDAccountant, sampled),
-            RDP: lambda: calibrated(RdpAccountant, sampled),
-        },
-    }
-    results = {task: take_turns(ways) for task, ways in tasks.items()}
-    lines = [
-        "| noise for | method | seconds | ratio to gaugedp | noise multiplier |",
-        "|---|---|---:|---:|---:|",
-        *(
-            row(task, name, each, timed[OURS], f"{each.answer:.9f}")
-            for task, timed in results.items()
-            for name, each in timed.items()
-        ),
-        "",
-    ]
-    ratios = {task: timed[PLD].seconds / timed[OURS].seconds for task, timed in results.items()}
-    targets = [
-        Target(f"noise for {task}", "at least 50 times faster than PLD", f"{times(ratio)} times", ratio >= 50)
-        for task, ratio in ratios.items()
-    ]
-    return lines, targets
-
-
 # -- small δ ---------------------------------------------------------------------------------------
 
 SMALL = (1e-9, 1e-12, 1e-14, 1e-15, 1e-30)
@@ -506,7 +464,6 @@ def main() -> None:
         "different": different,
         "sgd": sgd,
         "published": published,
-        "calibration": calibration,
         "small": accuracy,
     }
     for name, section in sections.items():

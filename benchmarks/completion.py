@@ -1,11 +1,9 @@
-"""What does it cost to keep ratings private, and which way of finding factors costs least?
+"""What does it cost to keep ratings private?
 
 InstEval (73,421 evaluations of 1,128 lecturers by 2,972 students, 1 to 5; package lme4), nine tenths fitted, one tenth
 predicted, five splits; and ratings made with three factors. δ = 1e-6, units are replaced. Beside `MatrixCompletion`:
 the mean of all ratings, and item means without shrinkage, each released with Gaussian noise at the whole guarantee;
-item means shrunk as ours are; fits without privacy. For finding factors: noisy projected descent on the nuclear ball
-with the best of five radii (which a person would not know), and Analyze-Gauss on users' second moments; both in floats,
-beside the same item means. Writes docs/benchmarks/matrices.md.
+item means shrunk as ours are; fits without privacy. Writes docs/benchmarks/matrices.md.
 
     python benchmarks/completion.py insteval.parquet
 """
@@ -22,8 +20,7 @@ import pandas as pd
 import gaugedp as gd
 from gaugedp.estimators.matrix_completion import MatrixCompletion
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
-from gaugedp.optimization.geometry import Geometry
-from gaugedp.optimization.ratings.model import BITS, Completed, Ratings
+from gaugedp.optimization.ratings.model import BITS, Ratings
 from gaugedp.optimization.ratings.stages import Completion, Terms
 
 DELTA, ROUNDS, MAX_ROWS = 1e-6, 5, 4
@@ -139,92 +136,6 @@ def table(name: str, splits: list[Split], shape: tuple[int, int], guarantees: li
     return lines
 
 
-# -- which way of finding factors ----------------------------------------------------------------------
-
-
-def item_model(data: Split, unit: str, epsilon: float, shape: tuple[int, int]) -> tuple[Completed, np.ndarray, float]:
-    """Item means with 40 % of the guarantee; the residuals; μ of the rest."""
-    ratings = as_ratings(data[0], data[1], shape)
-    completion = Completion(Terms(gd.ApproxDP(epsilon, DELTA), unit, True, MAX_ROWS))
-    start = completion._items(ratings, 0.4, gd.research_rng(1))
-    offsets = np.rint(start.groups.means(start.mean, start.noise_in_means)[0] * 2**BITS) / 2**BITS
-    none = np.zeros((shape[1], 0)), np.zeros((shape[0], 0))
-    model = Completed(start.mean, offsets, np.zeros(shape[0]), *none)
-    return model, ratings.residuals(model), gaussian_mu(epsilon, DELTA) * math.sqrt(0.6)
-
-
-def descent(data: Split, epsilon: float, shape: tuple[int, int], steps: int = 4) -> float:
-    """Noise on all cells in every step, one rating protected; the best radius of five."""
-    model, rest, mu = item_model(data, "rating", epsilon, shape)
-    rows, test = data[0], data[2]
-    std, density, result = 2 * math.sqrt(steps) / mu, len(rows) / math.prod(shape), []
-    for radius in (20.0, 50.0, 100.0, 200.0, 400.0):
-        rng, ball, point = np.random.default_rng(1), Geometry(shape, 1.0, radius), np.zeros(shape)
-        for _ in range(steps):
-            slope = std * rng.standard_normal(shape)
-            np.add.at(slope, (rows[:, 0], rows[:, 1]), np.clip(point[rows[:, 0], rows[:, 1]] - rest, -1, 1))
-            point = ball.projection((point - 0.7 * slope / density).reshape(1, -1)).reshape(shape)
-        values = model.mean + model.items[test[:, 1]] + point[test[:, 0], test[:, 1]]
-        result.append(miss(3 + 2 * np.clip(values, -1, 1), data[3]))
-    return min(result)
-
-
-def second_moments(data: Split, epsilon: float, shape: tuple[int, int]) -> float:
-    """Σ x·xᵀ without its diagonal, x a user's residuals over their norm, with noise; three eigenvectors, own scores."""
-    model, rest, mu = item_model(data, "user", epsilon, shape)
-    rows, rng = data[0], np.random.default_rng(1)
-    dense = np.zeros(shape)
-    dense[rows[:, 0], rows[:, 1]] = rest
-    dense /= np.maximum(np.linalg.norm(dense, axis=1, keepdims=True), 1e-9)
-    square = dense.T @ dense
-    np.fill_diagonal(square, 0.0)
-    noise = math.sqrt(2) / mu * rng.standard_normal((shape[1], shape[1]))
-    vectors = np.linalg.eigh(square + (noise + noise.T) / 2)[1][:, -3:] * math.sqrt(shape[1])
-    return own_miss(data, Completed(model.mean, model.items, model.users, vectors, np.zeros((shape[0], 3))), shape)
-
-
-def own_miss(data: Split, model: Completed, shape: tuple[int, int]) -> float:
-    offsets, scores = model.own(as_ratings(data[0], data[1], shape))
-    users, items = data[2].T
-    values = model.mean + model.items[items] + offsets[users] + (scores[users] * model.factors[items]).sum(axis=1)
-    return miss(3 + 2 * np.clip(values, -1, 1), data[3])
-
-
-def ways() -> list[str]:
-    lines = [
-        "| users × items | ratings | ε | item means | descent, nuclear ball | item means, own | second moments, own | "
-        "power iteration, own |",
-        "|---|" + "---:|" * 7,
-    ]
-    for shape, count in (((1000, 300), 40_000), ((3000, 300), 200_000), ((6000, 1000), 300_000)):
-        data = split(*made(shape, count, 3, 1), 1)
-        for epsilon in (20.0,):
-            fits = [
-                MatrixCompletion(
-                    epsilon,
-                    DELTA,
-                    neighbours="replace",
-                    unit=unit,
-                    rank=0,
-                    rating_bounds=(1, 5),
-                    users=shape[0],
-                    items=shape[1],
-                )
-                for unit in ("rating", "user")
-            ]
-            public = miss(fits[0].fit(data[0], data[1]).predict(data[2]), data[3])
-            own = miss(fits[1].fit(data[0], data[1]).predict(data[2], own=data[:2]), data[3])
-            power = miss(fits[1].set_params(rank=None).fit(data[0], data[1]).predict(data[2], own=data[:2]), data[3])
-            dense = f"{descent(data, epsilon, shape):.3f}" if math.prod(shape) < 10**6 else "–"
-            lines.append(
-                f"| {shape[0]:,} × {shape[1]} | {count:,} | {epsilon:g} | {public:.3f} | "
-                f"{dense} | {own:.3f} | {second_moments(data, epsilon, shape):.3f} | "
-                f"{power:.3f} |"
-            )
-            print(lines[-1], flush=True)
-    return lines
-
-
 def main() -> None:
     if len(sys.argv) < 2:
         print("Give the path of insteval.parquet. Nothing was measured.")
@@ -246,7 +157,6 @@ def main() -> None:
         f"{without_privacy(synthetic[0], large, 3, 3):.4f}. {versions}, one thread.",
     ]
     pages.put("matrices", "ratings", [*first, "", *second, "", *words])
-    pages.put("matrices", "factors", ways())
 
 
 if __name__ == "__main__":

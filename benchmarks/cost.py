@@ -1,7 +1,7 @@
-"""What does a release cost as rows, cells and queries grow?
+"""What does a release cost as rows and queries grow?
 
-Times the parts of a release over rows, over cells and over numbers of queries, fits a law to the part that grows, and
-writes its blocks of docs/benchmarks/releases.md and docs/images/cost.svg: measured points, and the laws beyond them.
+Times the evaluation over rows, and the parts of a release over numbers of queries. Fits a law to the part that grows,
+and writes its blocks of docs/benchmarks/releases.md and docs/images/cost.svg: measured points, and laws beyond them.
 
     python benchmarks/cost.py [MOST_ROWS]    10^7 rows, in a file of 150 MB
 """
@@ -36,7 +36,7 @@ DOMAIN = gd.Domain.of(
     region=gd.integers(0, 19), age=gd.bins(0, 120, width=10), income=gd.bins(0, 200_000, width=10_000)
 )
 MAX_ROWS, BATCH, BUCKETS, ROWS_A_BUCKET, TIMES = 5, 10**6, 8, 12_500_000, 3
-POWERS = range(3, 13)
+POWERS = range(3, 10)
 NAMES = ("rows protected", "people protected, in one piece", "people protected, in buckets")
 Law = Callable[[float], float]
 
@@ -103,7 +103,7 @@ def row_laws(sizes: list[int], found: np.ndarray) -> dict[str, Law]:
     return dict(zip(NAMES, (by_row, whole, parts), strict=True))
 
 
-# -- cells and queries -----------------------------------------------------------------------------
+# -- queries ---------------------------------------------------------------------------------------
 
 
 def stages(query: object, table: Table) -> dict[str, float]:
@@ -120,17 +120,6 @@ def stages(query: object, table: Table) -> dict[str, float]:
 def staged(query: object, table: Table) -> dict[str, float]:
     results = [stages(query, table) for _ in range(TIMES)]
     return {name: statistics.median(result[name] for result in results) for name in results[0]}
-
-
-def cells(folder: Path) -> dict[int, dict[str, float]]:
-    """Parts of the release of one histogram of a thousand rows, by its cells."""
-    path = folder / "thousand.parquet"
-    pq.write_table(pa.table({"A": np.arange(1000)}), path)
-    results = {}
-    for n_cells in (10**2, 10**3, 10**4, 10**5, 10**6):
-        domain = gd.Domain.of(A=gd.integers(0, n_cells - 1))
-        results[n_cells] = staged(gd.marginals(domain, ("A",)), Table.scan(path, domain=domain, name="t"))
-    return results
 
 
 def queries(folder: Path, n_rows: int = 10**6) -> dict[int, dict[str, float]]:
@@ -158,7 +147,7 @@ def words(value: float) -> str:
 
 def row_table(sizes: list[int], found: np.ndarray, laws: dict[str, Law]) -> list[str]:
     lines = ["| rows | " + " | ".join(NAMES) + " | |", "|---:|---:|---:|---:|---|"]
-    for power in POWERS:
+    for power in POWERS[2:]:
         n = 10**power
         if n in sizes:
             by_row, whole, again = found[sizes.index(n)]
@@ -171,8 +160,8 @@ def row_table(sizes: list[int], found: np.ndarray, laws: dict[str, Law]) -> list
     return lines
 
 
-def stage_table(name: str, found: dict[int, dict[str, float]]) -> list[str]:
-    head = f"| {name} | plan and noise | charge | evaluation | storage |"
+def stage_table(found: dict[int, dict[str, float]]) -> list[str]:
+    head = "| queries | plan and noise | charge | evaluation | storage |"
     body = [f"| {size:,} | {' | '.join(words(value) for value in parts.values())} |" for size, parts in found.items()]
     return [head, "|---:|---:|---:|---:|---:|", *body]
 
@@ -204,14 +193,13 @@ def machine() -> str:
 def main(most: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        by_cells, by_queries = cells(folder), queries(folder)
+        by_queries = queries(folder)
         sizes, result = rows(most, folder)
     laws = row_laws(sizes, result)
     draw(sizes, result, laws)
     until = f"Measured up to {sizes[-1]:,} rows, with at most {MAX_ROWS} rows per person. {machine()}"
     pages.put("releases", "cost_rows", [*row_table(sizes, result, laws), "", until])
-    pages.put("releases", "cost_cells", stage_table("cells", by_cells))
-    pages.put("releases", "cost_queries", stage_table("queries", by_queries))
+    pages.put("releases", "cost_queries", stage_table(by_queries))
 
 
 if __name__ == "__main__":

@@ -139,20 +139,12 @@ def released(table: np.ndarray, query: Query) -> np.ndarray:
 
 
 def block(found: dict[tuple[str, str], dict[str, Seen]]) -> list[str]:
-    """Return the table at the first guarantee, and what holds at all."""
-    first = GUARANTEES[0][0]
-    heads = [first, *(f"{name}, %" for name in TABLES)]
-    lines = [f"| {' | '.join(heads)} |", "|---|" + "---:|" * (len(heads) - 1)]
-    for text in found[first, "large"]:
-        cells = [f"{100 * found[first, name][text].alone.mean():.1f}" for name in TABLES]
-        lines.append(f"| `{text}` | {' | '.join(cells)} |")
+    """Return what holds for all statistics, tables and guarantees."""
     every = [seen for each in found.values() for seen in each.values()]
     means = [round(100 * seen.alone.mean(), 1) for seen in every]
     cells = [100 * share for seen in every for share in (seen.alone.min(), seen.alone.max())]
     together = min(100 * seen.at_once for seen in every if seen.at_once is not None)
     return [
-        *lines,
-        "",
         f"With {' and with '.join(words for words, _ in GUARANTEES)}, coverage is between 95 and 98 % in "
         f"{sum(95 <= mean <= 98 for mean in means)} of {len(means)} cases. Coverage of single cells is between "
         f"{min(cells):.1f} and {max(cells):.1f} %,\nand of simultaneous intervals at least {together:.1f} %.",

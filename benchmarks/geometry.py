@@ -99,13 +99,13 @@ the volume and the axes of the body, and the errors of the mechanisms. No data i
 
 ## Print the shape
 
-The command prints the shape of a query and draws it:
+The following command prints the shape of a query and draws it:
 
 ```bash
 gaugedp geometry --domain domain.toml --query "SEX; AGEP" --epsilon 0.5 --svg shape.svg
 ```
 
-In Python, you can also inspect a body that you define yourself:
+The following code inspects a body of three dimensions that you define yourself:
 
 ```python
 import gaugedp as gd
@@ -121,6 +121,8 @@ shape.save_svg("shape.svg")
 ```
 
 ![Shadows of the body on the planes of its principal axes, with noise](../images/geometry.svg)
+
+The output lists the size of the body, the error of each mechanism, and a lower bound on the error of all mechanisms:
 
 - The volume is exact, a proved lower bound, or certified with confidence 1 − 10⁻⁹ over a public key.
 - The *lower bound* is [proved with its constants](../theory/lower-bound.md), for real-valued data. VolLB and GVolLB

@@ -71,7 +71,7 @@ def test_each_block_of_a_page_is_written_by_one_script() -> None:
     written = [pair for text in scripts for pair in re.findall(r'put\(\s*"(\w+)",\s*f?"([^"]+)"', text)]
     written = [(page, name.replace("{engine}", engine)) for page, name in written for engine in ("duckdb", "spark")]
     # in one loop
-    written += [("accountant", name) for name in ("different", "sgd", "published", "calibration", "small")]
+    written += [("accountant", name) for name in ("different", "sgd", "published", "small")]
     blocks = {(page, name) for page, text in PAGES.items() for name in pages.names(text)}
     assert blocks == set(written) | {("summary", "peers")}
 
