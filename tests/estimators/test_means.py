@@ -188,7 +188,7 @@ def test_intervals_of_picked_values_hold() -> None:
     """60 fits of 5 values: four standard errors."""
     exact, held = np.clip(ROWS, -4, 4).mean(axis=0), []
     for key in range(60):
-        model = SparseMean(S, 8.0, 1e-6, bounds=(-4, 4), random_state=key).fit(ROWS)
+        model = SparseMean(S, 8.0, 1e-6, neighbours="replace", bounds=(-4, 4), random_state=key).fit(ROWS)
         low, high = model.interval(0.9)
         held.append((low <= exact[model.support_]) & (exact[model.support_] <= high))
     assert 0.9 - 4 * 0.3 / 300**0.5 <= np.mean(held) <= 0.9 + 4 * 0.3 / 300**0.5

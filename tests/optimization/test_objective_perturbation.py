@@ -393,6 +393,17 @@ def test_gradients_near_the_minimum_are_rounded_by_less_than_the_bound(loss) -> 
     assert pulled <= (0.28 if isinstance(loss, CappedLogistic) else 1.15)
 
 
+@pytest.mark.parametrize("guarantee", [gd.PureDP(1.0), gd.ApproxDP(1.0, 1e-6)], ids=repr)
+def test_the_certificate_allows_for_noise_that_is_never_drawn(guarantee: gd.PureDP | gd.ApproxDP) -> None:
+    """The noise has a length of Gamma(d) or chi(d) times σ, beyond this with a probability below 1e-150."""
+    n_rows, problem = 10**6, Problem(CappedLogistic(0.9), 100, 100.0)
+    mechanism = ObjectivePerturbation.calibrate(problem, guarantee, n_rows)
+    usual = mechanism.noise * (100 if isinstance(guarantee, gd.PureDP) else 10)
+    rounding = problem.rounding(n_rows, mechanism.strength, 355 * usual)
+    assert mechanism.distance >= 2 * rounding / mechanism.strength > 2.0**-30 * problem.radius
+    assert rounding > 1.5 * problem.rounding(n_rows, mechanism.strength, 40 * usual)
+
+
 @pytest.mark.parametrize("loss", [CappedLogistic(0.9), SmoothHinge(0.3)], ids=repr)
 def test_of_many_rows_some_make_the_matrix_and_all_the_certificate(loss, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows in order of their labels, so that no part of them in a row is like the rest."""

@@ -29,6 +29,7 @@ _LEAST_STRENGTH, _LEAST_FOR_HINGE = 2.5, 0.5  # λ·ε is at least this times fo
 _TANGENTS = np.linspace(0.5, 1.0, 11)
 _CURVED = 1.0  # the part of the curvature at 0 that is left at the minimum
 _LEAST_RIDGE = 1e-9  # with a smaller ridge, identical rows have no minimum in floats
+_FARTHEST_NOISE = 400.0  # in usual lengths of b: it is longer with a probability below 1e−170
 _FINEST = 2.0**-30  # of the radius: the smallest distance to which a minimum is computed
 _FINE, _FARTHEST_MINIMUM = (
     2.0**-20,
@@ -217,7 +218,7 @@ class ObjectivePerturbation:
             raise InvalidRequest(f"{guarantee!r} is not given by ε and δ.", "Use ApproxDP or PureDP.")
         noise = least_noise(problem, guarantee)
         strength = max(strength_of(problem, guarantee, noise), problem.least_strength(n_rows))
-        length = 40.0 * length_of(problem, guarantee, noise)  # in usual lengths of b: a bound that b never exceeds
+        length = _FARTHEST_NOISE * length_of(problem, guarantee, noise)
         distance = max(2 * problem.rounding(n_rows, strength, length) / strength, _FINEST * problem.radius)
         ball = LpBall(problem.ambient_dim, 2, 2 * distance)
         if isinstance(guarantee, ApproxDP):
