@@ -12,9 +12,10 @@ from gaugedp.ledger.chain import LedgerEvent, canonical, units_text
 
 @dataclass(frozen=True)
 class LedgerHeader:
-    """Budget, table and unit of a ledger. Table and unit are None until bound.
+    """Budget, table and unit of a ledger.
 
-    With `approval`, each charge must be approved by a second person.
+    Table and unit are None until the ledger is bound to them. With `approval`, a second person must approve each
+    charge.
     """
 
     budget: Guarantee

@@ -50,13 +50,13 @@ class Quantiles(Query):
 
     Make it with `gd.quantiles` or `gd.query`. The release publishes each quantile and both ends of its interval. All
     intervals together contain the exact quantiles with probability at least `level`, whatever the rows are. Without
-    `interval` only the quantiles are published.
+    `interval`, only the quantiles are published.
 
     Notes
     -----
-    A q-quantile of n rows has at most q·n rows below it and at most (1 − q)·n above it. If several values qualify, the
-    interval contains them all; in an empty cell every value qualifies. Values are clipped and rounded as for sums. The
-    released integers, in steps, are all answers, then all lower ends, then all upper ends.
+    For 0 < q < 1, a q-quantile of n rows has at most q·n rows below it and at most (1 − q)·n above it. If several
+    values qualify, the interval contains them all; in an empty cell every value qualifies. Values are clipped and
+    rounded as for sums. The released integers, in steps, are all answers, then all lower ends, then all upper ends.
     """
 
     domain: Domain
@@ -281,6 +281,9 @@ def quantiles(
 ) -> Quantiles:
     """Return the query for quantiles of a bounded column.
 
+    Use it for a median or other quantiles, such as deciles of income, over all rows or by group. The release publishes
+    each quantile with a confidence interval.
+
     Parameters
     ----------
     domain : Domain
@@ -293,7 +296,7 @@ def quantiles(
     by : str or sequence of str, optional
         Attributes. The quantiles are computed in each of their cells; by default over all rows.
     level : float
-        The probability with which all released intervals hold simultaneously, 0.95 to 0.999.
+        The probability with which all released intervals hold simultaneously, 0.95 (default) to 0.999.
     interval : bool
         Whether to publish intervals. Without them, the answers get the whole budget. Default True.
     weighted : bool
@@ -302,6 +305,8 @@ def quantiles(
 
     Examples
     --------
+    Two quartiles for each of two sexes are four answers:
+
     >>> import gaugedp as gd
     >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
     >>> gd.quantiles(domain, "pay", 0.25, 0.75, by="sex").n_answers
