@@ -33,18 +33,22 @@ _MOST_PARTS = 2**20  # of a sensitivity, in which distances of different quantil
 class RankExponential(Mechanism):
     """Exponential mechanism for several quantiles jointly, with intervals.
 
-    `gd.quantiles` uses it to release medians and other quantiles of a column, in one or several cells. A value is more
-    probable the nearer its rank is to that of the quantile: values of a lattice are drawn with P(y_1, …, y_k) ∝
-    e^{−(ε/2)·max_j d_j(y_j)/Δ_j}. d_j is the distance of the ranks of y_j from a target s: in each cell, of a histogram
-    with n rows, L below y and E at y, d(y) = max(L − s, s − L − E, 0). The target is q_j·n for the answers, q_j·n − t_j
-    and q_j·n + t_j for the ends of their intervals, t_j a public number of rows; for the ends, values beyond the
-    lattice count as far away. `body` is the histogram's, values fastest. Without a `level` there are no ends, and one
-    draw.
+    `gd.quantiles` uses it to release medians and other quantiles of a column, in one or several cells. The values of a
+    lattice are drawn at random: a value is more probable the nearer its rank is to the rank of the quantile. Two more
+    draws give the lower and upper ends of the intervals. Without a `level` there are no ends, and one draw.
 
-    Theorem. Between neighbours the max_j d_j/Δ_j of all cells together move by at most 1, Δ_j = `rank_sensitivity`,
-    whatever t is, so a draw, of all quantiles in all cells, is ExponentialLoss(ε). There are three, at multiples of ε =
-    `epsilon` by `budget`: the answers, the lower and the upper ends. Whatever the histogram, all intervals hold all
-    their true quantiles simultaneously with probability `level`. docs/theory/rank_exponential.md
+    Notes
+    -----
+    Take a cell whose histogram has n rows, L of them below y and E at y. The rank distance of y from a target s is d(y)
+    = max(L − s, s − L − E, 0). For the q_j-quantile, the target is q_j·n for the answer, and q_j·n − t_j and q_j·n +
+    t_j for the ends, with a public number t_j of rows. Values are drawn with P(y_1, …, y_k) ∝ e^{−(ε/2)·max_j
+    d_j(y_j)/Δ_j}, where Δ_j = `rank_sensitivity`; for the ends, values beyond the lattice count as far away. `body` is
+    the histogram's, values fastest.
+
+    Theorem. Between neighbours the max_j d_j/Δ_j of all cells together move by at most 1, whatever t is, so a draw, of
+    all quantiles in all cells, is ExponentialLoss(ε). There are three, at multiples of ε = `epsilon` by `budget`: the
+    answers, the lower and the upper ends. Whatever the histogram, all intervals hold all their true quantiles
+    simultaneously with probability `level`. docs/theory/rank_exponential.md
     """
 
     body: Polytope
@@ -65,9 +69,9 @@ class RankExponential(Mechanism):
     ) -> "RankExponential":
         """Return the mechanism for PureDP, ApproxDP, ZCDP or GaussianDP.
 
-        `body` belongs to the counts of a histogram; `first` is the value of the first step. The answers get half of ε
-        (pure), or two thirds if there are several, and the lower and upper ends half of the rest each. They get all of
-        it if `level` is None.
+        `body` belongs to the counts of a histogram; `first` is the value of the first step. Of a pure ε, the answers
+        get half, or two thirds if there are several, and the lower and upper ends get half of the rest each. If `level`
+        is None, the answers get all of it.
         """
         shares = tuple(sorted(quantiles))
         between(
@@ -181,8 +185,8 @@ class RankExponential(Mechanism):
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
         """Return the half-widths of the intervals, in rows.
 
-        With probability at least `level`, per cell or simultaneously, the ends y of the intervals have rank distances
-        of at most that from q·n. The shape is (answers,).
+        With probability at least `level`, per cell or simultaneously, the rank distance of each interval's ends from
+        q·n, the rank of its quantile among n rows, is at most this number. The shape is (n_answers,).
         """
         between(0, 1, level=level)
         cells = self.n_cells if simultaneous else 1
