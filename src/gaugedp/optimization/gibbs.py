@@ -38,12 +38,18 @@ _BLOCK = 2**17  # numbers processed together
 class Gibbs:
     """Weights w drawn from a distribution that favours small losses.
 
-    It minimises a convex loss privately, as w is likely to have a loss near the minimum. The density is ∝ exp(−κ·Σ_i
-    φ(⟨w, x_i⟩, y_i) − λ·r(w)) on 𝒳: the geometry's ball, the simplex, or the smallest Euclidean ball if `in_ball` is
-    False. κ is `rate` and λ is `strength` (k = κn and μ = λ/k in the reference); `geometry` gives the norm, the ball, r
-    and Θ. Rows have dual norm at most `row_norm`; G = lipschitz·row_norm; c = 2 if rows are replaced, 1 if they are
-    added or removed. The end of the walk and the target distribution are (2τ)-GDP to each other, τ = `total_variation`,
-    which also bounds their distance in total variation. `stop` bounds the probability of an early stop.
+    Use it to fit a linear model with a convex loss φ privately: the weights are drawn at random, and are likely to have
+    a loss near the minimum. Rejections make the duration of a draw depend on the rows, without a bound except for a
+    user-defined loss, where `query_bound` limits the evaluations.
+
+    Notes
+    -----
+    For rows x_i with targets y_i, the density is ∝ exp(−κ·Σ_i φ(⟨w, x_i⟩, y_i) − λ·r(w)) on 𝒳: the geometry's ball, the
+    simplex, or the smallest Euclidean ball if `in_ball` is False. κ is `rate` and λ is `strength` (k = κn and μ = λ/k
+    in the reference); `geometry` gives the norm, the ball, the regulariser r and its range Θ. Rows have dual norm at
+    most `row_norm`; G = lipschitz·row_norm; c = 2 if rows are replaced, 1 if they are added or removed. The end of the
+    walk and the target distribution are (2τ)-GDP to each other, τ = `total_variation`, which also bounds their distance
+    in total variation. `stop` bounds the probability of an early stop.
 
     Theorem 1 (privacy). The target is μ-GDP with μ = cGκ/√λ: neighbours' exponents differ by a cGκ-Lipschitz function
     and are λ-strongly convex (Gopi and others 2023, theorem 2; they state c = 1 for replaced rows, and that is not
@@ -57,12 +63,12 @@ class Gibbs:
     Theorem 3 (risk): see `risk_bound`. The proofs: docs/theory/gibbs.md
 
     The sample is drawn by the proximal sampler ("mixing"), from 0, with a number of steps that depends on public
-    numbers only. Rejections make its duration depend on the rows, without a bound except for a user-defined loss, where
-    `query_bound` limits the evaluations. The theorems also hold on the Euclidean ball; risk is compared with the
-    geometry's.
+    numbers only. The theorems also hold on the Euclidean ball; risk is compared with the geometry's.
 
     Examples
     --------
+    A logistic regression with two coefficients, whose Euclidean norm is at most 5:
+
     >>> import gaugedp as gd
     >>> import numpy as np
     >>> from gaugedp.optimization import Geometry, Gibbs, Logistic
@@ -169,9 +175,10 @@ class Gibbs:
 
     @cached_property
     def query_bound(self) -> int:
-        """Most evaluations of single losses per sample, from public numbers.
+        """Most evaluations of single losses per sample.
 
-        It exists only for a user-defined loss. The sampler stops there, with a probability of at most `stop`.
+        It follows from public numbers, and exists only for a user-defined loss. The sampler stops there, with a
+        probability of at most `stop`.
         """
         if not isinstance(self.loss, ValueLoss):
             raise InvalidRequest(
@@ -232,15 +239,18 @@ class Gibbs:
         return Posterior(clipped, np.clip(goal, -largest, largest), self.loss, self.geometry, self.rate, self.strength)
 
     def risk_bound(self, population: bool | None = None, *, confidence: float | None = None) -> float:
-        """Return a bound on the excess loss F(w) − min F.
+        """Return a bound on the excess loss of the weights.
 
-        The bound is on its mean, or with `confidence` on the excess itself. Theorem 3: if F is the mean loss of the
-        rows and k = κn, the bound is (d + λΘ)/k. If F is the mean loss of the population that the rows are drawn from,
-        it is 2κG²/λ more. If the losses have `convexity`·r added, it is d/k. The errors of a smoothed kink, the sampler
-        and the lattice are added. `population` is by default True if the purpose is "sco".
+        It bounds the mean of F(w) − min F, or with `confidence` this excess itself. `population` is by default True if
+        the purpose is "sco".
 
-        Theorem 4. F the mean loss of the rows, L = −log Φ(Φ⁻¹(1 − confidence − `stop`) − 2τ): F(w) − min F is above (d
-        + √(2dL) + L + λΘ)/k plus the errors of a kink and the lattice with probability at most 1 − `confidence`.
+        Theorem 3. Let k = κn. If F is the mean loss of the rows, the bound on the mean is (d + λΘ)/k. If F is the mean
+        loss of the population that the rows are drawn from, it is 2κG²/λ more. If the losses have `convexity`·r added,
+        it is d/k. The errors of a smoothed kink, the sampler and the lattice are added.
+
+        Theorem 4. Let F be the mean loss of the rows, and L = −log Φ(Φ⁻¹(1 − confidence − `stop`) − 2τ). F(w) − min F
+        is above (d + √(2dL) + L + λΘ)/k plus the errors of a kink and the lattice with probability at most 1 −
+        `confidence`.
         """
         population = self.purpose == "sco" if population is None else population
         excess, drift = 0.0, self._drift

@@ -33,9 +33,10 @@ _LIGHT, _HEAVY = 0.5, math.sqrt(2.0)  # limits of the weight of b relative to H
 class MomentScale:
     """Public scales from which the noise of `MatrixMoments` follows.
 
-    a = vec(A) with ‖a‖₂ ≤ 1, and t = y_c/`largest`. y is within `bounds`, predictions are reach·⟨A, X⟩, and y_c = y −
-    reach·c·tr A is the remainder after c·I, c = `centre` ≥ 0. `products_at_least` is a lower bound on ⟨A, A′⟩ of two
-    designs: 0 for A = zzᵀ, else −1. c > 0 requires A = zzᵀ.
+    The design A is the vector a = vec(A) with ‖a‖₂ ≤ 1. Targets y are within `bounds`, and predictions are reach·⟨A,
+    X⟩. With c = `centre` ≥ 0, y_c = y − reach·c·tr A is the remainder of a target after the matrix c·I, and t =
+    y_c/`largest`. `products_at_least` is a lower bound on ⟨A, A′⟩ of two designs: 0 for A = zzᵀ, else −1. c > 0
+    requires A = zzᵀ.
     """
 
     region: Region
@@ -71,7 +72,7 @@ class MomentScale:
 
     @property
     def ratio(self) -> float:
-        """Largest |y_c| over the largest prediction."""
+        """Largest |y_c| divided by the largest prediction."""
         return self.largest / self.reach
 
     @property
@@ -87,7 +88,10 @@ class MomentScale:
 
     @property
     def residual(self) -> float:
-        """Approximate deviation of targets from predictions, over the largest prediction."""
+        """Approximate deviation of targets from predictions.
+
+        It is relative to the largest prediction.
+        """
         return _RESIDUAL * (self.bounds[1] - self.bounds[0]) / self.reach
 
     @property
@@ -125,10 +129,15 @@ class MomentScale:
 class MatrixMoments:
     """Trace regression from noisy second moments of the designs.
 
-    X with Σ(reach·⟨A, X⟩ − y)² small is estimated from H = Σ aaᵀ and b = Σ t·a, a = vec(A), with noise on both.
-    Gaussian noise has one deviation on the joint vector (H, w·b), in coordinates that preserve its Frobenius norm;
-    noise for pure ε has the shapes of two balls, one for H and one for b. X is the most likely matrix of the region
-    given both sums and their public noise distributions: it minimises ‖ratio·b − Hx‖² in the metric of all errors.
+    Use it to estimate a matrix X of low rank from targets y that are near reach·⟨A, X⟩ for designs A. It adds noise to
+    two sums over the rows, and computes X from the noisy sums.
+
+    Notes
+    -----
+    The sums are H = Σ aaᵀ and b = Σ t·a, with a = vec(A). Gaussian noise has one deviation on the joint vector (H,
+    w·b), in coordinates that preserve its Frobenius norm; noise for pure ε has the shapes of two balls, one for H and
+    one for b. X is the most likely matrix of the region given both sums and their public noise distributions: it
+    minimises ‖ratio·b − Hx‖² in the metric of all errors, so that Σ(reach·⟨A, X⟩ − y)² is small.
 
     Theorem. Two rows change (H, w·b) by at most √(2 + 2w² − 2·least_product), a single row by √(1 + w²): the release is
     μ-GDP, or ε-DP. The minimiser is a function of the release. docs/theory/matrix_moments.md
@@ -140,7 +149,10 @@ class MatrixMoments:
 
     @classmethod
     def calibrate(cls, guarantee: Guarantee, scale: MomentScale) -> "MatrixMoments":
-        """Return the method for GaussianDP or PureDP, at most MOST_COORDINATES coefficients."""
+        """Return the method for GaussianDP or PureDP.
+
+        More than MOST_COORDINATES coefficients are refused.
+        """
         p = scale.region.n_coordinates
         if p > MOST_COORDINATES:
             raise InvalidRequest(

@@ -29,9 +29,10 @@ class _Cut:
 
 @dataclass(frozen=True, eq=False)
 class RankOne(_Cut):
-    """Designs A = zzᵀ of rows z (n, d) with ‖z‖₂ ≤ 1.
+    """Designs A = zzᵀ of rank one.
 
-    ⟨A, X⟩ = zᵀXz is in [0, 1] on the spectraplex.
+    Use them for a trace regression over symmetric matrices. The rows z, shape (n, d), have ‖z‖₂ ≤ 1, so that ⟨A, X⟩ =
+    zᵀXz is in [0, 1] on the spectraplex.
     """
 
     rows: np.ndarray
@@ -46,7 +47,10 @@ class RankOne(_Cut):
     products_at_least = 0.0  # a bound below ⟨A, A′⟩ of two designs
 
     def predictions(self, point: np.ndarray) -> np.ndarray:
-        """Return zᵀXz exactly: partial sums are multiples of 2^−52 below 2, as ‖z‖·‖X‖·‖z‖ ≤ 1."""
+        """Return zᵀXz exactly.
+
+        Partial sums are multiples of 2^−52 below 2, because ‖z‖·‖X‖·‖z‖ ≤ 1.
+        """
         grid = np.rint(point * 2.0**_POINT_BITS) * 2.0**-_POINT_BITS
         return np.concatenate([((part @ grid) * part).sum(axis=1) for part in blocks(self.rows, PRODUCTS)])
 
@@ -79,10 +83,10 @@ class RankOne(_Cut):
 
 @dataclass(frozen=True, eq=False)
 class Full(_Cut):
-    """Designs that are matrices A (m, k), as rows (n, m·k) with ‖A‖_F ≤ 1.
+    """Designs that are matrices A (m, k), as rows (n, m·k).
 
-    On the nuclear ball |⟨A, X⟩| ≤ ‖A‖_op·‖X‖_* ≤ `widest`, a public bound on ‖A‖_op before entries are truncated
-    (default 1).
+    Their Frobenius norms are at most 1. On the nuclear ball |⟨A, X⟩| ≤ ‖A‖_op·‖X‖_* ≤ `widest`, a public bound on
+    ‖A‖_op before entries are truncated (default 1).
     """
 
     rows: np.ndarray
@@ -142,8 +146,8 @@ Designs = RankOne | Full
 class CountedSlope:
     """Derivative of a loss, with a counter of its evaluations.
 
-    The methods use it to report their work: `n_gradients` is the number of gradients of single rows so far. This number
-    reveals how many rows there are, so do not publish it if the number of rows is private ("add_remove").
+    The methods use it to report their work: `n_gradients` is the number of gradients of single rows so far. It reveals
+    the number of rows, so do not publish it if the number of rows is private ("add_remove").
     """
 
     def __init__(self, slope: Slope) -> None:
@@ -180,10 +184,10 @@ class TraceProblem:
 
 @dataclass(frozen=True)
 class TraceScale:
-    """Public numbers for planning a trace regression: region, rows and slopes.
+    """Public numbers for planning a trace regression.
 
-    `smoothness` is the Lipschitz constant β of φ′ in the prediction, `prediction_range` the largest difference of
-    predictions; `replaced` is False if rows are added or removed.
+    They describe region, rows and slopes. `smoothness` is the Lipschitz constant β of φ′ in the prediction,
+    `prediction_range` is the largest difference of predictions, and `replaced` is False if rows are added or removed.
     """
 
     region: Region
