@@ -124,7 +124,7 @@ class Ledger:
 
     @property
     def durable(self) -> bool:
-        """True if entries survive a power cut, as far as is known."""
+        """True if entries are known to survive a power cut."""
         return self._store.durable
 
     @property
@@ -144,7 +144,10 @@ class Ledger:
 
     @property
     def remaining(self) -> Guarantee:
-        """Budget that is left; for a `RenyiBudget`, at the orders with budget left."""
+        """Budget that is left.
+
+        For a `RenyiBudget`, it is stated at the orders that have budget left.
+        """
         return self._total.room(self._read(lambda ledger: ledger.spent(self._total)))
 
     @property
@@ -164,7 +167,7 @@ class Ledger:
 
     @property
     def table(self) -> str | None:
-        """Name of the table, or None until the ledger is bound."""
+        """Name of the table; None until the ledger is bound."""
         return self._read(LedgerTransaction.header).table
 
     @property
@@ -174,7 +177,7 @@ class Ledger:
 
     @property
     def requires_approval(self) -> bool:
-        """True if each charge must be approved by a second person."""
+        """True if a second person must approve each charge."""
         return self._read(LedgerTransaction.header).approval
 
     @property
@@ -229,7 +232,7 @@ class Ledger:
         request: Mapping[str, Any],
         key: str,
     ) -> str:
-        """Return the digest that an approval of this charge must name."""
+        """Return the digest that an approval of the charge names."""
         _check_guarantees(guarantees)
         event = self._reserving(guarantees, request, key)
         return self._read(lambda ledger: ledger.charge_digest(event, LedgerHeader(self._total.total, table, unit)))

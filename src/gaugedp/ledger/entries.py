@@ -33,7 +33,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Entry:
-    """Entry of a ledger, such as a charge or a result.
+    """Entry of a ledger, such as a charge or result.
 
     Its `kind` is "open", "bind" (to a table and a unit), "reserve" (a charge) or "settle" (a result). `key`,
     `guarantee` and `request` may be None. `charge` is in the budget's integer units, and `time` is in UTC. `by`,
@@ -68,7 +68,7 @@ class Entry:
 
     @property
     def is_seeded(self) -> bool:
-        """True if the noise has a research seed and protects nobody."""
+        """True if the noise is reproducible, which protects nobody."""
         return (self.request or {}).get("research_seed") is not None
 
 

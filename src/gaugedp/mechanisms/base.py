@@ -112,7 +112,7 @@ class Mechanism(Calibrated):
 
     @abstractmethod
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return the expected norm of error/weights, in the ℓ₁ or ℓ₂ norm."""
+        """Return the expected ℓ₁ or ℓ₂ norm of error/weights."""
 
     def least_error(self, weights: np.ndarray | None = None) -> float:  # noqa: ARG002
         """Return a proved lower bound on `error(2, weights)`, or 0."""
@@ -151,7 +151,10 @@ class Mechanism(Calibrated):
         """Return True if the guarantee holds for this sensitivity body."""
 
     def prepare(self, rng: Entropy | None = None, progress: Progress = silent) -> "Prepared":
-        """Draw the randomness for one answer; `progress` receives the completed share."""
+        """Draw the randomness for one answer.
+
+        `progress` receives the completed share.
+        """
         return self.pool(1, rng, progress)[0]
 
     def pool(self, size: int, rng: Entropy | None = None, progress: Progress = silent) -> "list[Prepared]":
@@ -181,7 +184,7 @@ class AdditiveNoise(Mechanism, ABC):
 
     @abstractmethod
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return `size` noise draws in lattice steps, int64, shape (size, d)."""
+        """Return noise draws in lattice steps, int64, shape (size, d)."""
 
     @property
     @abstractmethod

@@ -104,15 +104,18 @@ class ExponentialDensity(Calibrated):
         return self.epsilon / (2 * (1 + self.quality.slack))
 
     def log_weights(self, answer: np.ndarray, points: np.ndarray) -> np.ndarray:
-        """Return the log density relative to its bound at points (k, m)."""
+        """Return log densities minus their bound, at points (k, m)."""
         return self.rate * (self.quality.values(answer, points) - self.quality.bounds[1])
 
     def sample(self, answer: np.ndarray, rng: Entropy | None = None) -> np.ndarray:
-        """Return one point (m,) for an answer (d,); charge it first."""
+        """Return one point (m,) for an answer. Charge it first."""
         return self.draw(answer, 1, system_rng() if rng is None else rng)[0]
 
     def draw(self, answer: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
-        """Return `size` independent points (size, m), each of which costs the guarantee."""
+        """Return independent points, shape (size, m).
+
+        Each of them costs the guarantee.
+        """
         whole(minimum=1, size=size)
         row = np.asarray(answer, dtype=float)
         if row.shape != (self.quality.body.ambient_dim,) or not np.isfinite(row).all():

@@ -139,12 +139,13 @@ class Identity(AdditiveNoise):
         return error
 
     def least_error(self, weights: np.ndarray | None = None) -> float:
-        """Return a lower bound on the expected ℓ₂ error, √(E S/(1 + v)).
+        """Return a lower bound on the expected ℓ₂ error.
 
-        S = ‖F·η‖² and v ≥ Var S/(E S)²: E√S ≥ (E S)^{3/2}/√(E S²) by Hölder's inequality. With G = FᵀF, E S = σ²·tr G
-        and Var S = 2σ⁴·tr G² + κ·Σ G_jj², where κ = σ⁴·(2 + cosh(1/scale)) is the fourth cumulant. tr G² ≤ tr G·‖G‖,
-        and ‖G‖ is at most the largest sum of a row of |F| times that of a column. For answers that add up cells,
-        without weights; otherwise, and for noise so narrow that cosh is beyond a float, it is 0.
+        It is √(E S/(1 + v)) for S = ‖F·η‖² and v ≥ Var S/(E S)²: E√S ≥ (E S)^{3/2}/√(E S²) by Hölder's inequality. With
+        G = FᵀF, E S = σ²·tr G and Var S = 2σ⁴·tr G² + κ·Σ G_jj², where κ = σ⁴·(2 + cosh(1/scale)) is the fourth
+        cumulant. tr G² ≤ tr G·‖G‖, and ‖G‖ is at most the largest sum of a row of |F| times that of a column. It is for
+        answers that add up cells, without weights; otherwise, and for noise so narrow that cosh is beyond a float, it
+        is 0.
         """
         if weights is not None or not self._adds.all() or float(self.law.scale) < 0.05:  # scale in steps
             return 0.0

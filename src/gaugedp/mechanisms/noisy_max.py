@@ -85,7 +85,10 @@ class NoisyMax(Selection):
         return 1 / self.rate
 
     def error_bound(self, failure: float) -> float:
-        """Return a bound on the gap to the best score (Dwork and Roth 2014, theorem 3.8)."""
+        """Return a bound on the gap to the best score.
+
+        See Dwork and Roth 2014, theorem 3.8.
+        """
         return (2 * tail(self.n_candidates, failure) * float(self.scale) + (self.step != 1)) * float(self.step)
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:

@@ -84,11 +84,11 @@ class Peeling(Selection):
 
     @property
     def form(self) -> str:
-        """The form "picks" if the distribution of the first pick is known."""
+        """"picks" if the distribution of the first pick is known."""
         return "picks" if self.noise == "gumbel" else ""
 
     def split(self, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return (indices (…, k), values (…, k)) of outputs (…, 2k)."""
+        """Return outputs (…, 2k) as indices and values (…, k)."""
         return outputs[..., : self.k].astype(np.int64), outputs[..., self.k :]
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:

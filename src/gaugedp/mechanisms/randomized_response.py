@@ -90,7 +90,7 @@ class RandomizedResponse(Calibrated):
         return shares
 
     def draw(self, answer: int, size: int, rng: Entropy) -> np.ndarray:
-        """Return `size` responses of one person; each spends the guarantee."""
+        """Return `size` responses of one person; each costs the guarantee."""
         whole(minimum=1, size=size)
         return self.respond(np.full(size, int(answer)), rng)
 
@@ -99,7 +99,10 @@ class RandomizedResponse(Calibrated):
         return int(self.draw(answer, 1, system_rng() if rng is None else rng)[0])
 
     def respond(self, categories: np.ndarray, rng: Entropy | None = None) -> np.ndarray:
-        """Return a response for each row of `categories` (n,), integers 0 … k − 1."""
+        """Return a random response for each row.
+
+        `categories`, shape (n,), are integers 0 … k − 1.
+        """
         indices = self._checked(np.asarray(categories))
         gaps, counts = np.array([0, 1]), np.array([1, self.n_categories - 1])
         stream = system_rng() if rng is None else rng

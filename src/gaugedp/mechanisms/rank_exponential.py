@@ -131,7 +131,7 @@ class RankExponential(Mechanism):
 
     @property
     def miss(self) -> float:
-        """The probability, at most, that some interval misses; 0.05 without ends."""
+        """Largest probability that some interval misses; 0.05 without ends."""
         return 1 - (self.level or _LEVEL)
 
     def rate(self, quantile: Fraction) -> Fraction:
@@ -165,9 +165,10 @@ class RankExponential(Mechanism):
         return shares / shares.sum()
 
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return a bound on the expected norm of rank distances, in rows.
+        """Return a bound on the expected rank distance, in rows.
 
-        P(d > T) ≤ m^k·e^{−rT}, r the rate, so with l = k·log m E d ≤ (l + 1)/r and E d² ≤ (l² + 2·l + 2)/r².
+        It bounds the norm over all answers. P(d > T) ≤ m^k·e^{−rT}, r the rate, so with l = k·log m E d ≤ (l + 1)/r and
+        E d² ≤ (l² + 2·l + 2)/r².
         """
         one_of(("1", "2"), norm=f"{norm:g}")
         size = float(self.reach(len(self.quantiles), 1))
@@ -208,7 +209,7 @@ class RankExponential(Mechanism):
         return Fraction(0) if self.level is None else self.shift(quantile)
 
     def is_valid_for(self, body: Body) -> bool:
-        """Return whether the form agrees and the sensitivity is no larger."""
+        """Return True if forms agree and the sensitivity suffices."""
         if not isinstance(body, Polytope) or not _is_histogram(body) or _shape(body) != _shape(self.body):
             return False
         return all(
@@ -232,7 +233,7 @@ class RankExponential(Mechanism):
         return sorted(self.draw_jointly(Runs.of(table), self.aims(0), self.answer_speed, stream))
 
     def aims(self, side: int) -> list[tuple[Fraction, Fraction]]:
-        """Return the targets (q, rows from q·n) of answers or ends."""
+        """Return the targets (q, rows from q·n) of one draw."""
         return [(quantile, side * self.shift(quantile)) for quantile in self.quantiles]
 
     def _finishers(self, size: int, rng: Entropy, progress: Progress) -> Iterable[ApplyNoise]:  # noqa: ARG002
@@ -250,10 +251,11 @@ class RankExponential(Mechanism):
     def draw_jointly(
         self, runs: "Runs", targets: Sequence[tuple[Fraction, Fraction]], speed: int, stream: Entropy
     ) -> list[int]:
-        """Return one value per target (q, rows from q·n), within an exact joint radius.
+        """Return one value per target, within a joint radius.
 
-        P(radius = T) ∝ e^{−rate·T}·N_1(T)·…·N_k(T), N_j(T) the number of values at most T off: the largest occurring
-        distance plus a geometric variable. Given the radius, the values are independent and uniform within it.
+        A target is (q, rows from q·n). P(radius = T) ∝ e^{−rate·T}·N_1(T)·…·N_k(T), N_j(T) the number of values at most
+        T off: the largest occurring distance plus a geometric variable. Given the radius, which is exact, the values
+        are independent and uniform within it.
         """
         limit, rate = self.limit(Fraction(speed), len(targets)), self._part_rate(Fraction(speed))
         windows = [Window.of(runs, self._parts_off(runs, *target, limit)) for target in targets]
@@ -285,7 +287,7 @@ class RankExponential(Mechanism):
         return speed * decimal(self.epsilon) / (2 * self._n_parts)
 
     def limit(self, speed: Fraction, n_targets: int) -> int:
-        """Return a public limit of distances, exceeded with probability at most e^-60."""
+        """Return a limit of distances, exceeded with probability ≤ e^-60."""
         # 60: e^-60 is the chance, at most, that a draw reaches the limit of its distances
         return math.ceil((self.reach(n_targets, 2 * self.n_cells / self.miss) + 60) / self._part_rate(speed))
 

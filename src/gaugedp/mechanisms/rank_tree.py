@@ -101,7 +101,10 @@ class RankTree(Mechanism):
         return self.ranks.n_answers
 
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return a bound on the expected norm of rank distances, in rows."""
+        """Return a bound on the expected rank distance, in rows.
+
+        It bounds the norm over all answers.
+        """
         return self.ranks.error(norm, weights)
 
     def mean_square(self, weights: np.ndarray | None = None) -> float:
@@ -127,13 +130,13 @@ class RankTree(Mechanism):
         return np.tile(rows, self.ranks.n_cells)
 
     def is_valid_for(self, body: Body) -> bool:
-        """Return whether the form agrees and the sensitivity is no larger."""
+        """Return True if forms agree and the sensitivity suffices."""
         if not isinstance(body, Polytope) or not self.ranks.is_valid_for(body):
             return False
         return body.coefficient_radius <= self.body.coefficient_radius
 
     def describe(self) -> str:
-        """Return the weights of the draw and the tree's shape and scale."""
+        """Return the draw's weights and the tree's shape and scale."""
         branching, height = self.tree.shape
         rows = float(self.tree.scale) / 64
         return (

@@ -108,7 +108,7 @@ class RankVerified(Mechanism):
 
     @cached_property
     def shifts(self) -> list[tuple[Fraction, Fraction]]:
-        """The proposals' targets (q, rows from q·n): lower ends, then upper."""
+        """Targets (q, rows from q·n) of lower, then upper ends."""
         return [(quantile, side * self._shift(quantile, side)) for side in (-1, 1) for quantile in self.ranks.quantiles]
 
     def _shift(self, quantile: Fraction, side: int) -> Fraction:
@@ -121,15 +121,18 @@ class RankVerified(Mechanism):
         return Fraction(math.ceil(rows * quantile.denominator), quantile.denominator)
 
     def far(self, quantile: Fraction) -> Fraction:
-        """Return the rows beyond which a drawn end needs no count."""
+        """Return the distance beyond which an end needs no count.
+
+        It is in rows.
+        """
         times = 2 * self.ranks.n_cells / (float(_FALLBACK) * self.ranks.miss)
         rows = self.ranks.reach(3 * len(self.ranks.quantiles), times) / self._answer_rate(quantile)
         return Fraction(math.ceil(rows * quantile.denominator), quantile.denominator)
 
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return a bound on the expected norm of rank distances, in rows.
+        """Return a bound on the expected rank distance, in rows.
 
-        It is for answers drawn with ends: three values per quantile.
+        It bounds the norm over all answers that are drawn with ends: three values per quantile.
         """
         return 3 * self.ranks.error(norm, weights)
 
@@ -159,13 +162,13 @@ class RankVerified(Mechanism):
         return np.tile(rows, self.ranks.n_cells)
 
     def is_valid_for(self, body: Body) -> bool:
-        """Return whether the form agrees and the sensitivity is no larger."""
+        """Return True if forms agree and the sensitivity suffices."""
         if not isinstance(body, Polytope) or not self.ranks.is_valid_for(body):
             return False
         return body.coefficient_radius <= self.body.coefficient_radius
 
     def describe(self) -> str:
-        """Return the weights of the draws, the distances and the counts' scale."""
+        """Return the draws' weights, the distances and the counts' scale."""
         near, far = max(self.ordinary_widths()), max(map(self.far, self.ranks.quantiles))
         return (
             f"{self.ranks.describe_answers()}; ends proposed {math.ceil(near):,} rows off, verified by counts with "

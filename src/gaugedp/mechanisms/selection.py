@@ -55,7 +55,10 @@ class Selection(Calibrated):
         return self.epsilon / (self.width * (1 if self.monotone else 2))
 
     def draw(self, scores: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
-        """Return `size` outputs for the scores (k,); each spends the guarantee."""
+        """Return `size` outputs for the scores (k,).
+
+        Each of them costs the guarantee.
+        """
         whole(minimum=1, size=size)
         return self._draw(self.in_steps(scores), size, rng)
 

@@ -124,7 +124,7 @@ class Staircase(AdditiveNoise):
 
     @classmethod
     def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[Staircase]":
-        """Yield one for a single answer of sensitivity 2 steps or more."""
+        """Yield one for an answer of sensitivity 2 or more."""
         if not cls.why_not(body, guarantee, weights):
             yield cls.calibrate(body, pure_within(guarantee))
 

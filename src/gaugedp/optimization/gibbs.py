@@ -164,7 +164,10 @@ class Gibbs:
 
     @property
     def lattice_step(self) -> Fraction:
-        """Lattice step of released points: a power of two, from the radius."""
+        """Lattice step of released points, a power of two.
+
+        It follows from the radius.
+        """
         # 24: bits of the lattice, below the radius
         return Fraction(2) ** (math.floor(math.log2(self.geometry.radius)) - 24)
 
@@ -190,7 +193,10 @@ class Gibbs:
     def sample(
         self, rows: np.ndarray, targets: np.ndarray, rng: Entropy | None = None, progress: Progress = silent
     ) -> np.ndarray:
-        """Draw weights for rows (n, …) and targets (n,). Charge the budget first."""
+        """Draw weights for rows and targets. Charge the budget first.
+
+        The rows have shape (n, …), and the targets (n,).
+        """
         rng = system_rng() if rng is None else rng
         return self.draw(rows, targets, 1, rng, progress)[0].reshape(self.weight_shape)
 

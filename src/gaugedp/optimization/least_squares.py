@@ -154,7 +154,7 @@ class LeastSquares:
         return f"{self.steps} {self.solver} steps, noise of deviation {std:.6g} on sums of gradients"
 
     def solve(self, features: np.ndarray, target: np.ndarray, rng: Entropy) -> np.ndarray:
-        """Solve for w (d,), in steps of 2^−BITS. Charge the budget first."""
+        """Solve for w (d,), in steps of 2^−BITS. Charge first."""
         return self.solve_sums(lambda of: of(features, target), rng)[0]
 
     def solve_sums(

@@ -172,7 +172,7 @@ class Huber(Loss):
 
 @dataclass(frozen=True)
 class Absolute(Loss):
-    """Absolute loss |z − y| of a prediction z and a target y."""
+    """Absolute loss |z − y| of a prediction and target."""
 
     lipschitz = 1.0
     smoothness = math.inf  # a kink

@@ -22,8 +22,12 @@ _MOST_STEPS = 400
 
 @dataclass(frozen=True, eq=False)
 class FullBatch:
-    """Base class of both methods, with T noisy sums Σ φ′·A.
+    """Base class of both full-batch methods of trace regression.
 
+    They compute T noisy sums Σ φ′·A, where φ′ is the slope of the loss and A the design of a row.
+
+    Notes
+    -----
     Theorem. A row adds a matrix of Frobenius norm at most 1 to a sum, so a sum changes by at most 2 if a row is
     replaced, 1 if it is added or removed. Gaussian noise in coordinates that preserve the Frobenius norm (symmetric
     matrices: the Gaussian orthogonal ensemble) at μ/√T per step makes all T steps μ-GDP; noise of the ball's shape at

@@ -50,7 +50,10 @@ class GramScale:
 
     @property
     def of_grams(self) -> float:
-        """Sensitivity of (Σ AAᵀ, Σ AᵀA): ‖AAᵀ‖_F ≤ ‖A‖_op·‖A‖_F; two rows have products ≥ 0."""
+        """Sensitivity of (Σ AAᵀ, Σ AᵀA).
+
+        ‖AAᵀ‖_F ≤ ‖A‖_op·‖A‖_F, and two rows have products ≥ 0.
+        """
         return (2.0 if self.replaced else math.sqrt(2.0)) * self.longest
 
     @property

@@ -55,7 +55,10 @@ class MomentScale:
             raise InvalidRequest("A centre applies to designs zzᵀ only.", "Leave centre at 0 for other designs.")
 
     def centred(self) -> "MomentScale":
-        """Return the scale with the centre c of least noise, from public numbers."""
+        """Return the scale with the centre c of least noise.
+
+        The centre follows from public numbers.
+        """
         if self.products_at_least < 0:
             return self
         return min((replace(self, centre=c) for c in _CENTRES), key=lambda scale: scale.noise)
@@ -77,13 +80,16 @@ class MomentScale:
 
     @property
     def from_second(self) -> float:
-        """Weight of H's noise in the gradient: half of the largest ‖X − c·I‖²."""
+        """Weight of H's noise in the gradient.
+
+        It is half of the largest ‖X − c·I‖².
+        """
         size = self.centre * self.centre * self.region.shape[0]
         return max(1 - 2 * self.centre + size, size) / 2
 
     @property
     def weight(self) -> float:
-        """Weight of b relative to H, at which both noises matter equally."""
+        """Weight of b relative to H that balances their noise."""
         return min(_HEAVY, max(_LIGHT, math.sqrt(self.ratio / math.sqrt(self.from_second))))
 
     @property
@@ -185,7 +191,10 @@ class MatrixMoments:
 
     @property
     def variance(self) -> float:
-        """τ²: about the gradient's noise variance per entry at an extreme point."""
+        """Approximate variance of a gradient entry's noise, τ².
+
+        It is that at an extreme point.
+        """
         of_b = self.variance_of_first * self.scale.ratio**2
         return float(self.noise.variances.max()) * self.scale.from_second + of_b
 
@@ -227,7 +236,10 @@ class MatrixMoments:
         return square_of(noisy[:-p]), noisy[-p:] / weight
 
     def raised(self, second: np.ndarray, n_rows: float) -> np.ndarray:
-        """Raise the eigenvalues of H to a floor, for penalties on the whole space."""
+        """Raise the eigenvalues of H to a floor.
+
+        It is for penalties on the whole space.
+        """
         values, vectors = np.linalg.eigh(second)
         return np.asarray((vectors * np.maximum(values, self._floor(n_rows))) @ vectors.T)
 

@@ -62,7 +62,10 @@ class Spectraplex:
 
     @property
     def edge(self) -> float:
-        """√(2d), above the mean largest eigenvalue of noise with deviations 1 on the diagonal, else 1/√2."""
+        """√(2d), above the mean largest eigenvalue of noise.
+
+        The noise has deviations 1 on the diagonal, and otherwise 1/√2.
+        """
         return math.sqrt(2 * self.n_columns)
 
     @property
@@ -92,7 +95,10 @@ class Spectraplex:
         return np.pad(slope, (0, 1))
 
     def at(self, place: np.ndarray) -> np.ndarray:
-        """Return radius·yyᵀ for x = (y, y_0), of trace at most radius; 0 if |y_0| = 1."""
+        """Return radius·yyᵀ for x = (y, y_0).
+
+        Its trace is at most the radius. It is 0 if |y_0| = 1.
+        """
         return self.radius * np.multiply.outer(place[:-1], place[:-1])
 
     def coordinates(self, matrix: np.ndarray) -> np.ndarray:

@@ -55,7 +55,10 @@ class RankOne(_Cut):
         return np.concatenate([((part @ grid) * part).sum(axis=1) for part in blocks(self.rows, PRODUCTS)])
 
     def total(self, slopes: np.ndarray) -> np.ndarray:
-        """Return the symmetric part of Σ w·zᵀ, w = slope·z truncated: ‖w‖·‖z‖ ≤ 1."""
+        """Return the symmetric part of Σ w·zᵀ.
+
+        w is slope·z, truncated: ‖w‖·‖z‖ ≤ 1.
+        """
         total = sum(
             cut(slopes[part, None] * self.rows[part]).T @ self.rows[part] for part in slices(self.rows, PRODUCTS)
         )
@@ -83,9 +86,9 @@ class RankOne(_Cut):
 
 @dataclass(frozen=True, eq=False)
 class Full(_Cut):
-    """Designs that are matrices A (m, k), as rows (n, m·k).
+    """Designs that are matrices A (m, k), one a row.
 
-    Their Frobenius norms are at most 1. On the nuclear ball |⟨A, X⟩| ≤ ‖A‖_op·‖X‖_* ≤ `widest`, a public bound on
+    Rows have shape (n, m·k), with ‖A‖_F ≤ 1. On the nuclear ball |⟨A, X⟩| ≤ ‖A‖_op·‖X‖_* ≤ `widest`, a public bound on
     ‖A‖_op before entries are truncated (default 1).
     """
 
@@ -161,11 +164,11 @@ class CountedSlope:
 
 @dataclass(frozen=True, eq=False)
 class TraceProblem:
-    """Data of a trace regression: designs, targets (n,) and the slope of a loss.
+    """Data of a trace regression: designs, targets, and a slope.
 
-    Slopes are clipped to [−1, 1]. You must prove that the slope of a row depends on its prediction and target alone;
-    guarantees rest on that, and on nothing else about the slope. If it is not the increasing slope of a convex loss,
-    the methods may not find a minimum.
+    The targets have shape (n,), and the slope is that of a loss, clipped to [−1, 1]. You must prove that the slope of a
+    row depends on its prediction and target alone, because the guarantees rest on that, and on nothing else about the
+    slope. If it is not the increasing slope of a convex loss, the methods may not find a minimum.
     """
 
     designs: Designs
@@ -173,7 +176,10 @@ class TraceProblem:
     slope: Slope
 
     def gradient(self, point: np.ndarray) -> np.ndarray:
-        """Return Σ φ′·A at X, exact: one row adds a Frobenius norm of at most 1."""
+        """Return Σ φ′·A at X, exactly.
+
+        One row adds a Frobenius norm of at most 1.
+        """
         slopes = np.clip(self.slope(self.designs.predictions(point), self.target), -1, 1)
         return self.designs.total(slopes)
 

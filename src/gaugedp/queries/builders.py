@@ -55,7 +55,7 @@ def marginals(domain: Domain, *attribute_sets: Sequence[str] | str) -> Workload:
 
 
 def count(domain: Domain) -> Workload:
-    """Return the query for the number of rows of the table.
+    """Return the query for the number of rows.
 
     Examples
     --------

@@ -124,7 +124,7 @@ class Workload(Query):
 
     @cached_property
     def errors(self) -> ErrorScale:
-        """Error scale: 1 for a count, the bound for a sum.
+        """Error scales: 1 for counts, the bound for sums.
 
         A row of a matrix is compared as it is. If terms have an importance, each scale is divided by its root.
         """
@@ -159,7 +159,7 @@ class Workload(Query):
 
     @property
     def said_importance(self) -> dict[str, float]:
-        """Importance of each term by text; empty if all are equal."""
+        """Importance of terms by text; empty if all are equal."""
         return dict(zip((term.text for term in self.terms), self.importance, strict=False))
 
     @cached_property

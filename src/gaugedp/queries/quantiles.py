@@ -71,7 +71,10 @@ class Quantiles(Query):
 
     @property
     def confidence(self) -> float | None:
-        """Probability of the mechanism's intervals, at least `level`; None without them."""
+        """Level of the mechanism's intervals, or None without them.
+
+        It is at least `level`.
+        """
         return 1 - self.share * (1 - self.level) if self.interval else None
 
     def with_share(self, share: float) -> "Quantiles":
@@ -131,7 +134,7 @@ class Quantiles(Query):
 
     @property
     def errors(self) -> ErrorScale:
-        """Error scale of ranks, in rows or in steps of weight."""
+        """Error scale of ranks, in rows or weight steps."""
         ((step, n_released),) = self.steps.runs
         return ErrorScale([(1.0, n_released)], float(step), f"{self.ranks} (distance in ranks)")
 

@@ -70,7 +70,10 @@ class Comparison:
         return "\n".join([f"Expected errors for {self.plans[0].query.text}", *lines])
 
     def to_svg(self) -> str:
-        """Return a plot of error against ε as SVG; needs the extra `report`."""
+        """Return a plot of error against ε as SVG.
+
+        It needs the extra `report`.
+        """
         return str(drawing("error_curves")(self.curves(), self.lower_bound(), self.plans[0].query.text))
 
     def save_svg(self, path: str | Path) -> None:

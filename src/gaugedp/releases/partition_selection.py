@@ -63,13 +63,13 @@ class KeyRelease:
         return domain.with_attribute(self.attribute, categories(self.keys, OTHER))
 
     def save_domain(self, domain_path: str | Path, path: str | Path) -> None:
-        """Write a domain file with the selected keys instead of "unknown"."""
+        """Write a domain file with the keys instead of "unknown"."""
         self._check_some()
         check_ending(path, ".toml")
         Path(path).write_bytes(with_keys(domain_path, self.attribute, self.keys).encode())
 
     def save_html(self, path: str | Path) -> None:
-        """Write the report as one HTML page that needs no network."""
+        """Write the report as one self-contained HTML page."""
         check_ending(path, ".html")
         Path(path).write_text(drawing("keys_page")(self), encoding="utf-8")
 

@@ -107,7 +107,7 @@ class Plan:
 
     @property
     def certified_ratio(self) -> float:
-        """Root mean squared error divided by its lower bound, or infinity."""
+        """Root mean squared error over its lower bound, or infinity."""
         return self._certificate.ratio
 
     @cached_property

@@ -67,7 +67,7 @@ def ball_walk(
     burn_in: int | None = None,
     thin: int | None = None,
 ) -> np.ndarray:
-    """Draw nearly uniform points of a body by a ball walk.
+    """Draw nearly uniform points of a body: ball walk.
 
     Use it for experiments only; no mechanism uses it. Each step proposes a uniform point of a small ball around the
     current point. The walk is `mixing`: its stationary distribution is uniform on the body (Metropolis and others
@@ -127,7 +127,7 @@ def grid_walk(
     burn_in: int | None = None,
     thin: int | None = None,
 ) -> np.ndarray:
-    """Draw nearly uniform lattice points of a body by a grid walk.
+    """Draw nearly uniform lattice points of a body: grid walk.
 
     Use it for experiments only. Each step moves to a neighbouring point of a lattice. The walk is `mixing`: its
     stationary distribution is uniform on the lattice points of the body that can be reached (Dyer, Frieze and Kannan

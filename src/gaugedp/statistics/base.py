@@ -114,7 +114,10 @@ class Statistic(ABC):
         return cls(n_cells)
 
     def rounded(self, by: float) -> "Statistic":  # noqa: ARG002
-        """Return the statistic of values that are rounded by at most `by` before they are squared."""
+        """Return the statistic of values rounded by at most `by`.
+
+        They are rounded before they are squared.
+        """
         return self
 
     @classmethod
@@ -177,7 +180,7 @@ class Statistic(ABC):
         return -math.inf, math.inf
 
     def of_widths(self, level: float) -> tuple[float, bool]:
-        """Return the level of the widths, and whether they are simultaneous."""
+        """Return the level of widths, and whether they are simultaneous."""
         return (1 + level) / 2 if self.splits_misses else level, self.takes_all_widths
 
     @abstractmethod

@@ -60,7 +60,7 @@ class StandardDeviation(Statistic, kind="standard deviation"):
         return cls(n_cells, float((column.high - column.low) / 2))
 
     def rounded(self, by: float) -> "StandardDeviation":
-        """Return the standard deviations of values that are rounded by at most `by`."""
+        """Return the statistic of values rounded by at most `by`."""
         return replace(self, rounding=by)
 
     @property

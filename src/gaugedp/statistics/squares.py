@@ -16,7 +16,7 @@ from gaugedp.statistics.base import COUNTED, ROUNDED, SQUARED, Ends, Part, Stati
 
 
 class SamplingSums(Statistic):
-    """Sums over cells that serve the sampling errors of other terms."""
+    """Sums over cells, for sampling errors of other terms."""
 
     of_sampling: ClassVar[bool] = True
     rounding = 0.0  # of the values of a column, at most
@@ -118,7 +118,7 @@ class ColumnSquares(SamplingSums, kind="weighted squares of a column"):
         return cls(n_cells, float((column.low + column.high) / 2), float((column.high - column.low) / 2))
 
     def rounded(self, by: float) -> "ColumnSquares":
-        """Return the sums of values that are rounded by at most `by`."""
+        """Return the sums of values rounded by at most `by`."""
         return replace(self, rounding=by)
 
     def factors(self, centre: np.ndarray, of_rows: bool = False) -> np.ndarray:
@@ -161,7 +161,7 @@ class SecondMoments(SamplingSums, kind="second moments"):
         return cls(n_cells, float((column.low + column.high) / 2), float((column.high - column.low) / 2))
 
     def rounded(self, by: float) -> "SecondMoments":
-        """Return the sums of values that are rounded by at most `by`."""
+        """Return the sums of values rounded by at most `by`."""
         return replace(self, rounding=by)
 
     def factors(self, centre: np.ndarray, of_rows: bool = False) -> np.ndarray:

@@ -103,11 +103,11 @@ class SyntheticRows:
     columns: dict[str, np.ndarray]
 
     def to_frame(self) -> Any:
-        """Return a frame of the table's kind, or of pandas or polars."""
+        """Return a frame of the table's kind, or pandas, polars."""
         return make_frame(self.columns, self.releases[0].facts.get("frame"))
 
     def save_csv(self, path: str | Path) -> None:
-        """Write the rows to CSV, with empty fields for missing numbers."""
+        """Write the rows to CSV; missing numbers are empty fields."""
         write_csv(path, [{name: _fields(column) for name, column in self.columns.items()}])
 
     def save_parquet(self, path: str | Path) -> None:

@@ -70,7 +70,7 @@ class Custody:
 
 
 def check(table: Table, *, on_progress: Progress = silent) -> Custody:
-    """Find values that do not fit the domain of a table.
+    """Find values that do not fit a table's domain.
 
     Use it as the custodian of the data, to find mistakes in codes and formats before a release. It reads all rows and
     charges nothing, so its result is not private: do not publish it.

@@ -199,11 +199,11 @@ class Table(Rows):
         return _parts(lines, len(attributes), len(columns))
 
     def vector_sum(self, names: tuple[Sequence[str], Sequence[str]], of: RowSum, row_key: bytes) -> np.ndarray:
-        """Read the remaining rows once and return a sum of a function of them.
+        """Read the remaining rows once and return a vector sum.
 
-        `of`(cells, steps) is called with batches of rows as in `rows`, in any order, for `names` = (attributes,
-        columns). It returns integers, each a sum over the batch, in the same shape for every batch, also an empty one.
-        On Spark it runs where the rows are, so it must be picklable, and gaugedp must be installed there.
+        The function `of`(cells, steps) is called with batches of rows as in `rows`, in any order, for `names` =
+        (attributes, columns). It returns integers, each a sum over the batch, in the same shape for every batch, also
+        an empty one. On Spark it runs where the rows are, so it must be picklable, and gaugedp must be installed there.
         """
         attributes, columns = names
         aggregation, on_batch = self._listing(attributes, columns), OnBatch(len(attributes), len(columns), of)

@@ -27,7 +27,7 @@ Ends = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class StreamAnswer:
-    """Published answers for one period of a stream, with running totals.
+    """Published answers for one period of a stream.
 
     `Stream.next` returns it. `values` are the answers for the period, and `running` are the answers for all periods so
     far: exactly the sums of all `values` until now. `guarantee` is that of the whole stream, and `facts` is public.

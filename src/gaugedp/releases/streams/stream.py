@@ -147,7 +147,7 @@ class Stream:
         return self._state().answered
 
     def deviations(self, period: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the standard deviations of the noise of `values` and `running`."""
+        """Return the noise's standard deviations, for `values` and `running`."""
         self._check_period(period)
         single, running = self._noise.deviations(self._rows(period)) * self._query.steps.sizes
         return single, running
@@ -179,7 +179,7 @@ class Stream:
             return self._answer(state, table, system_rng() if rng is None else rng, on_progress)
 
     def answer(self, period: int) -> StreamAnswer:
-        """Return the stored answer of an earlier period, at no cost."""
+        """Return the stored answer of a period, at no cost."""
         self._check_period(period)
         state = self._state()
         if period > state.answered:

@@ -103,7 +103,7 @@ class Tabular(ABC):
         write_csv(path, map(_shown, self._blocks(labels=labels)))
 
     def save_parquet(self, path: str | Path, labels: str = "both") -> None:
-        """Write the columns to a Parquet file, numbers as 64-bit floats."""
+        """Write the columns to Parquet, numbers as 64-bit floats."""
         from gaugedp.tables.duckdb.engine import write_parquet
 
         check_ending(path, ".parquet")
@@ -120,7 +120,10 @@ class Tabular(ABC):
         save_book(path, self, self.columns(labels=labels))
 
     def marks(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the mark of each answer, and which answers are suppressed; both have shape (n_answers,)."""
+        """Return each answer's mark, and whether it is suppressed.
+
+        Both arrays have shape (n_answers,).
+        """
         return marked(self.flags, self.number_columns())
 
     def _flagged(self, level: float) -> dict[str, np.ndarray]:
