@@ -212,8 +212,8 @@ class Ledger:
         is stored, it is returned at no cost. With `resume`, a charge that was never settled returns its reservation
         again.
 
-        Refused are a charge that exceeds the budget, another table or unit, the key of another request and, without
-        `resume`, the key of an unsettled charge. Nothing is spent then.
+        The ledger refuses a charge that exceeds the budget, another table or unit, the key of another request and,
+        without `resume`, the key of an unsettled charge. Nothing is spent then.
         """
         _check_guarantees(guarantees)
         if table is None or unit is None:

@@ -72,7 +72,7 @@ class NormNoise(AdditiveNoise, ABC):
 
     @property
     def exactness(self) -> str:
-        """"mixing" for a walk; "exact" if proved, else "idealized"."""
+        """ "mixing" for a walk; "exact" if proved, else "idealized"."""
         if self.noise.walks:
             return "mixing"
         is_drawn_exactly = self.noise.law is not None or self.noise.lattice is not None

@@ -84,7 +84,7 @@ class Peeling(Selection):
 
     @property
     def form(self) -> str:
-        """"picks" if the distribution of the first pick is known."""
+        """ "picks" if the distribution of the first pick is known."""
         return "picks" if self.noise == "gumbel" else ""
 
     def split(self, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

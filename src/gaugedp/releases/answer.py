@@ -156,9 +156,9 @@ class Release(Tabular):
         rows that the rules leave out. Quantile intervals have the level at which they were released; a higher one is
         refused.
 
-        A mean has a Fieller interval: all m with |sum − m·count| ≤ q(m), the level-quantile of |noise_sum −
-        m·noise_count|; a share has the same of its count and its group's total. Simultaneous widths use 0.6 of 1 −
-        level.
+        A mean has a Fieller interval: all m with |sum − m·count| ≤ q(m), the `level` quantile of |noise_sum −
+        m·noise_count|. For a share, its count and its group's total take their places. Simultaneous widths use 0.6 of 1
+        − level.
 
         Parameters
         ----------

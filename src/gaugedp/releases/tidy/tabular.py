@@ -66,10 +66,10 @@ class Tabular(ABC):
     def table(self, names: str, value: str = "estimate", labels: bool = True) -> Any:
         """Return a cross table of "A*B", with margins.
 
-        The cells of A are its rows and those of B its columns; `value` selects the column of `columns` that is shown. A
-        margin is a released answer if `A`, `B` or `count` was requested too, and otherwise the sum of the cells shown.
-        Ends of intervals and means have only requested margins. Attributes that were not requested together are
-        refused.
+        The cells of A are its rows, and the cells of B are its columns. `value` selects the column of `columns` that is
+        shown. A margin is a released answer if `A`, `B` or `count` was requested too, and otherwise the sum of the
+        cells shown. Ends of intervals and means have only requested margins. Attributes that were not requested
+        together are refused.
         """
         return make_frame(self.crosstabs(value, labels).table(names, value), self.facts.get("frame"))
 
