@@ -47,7 +47,7 @@ class KNorm(NormNoise):
 
     For all other bodies a random walk over the facets draws it. The mechanism is then "mixing", and its `guarantee` is
     ApproxDP(ε, δ), even if PureDP(ε) was requested: δ is an allowance for the distance of the walk from its target
-    distribution. A rule measures that the walk meets this allowance; no proof does (docs/theory/knorm.md).
+    distribution. That the walk meets this allowance is measured by a rule, not proved (docs/theory/knorm.md).
     """
 
     name: ClassVar[str] = "KNorm"

@@ -26,15 +26,17 @@ class NoisyMax(Selection):
 
     Use it to select the candidate with the largest score, by a noise that is simple to explain: every score gets
     discrete Laplace noise η, and the index of the largest score + η (or |score + η| if `absolute`) is released. Ties go
-    to the first index. With a value, an output is the pair (index, noisy score).
+    to the first index. With a value, an output is the pair (index, value), where the value is the selected score with
+    fresh noise.
 
     Notes
     -----
     Let B be the largest change of one score between neighbouring tables (the ℓ_∞ radius of `body`).
 
-    Theorem. With noise of scale 2B/ε the INDEX by itself is ε-DP; for counts under add_remove, which all move one way,
-    B/ε suffices (Dwork and Roth 2014, claim 3.9). The noisy maximum itself is not covered: if `value_scale` is given,
-    the score gets fresh noise of that scale, which costs B/value_scale more. docs/theory/noisy_max.md
+    Theorem. With noise of scale 2B/ε the index by itself is ε-DP; for counts under add_remove, whose scores all move in
+    the same direction, B/ε suffices (Dwork and Roth 2014, claim 3.9). The noisy maximum itself is not covered: if
+    `value_scale` is given, the score gets fresh noise of that scale, which costs B/value_scale more.
+    docs/theory/noisy_max.md
     """
 
     value_scale: Fraction | None = None

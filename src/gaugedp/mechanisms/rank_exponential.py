@@ -43,11 +43,11 @@ class RankExponential(Mechanism):
     = max(L − s, s − L − E, 0). For the q_j-quantile, the target is q_j·n for the answer, and q_j·n − t_j and q_j·n +
     t_j for the ends, with a public number t_j of rows. Values are drawn with P(y_1, …, y_k) ∝ e^{−(ε/2)·max_j
     d_j(y_j)/Δ_j}, where Δ_j = `rank_sensitivity`; for the ends, values beyond the lattice count as far away. `body` is
-    the histogram's, values fastest.
+    the body of the histogram, whose values vary fastest.
 
     Theorem. Between neighbours the max_j d_j/Δ_j of all cells together move by at most 1, whatever t is, so a draw, of
-    all quantiles in all cells, is ExponentialLoss(ε). There are three, at multiples of ε = `epsilon` by `budget`: the
-    answers, the lower and the upper ends. Whatever the histogram, all intervals hold all their true quantiles
+    all quantiles in all cells, is ExponentialLoss(ε). There are three draws, at multiples of ε = `epsilon` by `budget`:
+    the answers, the lower and the upper ends. Whatever the histogram, all intervals contain their true quantiles
     simultaneously with probability `level`. docs/theory/rank_exponential.md
     """
 

@@ -34,8 +34,8 @@ class RankTree(Mechanism):
     -----
     Theorem (docs/theory/rank_tree.md). The draw of `ranks` is ExponentialLoss(speed·ε), and the counts in a tree, of
     all cells, are 2ε-DP together: the ends are read off them, and cost nothing more. Whatever the histogram, the first
-    pairs of ends hold all their true quantiles simultaneously with probability `ranks.level`. Each of the second pairs
-    holds its own quantile with probability `alone`.
+    pairs of ends contain all their true quantiles simultaneously with probability `ranks.level`. Each of the second
+    pairs contains its own quantile with probability `alone`.
     """
 
     ranks: RankExponential

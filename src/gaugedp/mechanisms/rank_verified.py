@@ -42,7 +42,7 @@ class RankVerified(Mechanism):
     -----
     Theorem (docs/theory/rank_verified.md). The draws are ExponentialLoss(a·ε) and ExponentialLoss(b·ε), the counts
     PureDP(c·ε), with (a, b) and c of `ranks.budget` and ε = `ranks.epsilon`, in adaptive composition. Whatever the
-    histogram, all intervals hold all their true quantiles simultaneously with probability `ranks.level`. The distance t
+    histogram, all intervals contain their true quantiles simultaneously with probability `ranks.level`. The distance t
     does not depend on the number of values.
     """
 
