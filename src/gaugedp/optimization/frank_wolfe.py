@@ -122,6 +122,8 @@ def frank_wolfe(  # noqa: PLR0913, PLR0917 - data, problem, guarantee, randomnes
 
     Examples
     --------
+    The target is the first of 20 features:
+
     >>> import gaugedp as gd
     >>> import numpy as np
     >>> from gaugedp.optimization import FrankWolfe, Squared

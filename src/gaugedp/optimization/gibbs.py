@@ -113,24 +113,27 @@ class Gibbs:
     ) -> "Gibbs":
         """Return the mechanism for ApproxDP(ε, δ) or PureDP(ε).
 
-        geometry : a Geometry, the Simplex, or a body: LpBall, SchattenBall, Polytope.symmetric_hull, or an image of
-            one. Weights of a polytope are F·x, x in the ℓ₁ ball of its generators (see `WeightMap`): `geometry` is
-            that ball. Matrices with p < 2 and no q use the largest q whose Θ is at most 1.1 times the minimum: bounds
-            on risks are at most 5 % larger, and steps fewer.
-
-        loss : one of the library's, or with `lipschitz` a function f(W, rows, targets) of your own (see `ValueLoss`),
-            for rows that are replaced and weights in_ball.
-
-        n_rows : the number of rows; under add_remove a public guess.
-
-        purpose : "erm" minimises the bound on the mean loss of the rows (λ = d/Θ for any n, ε and δ), "sco"
-            that on the mean loss of their population (λ = (d + 2nμ²/c²)/Θ); "strongly_convex" is for losses to which
-            `convexity`·r has been added, and minimises those.
-
-        auxiliary_mu : the μ of all Gaussian releases, before or after, that share an ApproxDP guarantee with the
-            sample: the distribution is √(μ² − auxiliary_mu²)-GDP, as Gaussian parameters compose as squares.
-
         A loss with a kink is replaced by a smooth one, as steep and within d/(4k): the guarantee is the same.
+
+        Parameters
+        ----------
+        geometry : Geometry, Simplex or Body
+            The set of weights: a `Geometry`, the `Simplex`, or a body, which is an LpBall, SchattenBall,
+            Polytope.symmetric_hull, or an image of one. Weights of a polytope are F·x, x in the ℓ₁ ball of its
+            generators (see `WeightMap`): `geometry` is that ball. Matrices with p < 2 and no q use the largest q whose
+            Θ is at most 1.1 times the minimum: bounds on risks are at most 5 % larger, and steps fewer.
+        loss : Loss or function
+            One of the library's losses or, with `lipschitz`, a function f(W, rows, targets) of your own (see
+            `ValueLoss`), for rows that are replaced and weights in_ball.
+        n_rows : int
+            The number of rows; under add_remove a public guess.
+        purpose : {"erm", "sco", "strongly_convex"}
+            "erm" (default) minimises the bound on the mean loss of the rows (λ = d/Θ for any n, ε and δ), "sco" that on
+            the mean loss of their population (λ = (d + 2nμ²/c²)/Θ); "strongly_convex" is for losses to which
+            `convexity`·r has been added, and minimises those.
+        auxiliary_mu : float
+            The μ of all Gaussian releases, before or after, that share an ApproxDP guarantee with the sample. The
+            distribution is √(μ² − auxiliary_mu²)-GDP, as Gaussian parameters compose as squares. Default 0.
         """
         inner, weight_map = set_and_map(geometry)
         walk = walk_of(inner, in_ball)

@@ -27,6 +27,8 @@ def log_concave_pair(lipschitz: float, convexity: float) -> GaussianDP:
 
     Examples
     --------
+    Exponents that differ by a 1-Lipschitz function and are 4-strongly convex give μ = 1/√4, rounded up:
+
     >>> from gaugedp.optimization import log_concave_pair
     >>> log_concave_pair(lipschitz=1.0, convexity=4.0).mu
     0.5000000000000002
@@ -57,6 +59,8 @@ def lipschitz_tail(deviation: float, lipschitz: float, convexity: float) -> floa
 
     Examples
     --------
+    The bound for two units above the mean is e^{−2}:
+
     >>> from gaugedp.optimization import lipschitz_tail
     >>> round(lipschitz_tail(2.0, lipschitz=1.0, convexity=1.0), 4)
     0.1353

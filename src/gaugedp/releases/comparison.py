@@ -107,13 +107,13 @@ def compare(
 
     Examples
     --------
+    The comparison has one row for each ε, with the expected error of every mechanism:
+
     >>> import gaugedp as gd
     >>> domain = gd.Domain.of(sex=["1", "2"])
     >>> comparison = gd.compare(gd.query(domain, "sex"), gd.PrivacyUnit(), epsilons=[0.5, 1.0])
     >>> [row["epsilon"] for row in comparison.table()]
     [0.5, 1.0]
-
-    Each row also has the expected error of every mechanism at its ε.
     """
     in_order = sorted(set(epsilons))
     if not in_order:

@@ -60,6 +60,8 @@ def hit_and_run(
 
     Examples
     --------
+    Six points of a hexagon, the hull of ±(1, 0), ±(0, 1) and ±(1, 1):
+
     >>> from gaugedp.bodies import Polytope
     >>> from gaugedp.samplers import hit_and_run
     >>> hit_and_run(Polytope.symmetric_hull([[1, 0, 1], [0, 1, 1]]), 6).shape

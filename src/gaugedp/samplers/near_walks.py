@@ -105,6 +105,8 @@ def ball_walk(
 
     Examples
     --------
+    Four points of the octahedron, with a short burn-in:
+
     >>> from gaugedp.bodies import LpBall
     >>> from gaugedp.samplers import ball_walk
     >>> ball_walk(LpBall(3, 1), 4, burn_in=20).shape
@@ -151,6 +153,8 @@ def grid_walk(
 
     Examples
     --------
+    Four lattice points of the disc, a quarter of the radius apart:
+
     >>> from gaugedp.bodies import LpBall
     >>> from gaugedp.samplers import grid_walk
     >>> grid_walk(LpBall(2, 2), 4, spacing=0.25).shape

@@ -33,6 +33,8 @@ def uniform(body: Body, size: int, rng: Entropy | None = None) -> np.ndarray:
 
     Examples
     --------
+    Five points of a ball around the origin:
+
     >>> from gaugedp.bodies import LpBall
     >>> from gaugedp.samplers import uniform
     >>> uniform(LpBall(3, 2.0), size=5).shape

@@ -83,6 +83,8 @@ class Table(Rows):
 
         Examples
         --------
+        A data frame becomes a table in which each row is protected:
+
         >>> import gaugedp as gd
         >>> import pandas as pd
         >>> domain = gd.Domain.of(sex=["1", "2"])
