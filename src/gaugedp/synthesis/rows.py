@@ -54,8 +54,9 @@ def draw_rows(
     """Draw the rows of `synthesize`, with a comparison of counts.
 
     Use it to check how well the synthetic rows reproduce the released counts. The rows follow the distribution of
-    maximum entropy near the released counts, which are fitted by least squares weighted by their variances. Attributes
-    that are in no common table therefore depend on each other as little as possible. Raw counts are used.
+    maximum entropy near the released counts, fitted by least squares in which a squared error is divided by its
+    variance. Attributes that are in no common table therefore depend on each other as little as possible. Raw counts
+    are used.
 
     Parameters
     ----------
