@@ -32,10 +32,12 @@ _FORGETS = "is not durable: a restart or a power cut may lose what was spent. Us
 class Ledger:
     """Durable account of the privacy budget of one table.
 
-    Open it with `Ledger.open`. A ledger has a budget for one privacy unit, and refuses any charge that would exceed it.
-    Threads and processes can share it: even if processes race or are killed, all charges together stay within the
-    budget. A charge is on disk before data is read, and stays spent. Entries never change, and a hash chain reveals
-    edits by other programs. `is_new` is True if the call of `open` created the ledger.
+    Open one ledger for each table with `Ledger.open`, and give it to every release of the table. A ledger has a budget
+    for one privacy unit, and refuses any charge that would exceed the budget. Threads and processes can share a ledger:
+    even if they race or are killed, all charges together stay within the budget.
+
+    A charge is on disk before the data is read, and it stays spent even if the release fails afterwards. Entries never
+    change, and a hash chain reveals edits by other programs. `is_new` is True if `open` created the ledger.
     """
 
     is_new = False
@@ -57,7 +59,7 @@ class Ledger:
         timeout: float = 30.0,
         approval: bool = False,
     ) -> "Ledger":
-        """Open the ledger at `path`, or create it with a budget.
+        """Open the ledger at `path`, or create it.
 
         Parameters
         ----------
@@ -65,11 +67,12 @@ class Ledger:
             A file, ":memory:", or "postgresql://user@host:port/database?ledger=people" for a schema of a database
             (default "gaugedp"). Pass passwords by PGPASSWORD or a password file.
         budget : Guarantee, optional
-            The budget of a new ledger. The budget of an existing ledger never changes, and another one is refused.
+            The budget, which a new ledger needs. The budget of an existing ledger never changes: a different one is
+            refused.
         table, unit : str and PrivacyUnit, optional
             Bind the ledger to a table and a unit, as the first charge otherwise does. A bound ledger must match.
         timeout : float
-            The seconds to wait for a locked ledger. Default 30.
+            The seconds to wait while another process has locked the ledger. Default 30.
         approval : bool
             Whether a new ledger refuses each charge that no second person approved. Default False. Its first charge
             binds it, unless it was bound when it was created.
@@ -81,6 +84,8 @@ class Ledger:
 
         Examples
         --------
+        A new ledger has its whole budget left:
+
         >>> import gaugedp as gd
         >>> ledger = gd.Ledger.open(":memory:", gd.PureDP(2))
         >>> ledger.remaining, ledger.is_new
@@ -100,7 +105,7 @@ class Ledger:
 
     @classmethod
     def in_memory(cls, budget: Guarantee, *, table: str | None = None, unit: PrivacyUnit | None = None) -> "Ledger":
-        """Return a ledger in memory, which is lost when the process ends."""
+        """Return a ledger in memory, which disappears with the process."""
         return cls.open(MEMORY, budget, table=table, unit=unit)
 
     def signed(
@@ -108,8 +113,9 @@ class Ledger:
     ) -> "Ledger":
         """Return this ledger with a signature for later charges.
 
-        Entries record who is charged (`by`) and the `purpose`. Both are public, one line of at most 200 characters, and
-        part of the hash chain; they do not change what a charge costs. An `approval` is valid for one charge only.
+        Use it to record who is charged (`by`) and for what `purpose`. Both become public parts of the entry and its
+        hash chain, are one line of at most 200 characters each, and do not change what a charge costs. An `approval` is
+        valid for one charge only.
         """
         second = () if approval is None else (approval.by, approval.charge)
         ledger = Ledger(self._store, Signature.checked(by, purpose, *second), self._chain)
@@ -118,12 +124,12 @@ class Ledger:
 
     @property
     def durable(self) -> bool:
-        """True if entries survive a power cut, as far as is known."""
+        """True if entries are known to survive a power cut."""
         return self._store.durable
 
     @property
     def shared(self) -> bool:
-        """True if other processes can open it."""
+        """True if other processes can open the ledger."""
         return self._store.shared
 
     @property
@@ -138,7 +144,10 @@ class Ledger:
 
     @property
     def remaining(self) -> Guarantee:
-        """Budget that is left; for a `RenyiBudget`, at the orders with budget left."""
+        """Budget that is left.
+
+        For a `RenyiBudget`, it is stated at the orders that have budget left.
+        """
         return self._total.room(self._read(lambda ledger: ledger.spent(self._total)))
 
     @property
@@ -151,14 +160,14 @@ class Ledger:
     def total(self) -> Guarantee:
         """Composition of all charged guarantees, whose `epsilon(delta)` is tight.
 
-        It bounds the privacy loss if all guarantees were fixed in advance. If some were chosen after answers were seen,
-        `spent` is the bound.
+        It bounds the privacy loss if all guarantees were fixed in advance. If you chose some of them after you had seen
+        answers, use `spent` as the bound.
         """
         return compose((entry.guarantee, 1) for entry in self.entries() if entry.guarantee is not None)
 
     @property
     def table(self) -> str | None:
-        """Name of the table, or None until the ledger is bound."""
+        """Name of the table; None until the ledger is bound."""
         return self._read(LedgerTransaction.header).table
 
     @property
@@ -168,16 +177,16 @@ class Ledger:
 
     @property
     def requires_approval(self) -> bool:
-        """True if each charge must be approved by a second person."""
+        """True if a second person must approve each charge."""
         return self._read(LedgerTransaction.header).approval
 
     @property
     def tip(self) -> str:
-        """Hash of all entries so far, for a later `verify(tip)`."""
+        """Hash of all entries so far, for a later `verify`."""
         return self._read(lambda ledger: ledger.transaction.head().tip)
 
     def affords(self, *guarantees: Guarantee) -> bool:
-        """Return True if the budget left allows a charge now.
+        """Return True if the remaining budget allows a charge now.
 
         The ledger would charge the first of `guarantees` that its budget can express.
         """
@@ -198,12 +207,13 @@ class Ledger:
     ) -> Reservation | Stored:
         """Charge a release, before any data is read.
 
-        On return, the charge is durable and final. It is the first of `guarantees` that the budget can express.
-        `request` describes the query, never the data. The `key` of a stored release returns that release at no cost, if
-        request and guarantee are the same. With `resume`, a charge that was never settled returns its reservation.
+        On return, the charge is durable and final. The ledger charges the first of `guarantees` that its budget can
+        express. `request` describes the query, never the data. If a release with the same `key`, request and guarantee
+        is stored, it is returned at no cost. With `resume`, a charge that was never settled returns its reservation
+        again.
 
-        A charge that exceeds the budget, another table or unit, the key of another request and, without `resume`, the
-        key of an unsettled charge are refused. Nothing is spent then.
+        The ledger refuses a charge that exceeds the budget, another table or unit, the key of another request and,
+        without `resume`, the key of an unsettled charge. Nothing is spent then.
         """
         _check_guarantees(guarantees)
         if table is None or unit is None:
@@ -222,7 +232,7 @@ class Ledger:
         request: Mapping[str, Any],
         key: str,
     ) -> str:
-        """Return the digest that an approval of this charge must name."""
+        """Return the digest that an approval of the charge names."""
         _check_guarantees(guarantees)
         event = self._reserving(guarantees, request, key)
         return self._read(lambda ledger: ledger.charge_digest(event, LedgerHeader(self._total.total, table, unit)))
@@ -254,10 +264,10 @@ class Ledger:
         return self._read(LedgerTransaction.entries)
 
     def verify(self, tip: str | None = None) -> Report:
-        """Check the ledger: recompute its hash chain, sums, budget and head.
+        """Check the ledger's hash chain, sums, budget and head.
 
-        Edited entries, heads and releases are found without a `tip`. A `tip` that was published before also reveals a
-        restored older copy and a history that was rewritten to its end.
+        All of them are recomputed, which finds edited entries, heads and releases. A `tip` that was published before
+        also reveals a restored older copy and a history that was rewritten to its end.
         """
 
         def verified(ledger: LedgerTransaction) -> Report:

@@ -33,10 +33,11 @@ class Stored:
 
 @dataclass(frozen=True)
 class Entry:
-    """Entry of a ledger: an opening, a binding, a charge or a result.
+    """Entry of a ledger, such as a charge or result.
 
-    `kind` is "open", "bind", "reserve" or "settle"; `key`, `guarantee` and `request` may be None. `charge` is in the
-    budget's integer units, and `time` is in UTC. `by`, `purpose` and `approved_by` come from `Ledger.signed`.
+    Its `kind` is "open", "bind" (to a table and a unit), "reserve" (a charge) or "settle" (a result). `key`,
+    `guarantee` and `request` may be None. `charge` is in the budget's integer units, and `time` is in UTC. `by`,
+    `purpose` and `approved_by` come from `Ledger.signed`.
     """
 
     number: int
@@ -53,7 +54,7 @@ class Entry:
 
     @property
     def question(self) -> str:
-        """Text of the query, keys or fit; "" if there is none."""
+        """Text of the query, keys or fit; empty without one."""
         request = self.request or {}
         if "keys" in request:
             return f"keys of {request['keys']}"
@@ -67,7 +68,7 @@ class Entry:
 
     @property
     def is_seeded(self) -> bool:
-        """True if the noise has a research seed and protects nobody."""
+        """True if the noise is reproducible, which protects nobody."""
         return (self.request or {}).get("research_seed") is not None
 
 

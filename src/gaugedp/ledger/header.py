@@ -12,9 +12,10 @@ from gaugedp.ledger.chain import LedgerEvent, canonical, units_text
 
 @dataclass(frozen=True)
 class LedgerHeader:
-    """Budget, table and unit of a ledger. Table and unit are None until bound.
+    """Budget, table and unit of a ledger.
 
-    With `approval`, each charge must be approved by a second person.
+    Table and unit are None until the ledger is bound to them. With `approval`, a second person must approve each
+    charge.
     """
 
     budget: Guarantee
@@ -48,14 +49,14 @@ class LedgerHeader:
             )
 
     def check_requires_approval(self, name: str) -> None:
-        """Refuse a ledger that requires no approval: the rule is set once."""
+        """Refuse a ledger without approval: the rule is set once."""
         if not self.approval:
             raise LedgerRefused(
                 f"The ledger {name} was opened without approvals.", "Omit approval, or open another ledger."
             )
 
     def bindings(self) -> str:
-        """Return table and unit as the text of a "bind" entry."""
+        """Return table and unit as text for a "bind" entry."""
         return canonical({"table": self.table, "unit": None if self.unit is None else self.unit.to_dict()})
 
     def bound_by(self, bindings: str) -> "LedgerHeader":

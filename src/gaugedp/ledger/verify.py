@@ -11,7 +11,7 @@ from gaugedp.ledger.store import Transaction
 
 @dataclass(frozen=True)
 class Report:
-    """Result of `Ledger.verify`, `ok` if it has no `problems`.
+    """Result of `Ledger.verify`, which is `ok` without `problems`.
 
     `unsettled` lists the keys of charges whose result was never stored. They stay spent, which is not a problem.
     """

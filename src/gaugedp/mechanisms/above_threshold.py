@@ -20,15 +20,20 @@ _OUT = 2**61  # of scores in steps and a threshold: noise beyond that is refused
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AboveThreshold(Selection):
-    """Sparse vector technique: index of the first score above a threshold.
+    """Sparse vector technique: find the first score above a threshold.
 
-    Use it to find the first of many scores that exceeds a public threshold: the cost does not depend on their number.
-    The output is the index of the first noisy score that reaches the noisy threshold, or k if none of the k scores
-    does. The threshold's noise is discrete Laplace of scale 2B/ε, where B is the ℓ_∞ radius of the body. The noise of a
-    score has the scale 4B/ε, or 2B/ε for counts with units added or removed, which all move one way.
+    Use it to find the first of many scores that exceeds a public threshold, such as the first day with more than 100
+    cases. The privacy cost does not depend on the number of scores. Both the threshold and the scores get noise: the
+    output is the index of the first noisy score that reaches the noisy threshold, or k if none of the k scores does.
 
-    Theorem. It is ε-DP, whatever k is (Dwork and Roth 2014, theorem 3.23, for discrete noise; Lyu, Su and Li 2017,
-    theorem 4 for one answer). docs/theory/above_threshold.md
+    Notes
+    -----
+    Let B be the largest change of one score between neighbouring tables (the ℓ_∞ radius of `body`). The threshold gets
+    discrete Laplace noise of scale 2B/ε, and each score gets such noise of scale 4B/ε. For counts with units added or
+    removed, whose scores all move in the same direction, the scale of a score's noise is 2B/ε.
+
+    Theorem. The mechanism is ε-DP, whatever k is (Dwork and Roth 2014, theorem 3.23, for discrete noise; Lyu, Su and Li
+    2017, theorem 4 for one answer). docs/theory/above_threshold.md
     """
 
     threshold: float = 0.0
@@ -61,9 +66,10 @@ class AboveThreshold(Selection):
         return self.threshold_scale * (1 if self.monotone else 2)
 
     def error_bound(self, failure: float) -> float:
-        """Return a bound on the distance from the wrong side.
+        """Return a bound on the distance of misjudged scores.
 
-        With probability at least 1 − `failure`, the noise of no score and not that of the threshold exceeds half of it.
+        With probability at least 1 − `failure`, neither the noise of a score nor the noise of the threshold exceeds
+        half of the bound.
         """
         between(0, 1, failure=failure)
         farthest = tail(self.n_candidates + 1, failure) + 1
@@ -72,8 +78,8 @@ class AboveThreshold(Selection):
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Return the output distribution, shape (k + 1,), in floats.
 
-        It is a sum over the threshold's noise. What is left out of the sum has a probability below 10⁻¹⁵. On a fine
-        lattice it is a sum over every n-th value, so that there are some 2²² numbers.
+        The distribution is a sum over the values of the threshold's noise. The omitted terms have a probability below
+        10⁻¹⁵. On a fine lattice only every n-th value is used, so that there are some 2²² terms.
         """
         distances = self._threshold_in_steps - self.in_steps(scores).astype(float)
         reach = math.ceil(36 * float(self.threshold_scale)) + 1

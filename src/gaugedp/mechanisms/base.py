@@ -27,9 +27,10 @@ FINE_STEPS = 2**12  # lattice steps per radius, for a body of real answers
 class Calibrated(ABC):
     """Randomness that is calibrated to a guarantee.
 
-    `exactness` states how draws are decided: "exact" by integers, or by floats within proved bounds; "idealized" by
-    floats; "mixing" by a Markov chain. `form` is the family of the output distribution, which selects an audit's tests,
-    or empty.
+    It is the base class of all mechanisms. `exactness` states how precisely draws follow the proven distribution: they
+    are "exact" if integers, or floats within proved bounds, decide them; "idealized" if floats do; "mixing" if they
+    come from a Markov chain. `form` is the family of the output distribution, which selects the tests of an audit, or
+    empty.
     """
 
     name: ClassVar[str]
@@ -56,8 +57,8 @@ class Calibrated(ABC):
     def recalibrated(self, guarantee: Guarantee) -> "Calibrated":
         """Return the mechanism calibrated for another guarantee.
 
-        Body and options stay the same. The new mechanism implies `guarantee`, except for the allowance of a walk under
-        `PureDP`. A guarantee that the mechanism does not support is refused.
+        Body and options stay the same. The guarantee of the new mechanism implies `guarantee`; only a random walk needs
+        an allowance under `PureDP`. A guarantee that the mechanism does not support is refused.
         """
         if guarantee == self.guarantee:
             return self
@@ -73,8 +74,9 @@ class Calibrated(ABC):
 class Mechanism(Calibrated):
     """Calibrated randomness that turns an exact answer into a release.
 
-    The exact answer is a vector of integers. `guarantee` holds if the answers of neighbouring tables differ by a point
-    of `body`. Errors and widths are in the units of the answers or, if `in_rows`, are ranks counted in rows.
+    A plan chooses one for you (`plan.mechanism`), or you calibrate a subclass yourself. The exact answer is a vector of
+    integers. `guarantee` holds if the answers of neighbouring tables differ by a point of `body`, the sensitivity body.
+    Errors and widths are in the units of the answers or, if `in_rows` is True, are ranks counted in rows.
     """
 
     in_rows: ClassVar[bool] = False
@@ -89,7 +91,7 @@ class Mechanism(Calibrated):
     def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[Mechanism]":  # noqa: ARG003
         """Yield the mechanisms of this class that a plan compares.
 
-        Each implies `guarantee` and is chosen for small errors over `weights`, shape (d,), by default 1.
+        Each of them implies `guarantee` and is chosen for small errors relative to `weights`, shape (d,), by default 1.
         """
         yield from ()
 
@@ -110,14 +112,14 @@ class Mechanism(Calibrated):
 
     @abstractmethod
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return the expected norm of error/weights, in the ℓ₁ or ℓ₂ norm."""
+        """Return the expected ℓ₁ or ℓ₂ norm of error/weights."""
 
     def least_error(self, weights: np.ndarray | None = None) -> float:  # noqa: ARG002
-        """Return a proved lower bound of `error(2, weights)`, or 0."""
+        """Return a proved lower bound on `error(2, weights)`, or 0."""
         return 0.0
 
     def mean_square(self, weights: np.ndarray | None = None) -> float:  # noqa: ARG002
-        """Return an upper bound of the expected ‖error/weights‖₂²."""
+        """Return an upper bound on the expected ‖error/weights‖₂²."""
         raise InvalidRequest(f"The mean square error of {self.name} is not known.", "Release it on its own.")
 
     @property
@@ -129,7 +131,8 @@ class Mechanism(Calibrated):
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
         """Return half-widths of confidence intervals at `level`.
 
-        Each interval covers its exact answer with at least that probability or, if `simultaneous`, all together do.
+        Each interval contains its exact answer with at least that probability or, if `simultaneous`, all intervals
+        together do.
         """
 
     def ordinary_widths(self) -> np.ndarray:
@@ -148,11 +151,17 @@ class Mechanism(Calibrated):
         """Return True if the guarantee holds for this sensitivity body."""
 
     def prepare(self, rng: Entropy | None = None, progress: Progress = silent) -> "Prepared":
-        """Draw the randomness for one answer; `progress` receives the completed share."""
+        """Draw the randomness for one answer.
+
+        `progress` receives the completed share.
+        """
         return self.pool(1, rng, progress)[0]
 
     def pool(self, size: int, rng: Entropy | None = None, progress: Progress = silent) -> "list[Prepared]":
-        """Draw the randomness for `size` answers, each used once."""
+        """Draw the randomness for `size` answers in advance.
+
+        Each of the results can be used only once, for one answer.
+        """
         whole(minimum=1, size=size)
         stream = _generator(rng)
         return [Prepared(apply_noise, self, stream.seed) for apply_noise in self._finishers(size, stream, progress)]
@@ -165,7 +174,7 @@ class Mechanism(Calibrated):
 class AdditiveNoise(Mechanism, ABC):
     """Mechanism that releases the exact answer plus random noise.
 
-    It satisfies `guarantee` if the answers of neighbouring tables differ by a point of `body`.
+    It satisfies `guarantee` if the answers of neighbouring tables differ by a point of `body`, the sensitivity body.
     """
 
     @property
@@ -175,7 +184,7 @@ class AdditiveNoise(Mechanism, ABC):
 
     @abstractmethod
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return `size` noise draws in lattice steps, int64, shape (size, d)."""
+        """Return noise draws in lattice steps, int64, shape (size, d)."""
 
     @property
     @abstractmethod
@@ -197,13 +206,14 @@ class AdditiveNoise(Mechanism, ABC):
     def trial_noise(self, size: int, seed: int) -> np.ndarray:
         """Return `size` draws that describe the noise, shape (size, d).
 
-        They are never released, and reproducible from the seed. Mechanisms may draw them with numpy's generator.
+        Use them to estimate errors and widths. They can be reproduced from the seed, so they are never released.
+        Mechanisms may draw them with numpy's generator.
         """
         return self.sample_noise(size, research_rng(seed))
 
     @property
     def most_trials(self) -> int:
-        """The number of trial draws beyond which they repeat."""
+        """The number of trial draws after which they repeat."""
         return sys.maxsize
 
     def trials_of(self, places: np.ndarray, size: int, seed: int) -> np.ndarray:
@@ -219,7 +229,7 @@ class AdditiveNoise(Mechanism, ABC):
         return [partial(np.add, noise) for noise in noises]
 
     def checked(self, steps: np.ndarray, size: int) -> np.ndarray:
-        """Refuse draws of another shape or type, which could reveal differences."""
+        """Refuse draws of wrong shape or type, which could leak."""
         shape, draw_shape = np.shape(steps), (size, self.body.ambient_dim)
         kind = steps.dtype if isinstance(steps, np.ndarray) else None
         if shape != draw_shape or kind != np.int64:
@@ -242,10 +252,11 @@ def _generator(rng: Entropy | None) -> Entropy:
 
 
 class Prepared:
-    """Randomness for one answer, which can be used once.
+    """Randomness for one answer, which can be used only once.
 
-    Two answers with the same noise would reveal their difference. `apply_noise` turns the exact answer (integers) into
-    the released one. `mechanism` drew the randomness, and `seed` is that of a research stream.
+    `Mechanism.prepare` and `pool` return it. A second use is refused, because two answers with the same noise would
+    reveal their difference. `apply_noise` turns the exact answer (integers) into the released one. `mechanism` drew the
+    randomness, and `seed` is that of a research stream.
     """
 
     def __init__(self, apply_noise: ApplyNoise, mechanism: Mechanism, seed: int | None) -> None:

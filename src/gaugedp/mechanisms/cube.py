@@ -35,10 +35,15 @@ from gaugedp.samplers.gauge_noise import gauge_noise
 class Cube(NormNoise):
     """K-norm noise shaped to a box.
 
-    Use it where the sensitivity body nearly fills a box, as with many more random generators than answers. The density
-    of the noise is ∝ e^{−ε·max|z_i|/(w_i·Δ)}, where Δ is the ℓ_∞ radius of the body over the weights w. The noise is
-    R·U, with R ~ Gamma(d + 1) and U uniform on the box with half sides w_i·Δ/ε (Steinke and Ullman 2017, for w = 1).
-    Draws are rounded exactly (docs/theory/reals.md).
+    Use it under pure differential privacy if the sensitivity body nearly fills a box: for example, if one unit can
+    change all answers at once in almost any combination. The noise is uniform on a box of random size.
+
+    Notes
+    -----
+    Let Δ be the ℓ_∞ radius of the body over the weights w: the largest |z_i|/w_i of a difference z between neighbours'
+    answers. The density of the noise is ∝ e^{−ε·max|z_i|/(w_i·Δ)}. It is drawn as R·U, with R ~ Gamma(d + 1) for d
+    answers, and U uniform on the box with half sides w_i·Δ/ε (Steinke and Ullman 2017, for w = 1). Draws are rounded
+    exactly (docs/theory/reals.md).
     """
 
     name: ClassVar[str] = "Cube"
@@ -46,7 +51,10 @@ class Cube(NormNoise):
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Cube":
-        """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ), of which only ε is used."""
+        """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ).
+
+        Only ε is used.
+        """
         epsilon, satisfied = pure_or_approx(guarantee, walks=False)
         step, radius = lattice_radius(body, np.inf, weights)
         box: Body = LpBall(body.ambient_dim, np.inf)
@@ -56,7 +64,7 @@ class Cube(NormNoise):
 
     @classmethod
     def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[Cube]":
-        """Yield one for 2 to 2,000 answers."""
+        """Yield one mechanism for 2 to 2,000 answers."""
         with contextlib.suppress(InvalidRequest):  # noise beyond 64 bits
             if 1 < body.ambient_dim <= MOST_ANSWERS:
                 yield cls.calibrate(body, pure_within(guarantee), weights)
@@ -70,10 +78,10 @@ class Cube(NormNoise):
 
     @remembered
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return the expected norm of noise/weights, by quadrature or trial draws.
+        """Return the expected norm of noise/weights.
 
-        The relative error is some thousandths. Narrow noise takes trial draws. Rounding lengthens the ℓ₂ norm like the
-        root of the mean square, by 1/12 per answer.
+        It is computed by quadrature or, for narrow noise, from trial draws, to a relative error of some thousandths.
+        Rounding increases the mean square by 1/12 for each answer, and the ℓ₂ norm accordingly.
         """
         if norm != 2 or self._sides.min() < 1:
             return super().error(norm, weights)
@@ -85,7 +93,10 @@ class Cube(NormNoise):
         return (d + 1) * length * math.sqrt(1 + added) * float(self.step)
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return exact quantiles of R·w_i·U_i, or of max |z_i|/w_i ~ Gamma(d), rounded."""
+        """Return exact half-widths of intervals, with rounding.
+
+        They are quantiles of R·w_i·U_i or, if `simultaneous`, of max |z_i|/w_i ~ Gamma(d).
+        """
         between(0, 1, level=level)
         d = self.noise.rank
         reach = float(scipy.special.gammaincinv(d, level)) if simultaneous else _reach(d, level)
@@ -105,7 +116,7 @@ class Cube(NormNoise):
         return self._scale * sides
 
     def is_valid_for(self, body: Body) -> bool:
-        """Return whether the lattice agrees and the radius is no larger."""
+        """Return True if lattices agree and the radius suffices."""
         if body.ambient_dim != self.body.ambient_dim:
             return False
         weights = np.diag(self.shape.matrix) if isinstance(self.shape, LinearImage) else None

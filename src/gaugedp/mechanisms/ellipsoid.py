@@ -30,9 +30,15 @@ from gaugedp.samplers.variables import Spherical
 class EllipsoidNoise(NormNoise):
     """K-norm noise shaped to an ellipsoid around the sensitivity body.
 
-    Use it where the body is long and thin. E is the ellipsoid around the body that makes the expected squared error
-    least, and the density of the noise is ∝ e^{−ε‖z‖_E/Δ}. With E = L·B₂ the noise has the covariance (r +
-    1)(Δ/ε)²·LLᵀ, so tr LLᵀ is minimised while every generator lies in E (docs/theory/ellipsoid.md).
+    Use it under pure differential privacy if the body is long and thin, so that some combinations of answers change
+    much more than others. The ellipsoid is the one around the body for which the expected squared error is smallest.
+
+    Notes
+    -----
+    For the ellipsoid E = L·B₂ (the image of the unit ball under a matrix L), the density of the noise is ∝
+    e^{−ε‖z‖_E/Δ}, where ‖z‖_E is the smallest t with z in t·E, and the body lies in Δ·E. In rank r the noise has the
+    covariance (r + 1)(Δ/ε)²·LLᵀ, so L minimises tr LLᵀ while every generator of the body lies in E
+    (docs/theory/ellipsoid.md).
     """
 
     name: ClassVar[str] = "Ellipsoid"
@@ -56,7 +62,7 @@ class EllipsoidNoise(NormNoise):
     def candidates(
         cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None
     ) -> "Iterator[EllipsoidNoise]":
-        """Yield one for long bodies with redundant generators."""
+        """Yield one mechanism for long bodies with redundant generators."""
         rank, count = size(body)
         with contextlib.suppress(InvalidRequest):  # noise beyond 64 bits
             if rank < count and is_long(body, weights):

@@ -23,14 +23,19 @@ from gaugedp.samplers.choice import choose
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Exponential(Selection):
-    """Exponential mechanism: the index of a candidate with a high score.
+    """Exponential mechanism for selecting a candidate with a high score.
 
-    Use it to select one of finitely many candidates, such as the most frequent category. Index i has a probability ∝
-    e^{ε·score_i/(2B)}, where B is the ℓ_∞ radius of the body; for counts ∝ e^{ε·score_i/B}.
+    Use it to select one of finitely many candidates, such as the most frequent category. The higher the score of a
+    candidate, the more probable is its index; the best one is not always selected.
+
+    Notes
+    -----
+    Let B be the largest change of one score between neighbouring tables (the ℓ_∞ radius of `body`). Index i has a
+    probability ∝ e^{ε·score_i/(2B)}. For counts it is ∝ e^{ε·score_i/B}, because all scores then move in the same
+    direction; counts are those of cells, prefixes or ranges with units added or removed ("add_remove").
 
     Theorem. The losses of any two outputs differ by at most ε between neighbours: ExponentialLoss(ε), hence ε-DP and
-    ε²/8-zCDP (McSherry and Talwar 2007, theorem 6; Dong, Durfee and Rogers 2020). "For counts": of cells, prefixes or
-    ranges under add_remove, where all scores move one way. docs/theory/exponential.md
+    ε²/8-zCDP (McSherry and Talwar 2007, theorem 6; Dong, Durfee and Rogers 2020). docs/theory/exponential.md
     """
 
     name: ClassVar[str] = "Exponential"
@@ -48,7 +53,11 @@ class Exponential(Selection):
         return Exponential.calibrate(self.body, guarantee)
 
     def error_bound(self, failure: float) -> float:
-        """Return a bound on the gap to the best score: (2B/ε)·log(k/failure) or half, and a step."""
+        """Return a bound on the gap to the best score.
+
+        The bound is (2B/ε)·log(k/`failure`) for k candidates, or half of it for counts, and one lattice step. It holds
+        except with probability `failure`.
+        """
         return (tail(self.n_candidates, failure) / float(self.rate) + (self.step != 1)) * float(self.step)
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:

@@ -31,20 +31,25 @@ _BATCH = 2**14  # proposals that are scored together
 class ExponentialDensity(Calibrated):
     """Exponential mechanism for points of a body, by their quality.
 
-    Use it to select a point of a continuous set, if you can score how well a point fits the answer. A point y of the
-    body has a density ∝ e^{ε·u(a, y)/2} for the answer a, and is rounded to a lattice (McSherry and Talwar 2007).
+    Use it to select a point of a continuous set, if you can score how well each point fits the exact answer. By
+    default, the time of a draw depends on the data: anyone who can measure this time learns something that the
+    guarantee does not cover. With `constant_time` a slower walk is used, whose time reveals nothing.
+
+    Notes
+    -----
+    Let u(a, y) be the quality of a point y for the answer a (see `Quality`). The point has a density ∝ e^{ε·u(a, y)/2}
+    on the body, and is rounded to a lattice (McSherry and Talwar 2007).
 
     Theorem. Under the hypotheses of `Quality` the losses of any two outputs differ by at most ε: ExponentialLoss(ε),
     hence ε-DP (their theorem 6; Dong, Durfee and Rogers 2020). Rounding is post-processing.
     docs/theory/exponential_density.md
 
     By default, draws use rejection from the uniform distribution on the body, which is exact in real arithmetic
-    ("idealized"). The number of tries, at most e^{ε(high − low)/2} on average, depends on the answer, and so does the
-    time of a draw. Anyone who can measure this time learns something that the guarantee does not cover.
+    ("idealized"). The number of tries, at most e^{ε(high − low)/2} on average, depends on the answer.
 
-    With `proposals` n > 0, a Metropolis walk always scores n uniform proposals, so its time reveals nothing ("mixing").
-    Its guarantee is ApproxDP(ε, (1 + e^ε)·τ), where τ = (1 − e^{−ε(high − low)/2})^n bounds its total variation
-    distance (Mengersen and Tweedie 1996, theorem 2.1).
+    With `proposals` n > 0, a Metropolis walk always scores n uniform proposals ("mixing"). Its guarantee is ApproxDP(ε,
+    (1 + e^ε)·τ), where τ = (1 − e^{−ε(high − low)/2})^n bounds its total variation distance (Mengersen and Tweedie
+    1996, theorem 2.1).
     """
 
     quality: Quality
@@ -62,9 +67,9 @@ class ExponentialDensity(Calibrated):
     ) -> "ExponentialDensity":
         """Return the mechanism, after `quality.check`.
 
-        It supports PureDP(ε), ExponentialLoss(ε) and ApproxDP(ε, δ), ε > 0. `over` is Y, around the origin: a ball, an
-        ellipsoid, or a polytope with exact uniform draws; others are refused. `constant_time` selects the walk, with
-        min(δ, 1e−9) of δ; it is refused if it would need more than 10^7 proposals.
+        It supports PureDP(ε), ExponentialLoss(ε) and ApproxDP(ε, δ) with ε > 0. The set of points is `over`, around the
+        origin: a ball, an ellipsoid, or a polytope with exact uniform draws; others are refused. `constant_time`
+        selects the walk, which uses min(δ, 1e−9) of δ; it is refused if it would need more than 10^7 proposals.
         """
         epsilon = _epsilon(guarantee)
         _check_body(over)
@@ -87,7 +92,10 @@ class ExponentialDensity(Calibrated):
 
     @property
     def lattice_step(self) -> Fraction:
-        """A power of two below radius/(m·2^12); rounded points may be half a step outside Y."""
+        """A power of two below radius/(m·2^12).
+
+        Rounded points may lie up to half a step outside the body.
+        """
         return Fraction(2) ** math.floor(math.log2(self.over.radius(2) / (self.over.ambient_dim * FINE_STEPS)))
 
     @property
@@ -96,15 +104,18 @@ class ExponentialDensity(Calibrated):
         return self.epsilon / (2 * (1 + self.quality.slack))
 
     def log_weights(self, answer: np.ndarray, points: np.ndarray) -> np.ndarray:
-        """Return the log density relative to its bound at points (k, m)."""
+        """Return log densities minus their bound, at points (k, m)."""
         return self.rate * (self.quality.values(answer, points) - self.quality.bounds[1])
 
     def sample(self, answer: np.ndarray, rng: Entropy | None = None) -> np.ndarray:
-        """Return one point (m,) for an answer (d,); charge it first."""
+        """Return one point (m,) for an answer. Charge it first."""
         return self.draw(answer, 1, system_rng() if rng is None else rng)[0]
 
     def draw(self, answer: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
-        """Return `size` independent points (size, m), each of which costs the guarantee."""
+        """Return independent points, shape (size, m).
+
+        Each of them costs the guarantee.
+        """
         whole(minimum=1, size=size)
         row = np.asarray(answer, dtype=float)
         if row.shape != (self.quality.body.ambient_dim,) or not np.isfinite(row).all():
@@ -118,11 +129,11 @@ class ExponentialDensity(Calibrated):
         return np.rint(points / step) * step
 
     def error_bound(self, t: float, slope: float) -> float:
-        """Return a bound on the gap to the best quality, max u − u(out).
+        """Return a bound on the gap to the best quality.
 
-        It fails with probability at most e^{−t}. Hypothesis: |u(a, y) − u(a, y′)| ≤ slope·‖y − y′‖_Y in Y. The bound is
-        the least over λ in (0, 1] of 2λ·slope + (2/ε)·(r·log(1/λ) + t), r = rank Y, or the width of u. A walk adds its
-        τ.
+        The gap is max u − u(out), for the output `out`. It exceeds the bound with probability at most e^{−t}, if |u(a,
+        y) − u(a, y′)| ≤ slope·‖y − y′‖_Y in the body Y of points. The bound is the least over λ in (0, 1] of 2λ·slope +
+        (2/ε)·(r·log(1/λ) + t), where r is the rank of Y, or it is the width of u. A walk adds its τ to the probability.
         """
         non_negative(t=t)
         positive(slope=slope)

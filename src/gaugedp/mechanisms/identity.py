@@ -35,10 +35,15 @@ _lately: "deque[tuple[tuple[Any, ...], float]]" = deque(maxlen=128)  # errors th
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Identity(AdditiveNoise):
-    """Independent discrete Laplace noise on every cell of the joint table.
+    """Discrete Laplace noise on every cell of the joint table.
 
-    Use it for queries that need many of the cells, such as all ranges. Each cell x of the joint table receives noise η
-    of scale c/ε, and the answers are computed from the noisy cells: the release is F(x + η).
+    Use it for queries that need many of the cells, such as all ranges. Every cell gets noise once, and all answers are
+    computed from the noisy cells, so they are consistent with one another.
+
+    Notes
+    -----
+    Let x be the cells, and let F map them to the answers. The release is F(x + η), where η is discrete Laplace noise of
+    scale c/ε on each cell.
 
     Theorem. Where neighbours' answers differ by F·z with z integer and ‖z‖₁ ≤ c, the release F(x + η) is a function of
     the ε-DP histogram x + η, hence ε-DP. Where F has as many distinct columns as its rank (a histogram, prefix sums,
@@ -60,7 +65,7 @@ class Identity(AdditiveNoise):
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee) -> "Identity":
-        """Return the mechanism for counting queries with ≤ 10^6 cells."""
+        """Return the mechanism for counting queries of ≤ 10^6 cells."""
         if not isinstance(guarantee, PureDP) or guarantee.epsilon_value <= 0:
             raise InvalidRequest(f"Laplace noise does not support {guarantee!r}.", "Give PureDP with epsilon above 0.")
         if not isinstance(body, Polytope) or not body.generators.counting:
@@ -76,7 +81,7 @@ class Identity(AdditiveNoise):
 
     @classmethod
     def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[Identity]":
-        """Yield one mechanism for counts, unless identical to Laplace."""
+        """Yield one mechanism for counts, unless it is Laplace noise."""
         if not cls.why_not(body, guarantee, weights):
             yield cls.calibrate(body, pure_within(guarantee))
 
@@ -114,9 +119,10 @@ class Identity(AdditiveNoise):
 
     @remembered
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return the expected norm of noise/weights, from trial draws, to about 2 %.
+        """Return the expected norm of noise/weights, to about 2 %.
 
-        The public seed serves every budget. If most trials are 0, Σ E|η_i|·‖F_i‖ ≤ n·E η²·max ‖F_i‖ is the bound.
+        It is estimated from trial draws, whose public seed serves every budget. If most trials are 0, Σ E|η_i|·‖F_i‖ ≤
+        n·E η²·max ‖F_i‖ is the bound.
         """
         one_of(("1", "2"), norm=f"{norm:g}")
         noisy = self._n_cells * self.law.variance
@@ -133,12 +139,13 @@ class Identity(AdditiveNoise):
         return error
 
     def least_error(self, weights: np.ndarray | None = None) -> float:
-        """Return a lower bound on the expected ℓ₂ error, √(E S/(1 + v)).
+        """Return a lower bound on the expected ℓ₂ error.
 
-        S = ‖F·η‖² and v ≥ Var S/(E S)²: E√S ≥ (E S)^{3/2}/√(E S²) by Hölder's inequality. With G = FᵀF, E S = σ²·tr G
-        and Var S = 2σ⁴·tr G² + κ·Σ G_jj², where κ = σ⁴·(2 + cosh(1/scale)) is the fourth cumulant. tr G² ≤ tr G·‖G‖,
-        and ‖G‖ is at most the largest sum of a row of |F| times that of a column. For answers that add up cells,
-        without weights; otherwise, and for noise so narrow that cosh is beyond a float, it is 0.
+        It is √(E S/(1 + v)) for S = ‖F·η‖² and v ≥ Var S/(E S)²: E√S ≥ (E S)^{3/2}/√(E S²) by Hölder's inequality. With
+        G = FᵀF, E S = σ²·tr G and Var S = 2σ⁴·tr G² + κ·Σ G_jj², where κ = σ⁴·(2 + cosh(1/scale)) is the fourth
+        cumulant. tr G² ≤ tr G·‖G‖, and ‖G‖ is at most the largest sum of a row of |F| times that of a column. It is for
+        answers that add up cells, without weights; otherwise, and for noise so narrow that cosh is beyond a float, it
+        is 0.
         """
         if weights is not None or not self._adds.all() or float(self.law.scale) < 0.05:  # scale in steps
             return 0.0
@@ -151,11 +158,11 @@ class Identity(AdditiveNoise):
         return math.sqrt(self.law.variance * float(rows.sum()) / (1 + v)) * (1 - 2.0**-40)
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return half-widths of intervals, which are exact for sums of cells.
+        """Return half-widths of intervals, exact for sums of cells.
 
         Other answers get quantiles of trial draws or Chernoff bounds. Simultaneous widths are quantiles of the largest
-        noise relative to its deviation in trial draws, or with too few draws widths at 1 − (1 − level)/d for each
-        answer. Quantiles of draws are raised by three standard errors.
+        noise relative to its deviation in trial draws or, with too few draws, widths at 1 − (1 − level)/d for each of
+        the d answers. Quantiles of draws are raised by three standard errors.
         """
         if not simultaneous:
             return self._each(level)

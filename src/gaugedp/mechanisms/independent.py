@@ -24,9 +24,10 @@ from gaugedp.samplers.laws import Law
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IndependentNoise(AdditiveNoise, ABC):
-    """Independent noise with the distribution w_i·law(radius) on each coordinate.
+    """Independent noise of a given distribution on each coordinate.
 
-    `radius` is the ℓ_p radius of body/w in steps, w (d,) the `weights` (or ones). `runs` are (count, law), in order.
+    Coordinate i has the noise w_i·law(radius), where w, shape (d,), are the `weights` (or ones), and `radius` is the
+    ℓ_p radius of body/w in steps. `runs` are pairs (count, law), in order.
     """
 
     body: Body
@@ -74,7 +75,10 @@ class IndependentNoise(AdditiveNoise, ABC):
 
     @remembered
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return the expected norm of noise/weights to 1e-4, for weights constant on runs."""
+        """Return the expected norm of noise/weights, to 1e-4.
+
+        The weights must be constant on runs.
+        """
         one_of(("1", "2"), norm=f"{norm:g}")
         starts = np.cumsum([0, *(count for count, _ in self.runs[:-1])])
         scales = np.ones(len(starts)) if weights is None else np.asarray(weights, dtype=float)[starts]
@@ -88,7 +92,7 @@ class IndependentNoise(AdditiveNoise, ABC):
         return self._spread([law.half_width(single_level) for _, law in self.runs]) * float(self.step)
 
     def is_valid_for(self, body: Body) -> bool:
-        """Return whether the lattice agrees and the radius is no larger."""
+        """Return True if lattices agree and the radius suffices."""
         if body.ambient_dim != self.body.ambient_dim:
             return False
         step, radius = lattice_radius(body, self.p, self.weights)

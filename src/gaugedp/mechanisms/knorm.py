@@ -32,18 +32,22 @@ from gaugedp.samplers.rejection import RejectionNoise
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KNorm(NormNoise):
-    """K-norm mechanism: noise shaped to the sensitivity body K.
+    """K-norm mechanism: noise shaped to the sensitivity body.
 
-    Use it for a few correlated answers under pure differential privacy. Its density is ∝ e^{−ε‖z‖_K} in the span of K
-    (Hardt and Talwar 2010).
+    Use it for a few correlated answers under pure differential privacy. The sensitivity body K contains all differences
+    between the answers of neighbouring tables. Noise with the shape of K is large only in directions in which answers
+    can differ, so it can be much smaller than independent noise on each answer. The density is ∝ e^{−ε‖z‖_K} in the
+    span of K, where ‖z‖_K is the smallest t with z in t·K (Hardt and Talwar 2010).
 
+    Notes
+    -----
     The noise is drawn directly for balls, ellipsoids, the hull of a box and its negative, and polytopes with as many
     generators as their rank. For polytopes of rank at most 8 it is drawn from the list of facets and, in plans, from a
     box for integer answers in a flat body.
 
     For all other bodies a random walk over the facets draws it. The mechanism is then "mixing", and its `guarantee` is
     ApproxDP(ε, δ), even if PureDP(ε) was requested: δ is an allowance for the distance of the walk from its target
-    distribution. A rule measures that the walk meets this allowance; no proof does (docs/theory/knorm.md).
+    distribution. That the walk meets this allowance is measured by a rule, not proved (docs/theory/knorm.md).
     """
 
     name: ClassVar[str] = "KNorm"
@@ -53,11 +57,13 @@ class KNorm(NormNoise):
     def calibrate(cls, body: Body, guarantee: Guarantee, walk: bool = True) -> "KNorm":
         """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ).
 
-        A walk uses at most min(δ, 1e−9). Balls and ellipsoids use all of δ: their rate is the largest that satisfies
-        (ε, δ), and their guarantee the exact loss (docs/theory/knorm_delta.md). Other bodies use ε only; no proof is
-        known that δ permits smaller noise. For PureDP(ε) and a body that needs a walk, the guarantee is ApproxDP(ε,
-        1e−9). With walk=False the noise is drawn by rejection from a box around the body and is pure. It is refused if
-        that takes too many trials (docs/theory/walks.md). For integer answers in a flat body it is exact
+        Balls and ellipsoids use all of δ: their rate is the largest that satisfies (ε, δ), and their guarantee is the
+        exact loss (docs/theory/knorm_delta.md). Other bodies use ε only, because no proof is known that δ permits
+        smaller noise; a walk uses at most min(δ, 1e−9) for its allowance. For PureDP(ε) and a body that needs a walk,
+        the guarantee is ApproxDP(ε, 1e−9).
+
+        With walk=False the noise is drawn by rejection from a box around the body and is pure. It is refused if that
+        takes too many trials (docs/theory/walks.md). For integer answers in a flat body it is exact
         (docs/theory/flat_knorm.md).
         """
         noise = gauge_noise(body)

@@ -22,20 +22,27 @@ from gaugedp.samplers.laws import DiscreteLaplace
 class Laplace(IndependentNoise):
     """Independent discrete Laplace noise, for pure differential privacy.
 
-    It is the simplest mechanism, and the usual one for a single count or a histogram. The scale of answer i is w_i·Δ/ε,
-    where Δ is the ℓ₁ radius of the body over the weights w.
+    It is the simplest mechanism, and the usual one for a single count or a histogram. If one unit can change all
+    answers by at most Δ in total, every answer gets noise of scale Δ/ε.
 
-    Theorem. Answers on the lattice whose neighbours differ by a point of `body` are released with ε-DP: the ratio of
+    Notes
+    -----
+    With weights w, the scale of answer i is w_i·Δ/ε, where Δ is the ℓ₁ radius of the body over w: the largest Σ_i
+    |z_i|/w_i of a difference z between neighbours' answers.
+
+    Theorem. Answers on the lattice whose neighbours differ by a point z of `body` are released with ε-DP: the ratio of
     two outputs' probabilities is at most exp(Σ_i |z_i|·ε/(w_i·Δ)) ≤ e^ε (for one answer: Ghosh, Roughgarden and
     Sundararajan 2012; docs/theory/laplace.md).
 
     Examples
     --------
-    Two answers that one unit changes by at most 1 in total:
+    Two answers that one unit changes by at most 1 in total need noise of scale 1 at ε = 1:
 
     >>> import gaugedp as gd
     >>> gd.Laplace.calibrate(gd.bodies.LpBall(2, 1), gd.PureDP(1))
     Laplace(discrete Laplace, scale 1.00024 on steps of 1/8192, PureDP(1), exact)
+
+    The scale is slightly larger than 1, because the answers are first rounded to the lattice.
     """
 
     name: ClassVar[str] = "Laplace"
@@ -45,7 +52,10 @@ class Laplace(IndependentNoise):
 
     @classmethod
     def calibrate(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Laplace":
-        """Return the mechanism for pure DP and relative scales `weights` (d,)."""
+        """Return the mechanism for pure DP.
+
+        `weights`, shape (d,), are relative scales of the answers' noise, by default 1.
+        """
         if not isinstance(guarantee, PureDP) or guarantee.epsilon_value <= 0:
             raise InvalidRequest(f"Laplace noise does not support {guarantee!r}.", "Give PureDP with epsilon above 0.")
         step, radius = lattice_radius(body, cls.p, weights)
@@ -63,10 +73,10 @@ class Laplace(IndependentNoise):
         return Laplace.calibrate(self.body, guarantee, self.weights)
 
     def error_bound(self, failure: float) -> float:
-        """Return a bound t on the noise, with P(max_i |noise_i|/w_i > t) ≤ `failure`.
+        """Return a bound t on the noise.
 
-        t = log(d/failure)·Δ/ε. Rounding to the lattice increases Δ slightly and adds one step, or 1/w_i steps if the
-        noise is divided by w_i (Dwork and Roth 2014, theorem 3.8).
+        P(max_i |noise_i|/w_i > t) is at most `failure` for t = log(d/failure)·Δ/ε (Dwork and Roth 2014, theorem 3.8).
+        Rounding to the lattice increases Δ slightly and adds one step, or 1/w_i steps if the noise is divided by w_i.
         """
         between(0, 1, failure=failure)
         scale = float(self.radius) / float(self.guarantee.epsilon(0))

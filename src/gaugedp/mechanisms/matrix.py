@@ -50,19 +50,25 @@ _STEADY = 0.01  # of that; E√S ≥ √(E S)·(1 − Var S/(2·(E S)²)), by H�
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Matrix(AdditiveNoise):
-    """Matrix mechanism: correlated noise that suits all answers of a query.
+    """Matrix mechanism: correlated noise, optimised for a whole query.
 
-    Use it for many overlapping answers, such as all two-way tables: its noise is correlated, and optimised for all
-    answers together. A matrix L, the strategy, maps independent standard normal (or Laplace) variables g
-    to the noise round(s·L·g). The body lies in Δ·L·{‖u‖_p ≤ 1} with p = 2 (or 1).
+    Use it for many overlapping answers, such as all two-way tables. Its noise is correlated and suits all answers
+    together, so its error can be much smaller than that of independent noise.
+
+    Notes
+    -----
+    The noise is round(s·L·g): a matrix L, the strategy, maps independent standard normal (or Laplace) variables g to
+    the answers. The body lies in Δ·L·{‖u‖_p ≤ 1} with p = 2 (or 1 for Laplace variables). `scale` is s in lattice
+    steps, rounded up.
 
     Theorem (docs/theory/matrix.md, theorem 1). With s = Δ/μ and normal g the release is μ-GDP, and ρ-zCDP for μ² = 2ρ;
     with s = Δ/ε and Laplace g it is ε-DP. Two answers differ by L·u, so both releases are one function of g and of g +
-    u/s; rounding is post-processing on lattice answers. `scale` is s in lattice steps, rounded up. Gaussian: the least
-    possible E‖noise/weights‖₂² over all L, if the strategy states it (Edmonds, Nikolov and Ullman 2020; Nikolov 2015).
-    Pure: a strategy found by local search (McKenna, Miklau, Hay and Machanavajjhala 2018). Laplace noise on merged
-    cells and sums is rounded exactly (docs/theory/reals.md). For other strategies the products are computed in floating
-    point, with errors far below the lattice spacing: "idealized".
+    u/s; rounding is post-processing on lattice answers.
+
+    A Gaussian strategy has the least possible E‖noise/weights‖₂² over all L, if the strategy states it (Edmonds,
+    Nikolov and Ullman 2020; Nikolov 2015). A pure strategy is found by local search (McKenna, Miklau, Hay and
+    Machanavajjhala 2018). Laplace noise on merged cells and sums is rounded exactly (docs/theory/reals.md). For other
+    strategies the products are computed in floating point, with errors far below the lattice spacing: "idealized".
     """
 
     body: Polytope
@@ -78,8 +84,8 @@ class Matrix(AdditiveNoise):
     def calibrate(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Matrix":
         """Return the mechanism for a polytope and a guarantee.
 
-        It supports PureDP, ApproxDP, GaussianDP and ZCDP. The strategy is chosen for a small E‖noise/w‖₂², w =
-        `weights` (d,). Other bodies are refused, and so are large ones without structure (see `best_strategy`).
+        It supports PureDP, ApproxDP, GaussianDP and ZCDP. The strategy is chosen for a small E‖noise/w‖₂², where w =
+        `weights`, shape (d,). Other bodies are refused, and so are large ones without structure (see `best_strategy`).
         """
         satisfied, rate = _sharpen(guarantee)
         if not isinstance(body, Polytope):
@@ -148,12 +154,15 @@ class Matrix(AdditiveNoise):
 
     @property
     def variances(self) -> np.ndarray:
-        """Variances, for Laplace noise up to the rounding's 1/12 step²."""
+        """Variances of the noise of each answer.
+
+        For Laplace noise they are exact up to the rounding's 1/12 step².
+        """
         return self._spread(self._run_variances)
 
     @property
     def floor(self) -> float:
-        """Lower bound of √E‖noise/weights‖² over all normal noise, or 0.
+        """Lower bound on √E‖noise/weights‖² over all normal noise, or 0.
 
         It is for this guarantee and the weights of the calibration (docs/theory/matrix.md, theorem 2).
         """
@@ -161,10 +170,10 @@ class Matrix(AdditiveNoise):
 
     @remembered
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return the expected norm of noise/weights, to a standard error below 1 %.
+        """Return the expected norm of noise/weights.
 
-        It is computed by quadrature, or from trial draws of a public seed. If lengths vary little, the root mean square
-        is returned, which is at most 0.5 % larger.
+        It is computed by quadrature, or from trial draws of a public seed, with a standard error below 1 %. If lengths
+        vary little, the root mean square is returned, which is at most 0.5 % larger.
         """
         one_of(("1", "2"), norm=f"{norm:g}")
         if norm == 1 and self._is_normal:
@@ -182,11 +191,11 @@ class Matrix(AdditiveNoise):
         return scaled * expected_root(values, counts)
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return half-widths of intervals, which are exact quantiles for normal noise.
+        """Return half-widths of intervals, exact for normal noise.
 
-        For Laplace noise they come from trial draws or `laplace_reach`. Simultaneous widths come from the largest noise
-        relative to its deviation in trial draws of a public seed: its quantile is raised by three standard errors. If
-        it is smaller, Šidák's inequality (normal) or a union bound (Laplace) gives the widths.
+        For Laplace noise they come from trial draws or `laplace_reach`. Simultaneous widths are a quantile, raised by
+        three standard errors, of the largest noise relative to its deviation in trial draws of a public seed. If it
+        gives smaller widths, Šidák's inequality (normal) or a union bound (Laplace) is used instead.
         """
         between(0, 1, level=level)
         if not simultaneous:

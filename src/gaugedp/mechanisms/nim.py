@@ -153,14 +153,17 @@ class NestedNoise(GaugeNoise):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NIM(NormNoise):
-    """Nested K-norm mechanism (Hardt and Talwar 2010), with corrected recursion.
+    """Nested K-norm mechanism with corrected recursion.
 
-    Use it under pure differential privacy if the sensitivity body is long in some directions and short in others. It
-    adds K-norm noise, projects the body onto the half of the eigendirections with the largest moments, and repeats.
+    Use it under pure differential privacy if the sensitivity body is long in some directions and short in others: one
+    K-norm mechanism then adds more noise than necessary in the long directions. NIM adds K-norm noise, projects the
+    body onto the half of the eigendirections with the largest moments, and repeats (Hardt and Talwar 2010).
 
-    Theorem. Let the shares ε_l sum to ε, and let orthogonal splits not depend on data. Then the answers of all levels
-    together are ε-DP, and so is any function of them (docs/theory/nim.md). The splits come from estimated second
-    moments, whose error costs accuracy only; ε_l ∝ (mean square)^{1/3}; the depth is the best of all, or given.
+    Notes
+    -----
+    Theorem. Let the shares ε_l of the levels l sum to ε, and let orthogonal splits not depend on data. Then the answers
+    of all levels together are ε-DP, and so is any function of them (docs/theory/nim.md). The splits come from estimated
+    second moments, whose error costs accuracy only; ε_l ∝ (mean square)^{1/3}; the depth is the best of all, or given.
     """
 
     name: ClassVar[str] = "NIM"
@@ -170,9 +173,10 @@ class NIM(NormNoise):
     def calibrate(cls, body: Body, guarantee: Guarantee, depth: int | None = None) -> "NIM":
         """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ).
 
-        It has `depth` levels (the best if None). It supports polytopes, ellipsoids, and balls of ℓ_p with coordinates
-        in units of their own (`bodies.image` by a diagonal matrix). Other bodies with a sampler have one level, which
-        is the K-norm mechanism. For PureDP(ε) and a body that needs a walk, the guarantee is ApproxDP(ε, 1e−9).
+        It has `depth` levels, by default the best number. It supports polytopes, ellipsoids, and balls of ℓ_p with
+        coordinates in units of their own (`bodies.image` by a diagonal matrix). Other bodies with a sampler have one
+        level, which is the K-norm mechanism. For PureDP(ε) and a body that needs a walk, the guarantee is ApproxDP(ε,
+        1e−9).
         """
         check_body(body)
         if depth is not None:

@@ -24,13 +24,19 @@ _REACH = 45  # scales beyond which noise has no weight in floating point
 class NoisyMax(Selection):
     """Report noisy max: the index of the largest noisy score.
 
-    Use it to select the candidate with the largest score, with noise that is simple to explain. The score is score + η,
-    or |score + η| if `absolute`, with discrete Laplace noise η. Ties go to the first index.
+    Use it to select the candidate with the largest score, by a noise that is simple to explain: every score gets
+    discrete Laplace noise η, and the index of the largest score + η (or |score + η| if `absolute`) is released. Ties go
+    to the first index. With a value, an output is the pair (index, value), where the value is the selected score with
+    fresh noise.
 
-    Theorem. With noise of scale 2B/ε the INDEX by itself is ε-DP, B the ℓ_∞ radius of the body; for counts under
-    add_remove, which all move one way, B/ε suffices (Dwork and Roth 2014, claim 3.9). The noisy maximum itself is not
-    covered: if `value_scale` is given, the score gets fresh noise of that scale, which costs B/value_scale more. An
-    output is the index, or the pair (index, value). docs/theory/noisy_max.md
+    Notes
+    -----
+    Let B be the largest change of one score between neighbouring tables (the ℓ_∞ radius of `body`).
+
+    Theorem. With noise of scale 2B/ε the index by itself is ε-DP; for counts under add_remove, whose scores all move in
+    the same direction, B/ε suffices (Dwork and Roth 2014, claim 3.9). The noisy maximum itself is not covered: if
+    `value_scale` is given, the score gets fresh noise of that scale, which costs B/value_scale more.
+    docs/theory/noisy_max.md
     """
 
     value_scale: Fraction | None = None
@@ -44,7 +50,10 @@ class NoisyMax(Selection):
     def calibrate(
         cls, body: Body, guarantee: Guarantee, with_value: bool = False, absolute: bool = False
     ) -> "NoisyMax":
-        """Return the mechanism for PureDP(ε), ε/2 each if with value."""
+        """Return the mechanism for PureDP(ε).
+
+        If `with_value`, the index and the value get ε/2 each.
+        """
         epsilon = pure_epsilon(cls.name, guarantee)
         step, width = score_lattice(body)
         share = epsilon / 2 if with_value else epsilon
@@ -54,10 +63,11 @@ class NoisyMax(Selection):
 
     @classmethod
     def as_printed(cls, body: Body, guarantee: Guarantee) -> "NoisyMax":
-        """Return PrivateMax, which claims `guarantee` = PureDP(ε), for research.
+        """Return PrivateMax as published, for research.
 
-        It is algorithm 1 of Cai, Wang and Zhang (2021). Index and value both get noise of scale 2B/ε: ε for the index
-        and ε/2 for the value. Its true guarantee, which it reports and charges, is PureDP(1.5·ε), and no smaller one.
+        It is algorithm 1 of Cai, Wang and Zhang (2021), which claims `guarantee` = PureDP(ε). Index and value both get
+        noise of scale 2B/ε, which costs ε for the index and ε/2 for the value. The true guarantee, which it reports and
+        charges, is PureDP(1.5·ε), and no smaller one.
         """
         epsilon = pure_epsilon("PrivateMax", guarantee)
         step, width = score_lattice(body)
@@ -77,7 +87,10 @@ class NoisyMax(Selection):
         return 1 / self.rate
 
     def error_bound(self, failure: float) -> float:
-        """Return a bound on the gap to the best score (Dwork and Roth 2014, theorem 3.8)."""
+        """Return a bound on the gap to the best score.
+
+        See Dwork and Roth 2014, theorem 3.8.
+        """
         return (2 * tail(self.n_candidates, failure) * float(self.scale) + (self.step != 1)) * float(self.step)
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:

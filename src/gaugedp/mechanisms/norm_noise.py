@@ -41,8 +41,11 @@ _UP = 1 + 1e-9  # covers the rounding of coordinates and gauges
 class NormNoise(AdditiveNoise, ABC):
     """Noise of density ∝ e^{−ε‖z‖_S/Δ}, rounded to the lattice.
 
-    S is `shape`, and Δ = `scale_factor` with body ⊆ Δ·S. `noise` draws it at ε = Δ = 1.
+    It is the base class of mechanisms whose noise has the shape of a body S. S is `shape`, and Δ = `scale_factor` with
+    body ⊆ Δ·S. `noise` draws it at ε = Δ = 1.
 
+    Notes
+    -----
     Theorem. Let answers on the lattice differ by a point of Δ·S between neighbours. Then the release is ε-DP if the
     noise has that distribution (Hardt and Talwar 2010, theorem 3.2, with the constant 1; docs/theory/knorm.md): the
     density at two answers a distance z apart differs by a factor of at most e^{ε‖z‖_S/Δ} ≤ e^ε, and rounding is
@@ -69,14 +72,17 @@ class NormNoise(AdditiveNoise, ABC):
 
     @property
     def exactness(self) -> str:
-        """ "mixing" for a walk, "exact" if all is proved, else "idealized"."""
+        """ "mixing" for a walk; "exact" if proved, else "idealized"."""
         if self.noise.walks:
             return "mixing"
         is_drawn_exactly = self.noise.law is not None or self.noise.lattice is not None
         return "exact" if is_drawn_exactly and self._is_scale_proved else "idealized"
 
     def recalibrated(self, guarantee: Guarantee) -> "NormNoise":
-        """Return the same noise for PureDP(ε) or ApproxDP(ε, δ), of which a walk uses at most δ and 1e−9."""
+        """Return the same noise for PureDP(ε) or ApproxDP(ε, δ).
+
+        A walk uses at most min(δ, 1e−9) of δ.
+        """
         epsilon, satisfied = rate_for(guarantee, self.noise)
         return replace(self, guarantee=satisfied, epsilon=epsilon)
 
@@ -94,13 +100,16 @@ class NormNoise(AdditiveNoise, ABC):
 
     @property
     def cost_of_walk(self) -> str:
-        """A walk's δ as text, empty without a walk."""
+        """A walk's δ as text; empty without a walk."""
         if not isinstance(self.guarantee, ApproxDP):
             return ""
         return f"not pure: its allowance is δ = {self.guarantee.delta_value:.3g}"
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
-        """Return draws in lattice steps; a walk's are correlated, with fewer steps than a release."""
+        """Return draws in lattice steps.
+
+        Draws of a walk are correlated, and take fewer steps than a release.
+        """
         if self.noise.law is not None:
             return rounded_draws(self.noise.law, size, self._lattice, rng)
         if self.noise.lattice is not None:
@@ -114,18 +123,21 @@ class NormNoise(AdditiveNoise, ABC):
         return rounded(self._in_steps(self.noise.release(size, self.steps, rng, progress)), self._deviations, rng)
 
     def trial_noise(self, size: int, seed: int) -> np.ndarray:
-        """Return draws that describe the noise; if exact ones take too long, of nearly the same distribution."""
+        """Return draws that describe the noise.
+
+        If exact draws take too long, they have nearly the same distribution.
+        """
         draws = self.noise.described(size, self._scale, seed)
         return super().trial_noise(size, seed) if draws is None else draws * float(self.step)
 
     @property
     def most_trials(self) -> int:
-        """The number of described draws, if there are such."""
+        """The number of describing draws, if there are such."""
         return self.noise.n_described or super().most_trials
 
     @cached_property
     def variances(self) -> np.ndarray:
-        """Variances by the second moment, if known, or from trials.
+        """Variances from the second moment, if known, or from trials.
 
         They are upper bounds if few trial draws are non-zero.
         """
@@ -151,20 +163,20 @@ class NormNoise(AdditiveNoise, ABC):
     def moment(self, power: float, norm: float = 2) -> float:
         """Return E‖noise‖^power, from trial draws (public seed).
 
-        Without the lattice it is Γ(r + 1 + power)/(Γ(r + 1)·ε^power)·E‖Z‖^power, Z uniform on the shape, for K-norm
-        noise of rank r (Hardt and Talwar 2010; Lodrant 2019, theorem 5.10).
+        Without the rounding, the moment is Γ(r + 1 + power)/(Γ(r + 1)·ε^power)·E‖Z‖^power for K-norm noise of rank r,
+        where Z is uniform on the shape (Hardt and Talwar 2010; Lodrant 2019, theorem 5.10).
 
         Parameters
         ----------
-        power
+        power : float
             A positive number. High powers have large sampling errors.
-        norm
-            The order of the norm, at least 1.
+        norm : float
+            The order of the norm, at least 1. Default 2.
 
         Returns
         -------
         float
-            In the answers' units to the power.
+            The moment, in the answers' units to the power.
 
         Examples
         --------
@@ -191,7 +203,7 @@ class NormNoise(AdditiveNoise, ABC):
         return np.ceil(_safe_quantile(ratios[:, :, None], level) * deviations) * float(self.step)
 
     def is_valid_for(self, body: Body) -> bool:
-        """Return whether the body is this one or a smaller multiple."""
+        """Return True for this body or smaller multiples of it."""
         if body.ambient_dim != self.body.ambient_dim:
             return False
         if is_integer(body) != is_integer(self.body):  # another lattice, and another rounding error

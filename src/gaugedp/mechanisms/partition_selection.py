@@ -26,10 +26,12 @@ _DOWN = 1 - 2.0**-30
 class PartitionSelection(Calibrated):
     """Partition selection: the keys whose noisy counts reach a cut.
 
-    Use it to publish the categories of a column that are not known in advance: those that only few people have stay
-    hidden. A key with count n ≥ 1 is published, with its noisy count n + N, if n + N reaches the cut; otherwise it is
-    hidden.
+    Use it to publish the categories (keys) of a column that are not known in advance. A key with count n ≥ 1 gets
+    random noise N, and is published with its noisy count n + N if that reaches the cut; otherwise it is hidden. Keys
+    that few people have therefore stay hidden.
 
+    Notes
+    -----
     Theorem. Let the counts of neighbouring tables differ by one in at most `n_changed` keys, among them keys that only
     one of the tables has. What is shown is (ε, δ)-DP. For one changed key no selection of independent keys that is (ε,
     δ)-DP shows a key with a larger probability, whatever its count. docs/theory/partition_selection.md
@@ -44,7 +46,10 @@ class PartitionSelection(Calibrated):
 
     @classmethod
     def calibrate(cls, n_changed: int, guarantee: Guarantee) -> "PartitionSelection":
-        """Return the selection that shows keys of smaller counts, split or Gaussian."""
+        """Return the selection, with split or Gaussian noise.
+
+        Of the two, it is the one that shows keys of smaller counts.
+        """
         whole(minimum=1, n_changed=n_changed)
         target = _approximate(guarantee)
         options = [*_split(n_changed, target), *_gaussian(n_changed, target)]
@@ -72,7 +77,8 @@ class PartitionSelection(Calibrated):
     def draw(self, counts: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
         """Return `size` independent outputs for the counts (k,).
 
-        They are one per row: noisy counts, at least 1, or 0 if hidden. Each of them costs the guarantee.
+        Each row is one output: the noisy count of each key, at least 1, or 0 if the key is hidden. Every output costs
+        the guarantee.
         """
         whole(minimum=1, size=size)
         numbers = np.asarray(counts, dtype=np.int64)

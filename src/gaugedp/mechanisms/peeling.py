@@ -34,15 +34,22 @@ NOISES = ("gumbel", "laplace")
 class Peeling(Selection):
     """Selection of the `k` largest scores, with noisy values.
 
-    Use it to select several candidates with large scores, and to release their scores. Indices are chosen one after
+    Use it to select several candidates with large scores, and to release their scores. It chooses one index after
     another: the largest absolute score or, for counts with units added or removed, the largest score. An output is a
-    row (i_1 … i_k, v_1 … v_k), which `split` separates. B is the ℓ_∞ radius of the body.
+    row (i_1 … i_k, v_1 … v_k) of indices and values, which `split` separates.
 
-    Theorem. `noise` = "gumbel" (default): k exponential mechanisms of range e (jointly, Gumbel noise and a top k:
-    Durfee and Rogers 2019) and Gaussian values of μ-GDP, μ = min(√k·B, ℓ₂ radius)/std: k * ExponentialLoss(e) +
-    GaussianDP(μ). Under PureDP, discrete Laplace values. `noise` = "laplace": the algorithm as published (Cai, Wang and
-    Zhang 2021, algorithm 2), k times PrivateMax with noise 2B·2√(3k·log(1/δ))/ε, whose true guarantee is k *
-    PureDP(1.5·ε/(2√(3k·log(1/δ)))). docs/theory/peeling.md
+    Notes
+    -----
+    Let B be the largest change of one score between neighbouring tables (the ℓ_∞ radius of `body`).
+
+    Theorem. With `noise` = "gumbel" (default), the choice is k exponential mechanisms of range e (drawn jointly as the
+    top k of scores with Gumbel noise: Durfee and Rogers 2019), and the values have Gaussian noise of μ-GDP, where μ =
+    min(√k·B, ℓ₂ radius)/std. Together they are k * ExponentialLoss(e) + GaussianDP(μ). Under PureDP, the values have
+    discrete Laplace noise.
+
+    With `noise` = "laplace" it is the algorithm as published (Cai, Wang and Zhang 2021, algorithm 2): k times
+    PrivateMax with noise 2B·2√(3k·log(1/δ))/ε, whose true guarantee is k * PureDP(1.5·ε/(2√(3k·log(1/δ)))).
+    docs/theory/peeling.md
     """
 
     k: int
@@ -59,7 +66,7 @@ class Peeling(Selection):
         """Return the mechanism for ApproxDP, ZCDP or PureDP.
 
         With "laplace" noise, only ApproxDP is supported. `share` is the part of the budget for the choice, in zCDP (in
-        ε under PureDP); at 1 there are no values, and an output is the row of indices.
+        ε under PureDP). At `share` = 1 no values are released, and an output is the row of indices.
         """
         whole(minimum=1, k=k)
         one_of(NOISES, noise=noise)
@@ -77,11 +84,11 @@ class Peeling(Selection):
 
     @property
     def form(self) -> str:
-        """The form "picks" if the distribution of the first pick is known."""
+        """ "picks" if the distribution of the first pick is known."""
         return "picks" if self.noise == "gumbel" else ""
 
     def split(self, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return (indices (…, k), values (…, k)) of outputs (…, 2k)."""
+        """Return outputs (…, 2k) as indices and values (…, k)."""
         return outputs[..., : self.k].astype(np.int64), outputs[..., self.k :]
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
@@ -95,13 +102,17 @@ class Peeling(Selection):
     def error_bound(self, failure: float) -> float:
         """Return how far any pick may fall below the best.
 
-        The bound (2B/e)·log(d·k/failure), with Laplace noise twice that, holds except with probability `failure`.
+        The bound is (2B/e)·log(d·k/`failure`) for d scores, and twice as much with Laplace noise. It holds except with
+        probability `failure`.
         """
         far = tail(self.n_candidates * self.k, failure) / float(self.rate) * (2 if self.noise == "laplace" else 1)
         return (far + (self.step != 1)) * float(self.step)
 
     def half_width(self, level: float) -> float:
-        """Return a half-width that covers each score with probability `level` or more."""
+        """Return the half-width of an interval for each score.
+
+        The interval contains the score with probability at least `level`.
+        """
         if self.law is None:
             raise InvalidRequest("This selection releases no values.", "Calibrate it with a share below 1.", "")
         return float(self.law.half_width(level) + (0.5 if self.step != 1 else 0)) * float(self.step)

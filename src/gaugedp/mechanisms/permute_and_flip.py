@@ -19,9 +19,14 @@ from gaugedp.samplers.choice import coins, one_of_each
 class PermuteAndFlip(Selection):
     """Permute-and-flip: a candidate with a high score, in random order.
 
-    Use it like the exponential mechanism: its error is never larger at the same ε. Each candidate in turn tosses a
-    coin, and the first one that shows heads is chosen. P(heads) is e^{−ε·(max score − score_i)/(2B)}, B the ℓ_∞ radius
-    of the body; for counts with units added or removed the exponent is ε·(…)/B.
+    Use it instead of the exponential mechanism: its expected error is never larger at the same ε. The candidates are
+    visited in random order. Each one tosses a coin, which shows heads more often for a higher score, and the first
+    candidate with heads is chosen.
+
+    Notes
+    -----
+    Let B be the largest change of one score between neighbouring tables (the ℓ_∞ radius of `body`). The probability of
+    heads is e^{−ε·(max score − score_i)/(2B)}; for counts with units added or removed, B takes the place of 2B.
 
     Theorem. It reveals no more than Laplace noise of scale 1/ε on an answer of sensitivity 1: LaplaceLoss(1/ε), hence
     ε-DP. Its expected gap to the best score is at most that of the exponential mechanism at the same ε, for all scores
@@ -42,14 +47,17 @@ class PermuteAndFlip(Selection):
         return PermuteAndFlip.calibrate(self.body, guarantee)
 
     def error_bound(self, failure: float) -> float:
-        """Return a bound on the gap to the best score: (2B/ε)·log(k/failure), half for counts."""
+        """Return a bound on the gap to the best score.
+
+        The bound is (2B/ε)·log(k/`failure`) for k candidates, and half of it for counts.
+        """
         return (tail(self.n_candidates, failure) / float(self.rate) + (self.step != 1)) * float(self.step)
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Return the output distribution, shape (k,), in floating point.
 
-        It is p_i·∫₀¹ ∏_{j≠i} (1 − p_j + p_j·t) dt, p the probabilities of heads. Gauss–Legendre with (k + 1)/2 nodes is
-        exact for the polynomial, up to the rounding of floats.
+        It is p_i·∫₀¹ ∏_{j≠i} (1 − p_j + p_j·t) dt, where p_i is the probability of heads of candidate i. Gauss–Legendre
+        quadrature with (k + 1)/2 nodes is exact for this polynomial, up to the rounding of floats.
         """
         numbers = self.in_steps(scores)
         heads = np.exp(-float(self.rate) * (numbers.max() - numbers).astype(float))

@@ -26,11 +26,13 @@ _FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, Runti
 class Quality:
     """Quality of an output point for an exact answer.
 
-    `score`(a (d,), points (k, m)) returns k numbers. The quality u is the score clipped to `bounds` = (low, high), and
-    low where the score is not a number. You must prove two hypotheses: a score depends on its own point only, and |u(a
-    + z, y) − u(a, y)| ≤ 1 for all answers a, all z in `body` (the sensitivity body of the query) and all points y.
-    `check` tests random pairs; a score that passes may be wrong elsewhere. A score beyond its bounds at the answer 0 is
-    refused unless `clipped`.
+    `ExponentialDensity` uses it to select a point that fits the answer. You give a function `score`(a, points), which
+    returns one number for each of the `points`, shape (k, m), given the answer a, shape (d,). The quality u is the
+    score clipped to `bounds` = (low, high), and low where the score is not a number.
+
+    You must prove two hypotheses. First, a score depends on its own point only. Second, |u(a + z, y) − u(a, y)| ≤ 1 for
+    all answers a, all z in `body` (the sensitivity body of the query) and all points y. `check` tests random pairs, but
+    a score that passes may be wrong elsewhere. A score beyond its bounds at the answer 0 is refused unless `clipped`.
     """
 
     score: Score
@@ -65,7 +67,7 @@ class Quality:
         """Return u at the points (k, m), shape (k,).
 
         No value of a score is an error. If a score raises or has the wrong shape, its own message, which may contain
-        private values, is replaced; the failure itself is visible, and no theorem covers it.
+        private values, is replaced. That it failed remains visible, and no theorem covers this.
         """
         with contextlib.suppress(*_FAILURES):
             return self._clip(self._scored(answer, points))
@@ -74,8 +76,8 @@ class Quality:
     def check(self, over: Body) -> None:
         """Refuse a score that breaks a hypothesis at random points.
 
-        No data is used: answers, differences and points of `over` come from a public seed, the answers within 2·(high −
-        low) + 1 units of 0, or of points of `over`.
+        No data is used. Answers, differences and points of `over` come from a public seed, and the answers lie within
+        2·(high − low) + 1 units of 0, or of points of `over`.
         """
         rng = research_rng(PUBLIC_SEED)
         self._check_bounds(uniform(over, 8 * _PLACES, rng))

@@ -27,9 +27,12 @@ _DEVIATIONS = 12  # beyond which a binomial has no weight in floating point
 class RandomizedResponse(Calibrated):
     """Randomized response: each person reports a random category.
 
-    Use it if nobody, not even the one who collects the data, may know the answers. The true one of k categories is
-    reported with probability e^ε/(e^ε + k − 1), and each other one equally often.
+    Use it if nobody, not even the one who collects the data, may know the answers. With k categories, the true one is
+    reported with probability e^ε/(e^ε + k − 1), and each other one equally often. `estimate` and `interval` compute the
+    numbers of people from the responses.
 
+    Notes
+    -----
     Theorem. A person's response is ε-DP for the replacement of their category (k = 2: Warner 1965; Kairouz, Oh and
     Viswanath 2015); a table of responses, one per row, is ε-DP for the replacement of one row.
     docs/theory/randomized_response.md
@@ -56,7 +59,10 @@ class RandomizedResponse(Calibrated):
 
     @classmethod
     def calibrate(cls, body: Body | int, guarantee: Guarantee) -> "RandomizedResponse":
-        """Return the mechanism for PureDP(ε); `body` may be the number k."""
+        """Return the mechanism for PureDP(ε).
+
+        Instead of a `body`, you can give the number k of categories.
+        """
         epsilon = _epsilon(guarantee)
         if not isinstance(body, Body):
             whole(minimum=2, n_categories=body)
@@ -84,7 +90,7 @@ class RandomizedResponse(Calibrated):
         return shares
 
     def draw(self, answer: int, size: int, rng: Entropy) -> np.ndarray:
-        """Return `size` responses of one person; each spends the guarantee."""
+        """Return `size` responses of one person; each costs the guarantee."""
         whole(minimum=1, size=size)
         return self.respond(np.full(size, int(answer)), rng)
 
@@ -93,7 +99,10 @@ class RandomizedResponse(Calibrated):
         return int(self.draw(answer, 1, system_rng() if rng is None else rng)[0])
 
     def respond(self, categories: np.ndarray, rng: Entropy | None = None) -> np.ndarray:
-        """Return a response for each row of `categories` (n,), integers 0 … k − 1."""
+        """Return a random response for each row.
+
+        `categories`, shape (n,), are integers 0 … k − 1.
+        """
         indices = self._checked(np.asarray(categories))
         gaps, counts = np.array([0, 1]), np.array([1, self.n_categories - 1])
         stream = system_rng() if rng is None else rng
@@ -104,16 +113,21 @@ class RandomizedResponse(Calibrated):
         )
 
     def estimate(self, responses: np.ndarray) -> np.ndarray:
-        """Return unbiased estimates (count − n·q)/(p − q) of category counts."""
+        """Return unbiased estimates of the category counts.
+
+        They are (count − n·q)/(p − q), where n is the number of responses, p the probability of the true category and q
+        the probability of each other one.
+        """
         counts = self._counts(responses)
         return (counts - counts.sum() * self.other) / (self.truth - self.other)
 
     def interval(self, responses: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Return a confidence interval (lower, upper) for each category count.
 
-        Each interval covers its count with probability at least `level`, over the coins, for fixed rows. With m rows of
-        a category its count is Binomial(m, p) + Binomial(n − m, q), which grows with m. The interval holds all m for
-        which the count is in no tail of (1 − level)/2.
+        Each interval contains its count with probability at least `level` over the randomness of the responses, for
+        fixed rows. If m rows have a category, the number of its responses is Binomial(m, p) + Binomial(n − m, q), which
+        grows with m. The interval contains all m for which the observed number is in neither tail of probability (1 −
+        level)/2.
         """
         between(0, 1, level=level)
         counts = self._counts(responses)

@@ -33,18 +33,22 @@ _MOST_PARTS = 2**20  # of a sensitivity, in which distances of different quantil
 class RankExponential(Mechanism):
     """Exponential mechanism for several quantiles jointly, with intervals.
 
-    `gd.quantiles` uses it to release medians and other quantiles of a column, in one or several cells. A value is more
-    probable the nearer its rank is to that of the quantile: values of a lattice are drawn with P(y_1, …, y_k) ∝
-    e^{−(ε/2)·max_j d_j(y_j)/Δ_j}. d_j is the distance of the ranks of y_j from a target s: in each cell, of a histogram
-    with n rows, L below y and E at y, d(y) = max(L − s, s − L − E, 0). The target is q_j·n for the answers, q_j·n − t_j
-    and q_j·n + t_j for the ends of their intervals, t_j a public number of rows; for the ends, values beyond the
-    lattice count as far away. `body` is the histogram's, values fastest. Without a `level` there are no ends, and one
-    draw.
+    `gd.quantiles` uses it to release medians and other quantiles of a column, in one or several cells. The values of a
+    lattice are drawn at random: a value is more probable the nearer its rank is to the rank of the quantile. Two more
+    draws give the lower and upper ends of the intervals. Without a `level` there are no ends, and one draw.
 
-    Theorem. Between neighbours the max_j d_j/Δ_j of all cells together move by at most 1, Δ_j = `rank_sensitivity`,
-    whatever t is, so a draw, of all quantiles in all cells, is ExponentialLoss(ε). There are three, at multiples of ε =
-    `epsilon` by `budget`: the answers, the lower and the upper ends. Whatever the histogram, all intervals hold all
-    their true quantiles simultaneously with probability `level`. docs/theory/rank_exponential.md
+    Notes
+    -----
+    Take a cell whose histogram has n rows, L of them below y and E at y. The rank distance of y from a target s is d(y)
+    = max(L − s, s − L − E, 0). For the q_j-quantile, the target is q_j·n for the answer, and q_j·n − t_j and q_j·n +
+    t_j for the ends, with a public number t_j of rows. Values are drawn with P(y_1, …, y_k) ∝ e^{−(ε/2)·max_j
+    d_j(y_j)/Δ_j}, where Δ_j = `rank_sensitivity`; for the ends, values beyond the lattice count as far away. `body` is
+    the body of the histogram, whose values vary fastest.
+
+    Theorem. Between neighbours the max_j d_j/Δ_j of all cells together move by at most 1, whatever t is, so a draw, of
+    all quantiles in all cells, is ExponentialLoss(ε). There are three draws, at multiples of ε = `epsilon` by `budget`:
+    the answers, the lower and the upper ends. Whatever the histogram, all intervals contain their true quantiles
+    simultaneously with probability `level`. docs/theory/rank_exponential.md
     """
 
     body: Polytope
@@ -65,9 +69,9 @@ class RankExponential(Mechanism):
     ) -> "RankExponential":
         """Return the mechanism for PureDP, ApproxDP, ZCDP or GaussianDP.
 
-        `body` belongs to the counts of a histogram; `first` is the value of the first step. The answers get half of ε
-        (pure), or two thirds if there are several, and the lower and upper ends half of the rest each. They get all of
-        it if `level` is None.
+        `body` belongs to the counts of a histogram; `first` is the value of the first step. Of a pure ε, the answers
+        get half, or two thirds if there are several, and the lower and upper ends get half of the rest each. If `level`
+        is None, the answers get all of it.
         """
         shares = tuple(sorted(quantiles))
         between(
@@ -127,7 +131,7 @@ class RankExponential(Mechanism):
 
     @property
     def miss(self) -> float:
-        """The probability, at most, that some interval misses; 0.05 without ends."""
+        """Largest probability that some interval misses; 0.05 without ends."""
         return 1 - (self.level or _LEVEL)
 
     def rate(self, quantile: Fraction) -> Fraction:
@@ -161,9 +165,10 @@ class RankExponential(Mechanism):
         return shares / shares.sum()
 
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return a bound on the expected norm of rank distances, in rows.
+        """Return a bound on the expected rank distance, in rows.
 
-        P(d > T) ≤ m^k·e^{−rT}, r the rate, so with l = k·log m E d ≤ (l + 1)/r and E d² ≤ (l² + 2·l + 2)/r².
+        It bounds the norm over all answers. P(d > T) ≤ m^k·e^{−rT}, r the rate, so with l = k·log m E d ≤ (l + 1)/r and
+        E d² ≤ (l² + 2·l + 2)/r².
         """
         one_of(("1", "2"), norm=f"{norm:g}")
         size = float(self.reach(len(self.quantiles), 1))
@@ -181,8 +186,8 @@ class RankExponential(Mechanism):
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
         """Return the half-widths of the intervals, in rows.
 
-        With probability at least `level`, per cell or simultaneously, the ends y of the intervals have rank distances
-        of at most that from q·n. The shape is (answers,).
+        With probability at least `level`, per cell or simultaneously, the rank distance of each interval's ends from
+        q·n, the rank of its quantile among n rows, is at most this number. The shape is (n_answers,).
         """
         between(0, 1, level=level)
         cells = self.n_cells if simultaneous else 1
@@ -204,7 +209,7 @@ class RankExponential(Mechanism):
         return Fraction(0) if self.level is None else self.shift(quantile)
 
     def is_valid_for(self, body: Body) -> bool:
-        """Return whether the form agrees and the sensitivity is no larger."""
+        """Return True if forms agree and the sensitivity suffices."""
         if not isinstance(body, Polytope) or not _is_histogram(body) or _shape(body) != _shape(self.body):
             return False
         return all(
@@ -228,7 +233,7 @@ class RankExponential(Mechanism):
         return sorted(self.draw_jointly(Runs.of(table), self.aims(0), self.answer_speed, stream))
 
     def aims(self, side: int) -> list[tuple[Fraction, Fraction]]:
-        """Return the targets (q, rows from q·n) of answers or ends."""
+        """Return the targets (q, rows from q·n) of one draw."""
         return [(quantile, side * self.shift(quantile)) for quantile in self.quantiles]
 
     def _finishers(self, size: int, rng: Entropy, progress: Progress) -> Iterable[ApplyNoise]:  # noqa: ARG002
@@ -246,10 +251,11 @@ class RankExponential(Mechanism):
     def draw_jointly(
         self, runs: "Runs", targets: Sequence[tuple[Fraction, Fraction]], speed: int, stream: Entropy
     ) -> list[int]:
-        """Return one value per target (q, rows from q·n), within an exact joint radius.
+        """Return one value per target, within a joint radius.
 
-        P(radius = T) ∝ e^{−rate·T}·N_1(T)·…·N_k(T), N_j(T) the number of values at most T off: the largest occurring
-        distance plus a geometric variable. Given the radius, the values are independent and uniform within it.
+        A target is (q, rows from q·n). P(radius = T) ∝ e^{−rate·T}·N_1(T)·…·N_k(T), N_j(T) the number of values at most
+        T off: the largest occurring distance plus a geometric variable. Given the radius, which is exact, the values
+        are independent and uniform within it.
         """
         limit, rate = self.limit(Fraction(speed), len(targets)), self._part_rate(Fraction(speed))
         windows = [Window.of(runs, self._parts_off(runs, *target, limit)) for target in targets]
@@ -281,7 +287,7 @@ class RankExponential(Mechanism):
         return speed * decimal(self.epsilon) / (2 * self._n_parts)
 
     def limit(self, speed: Fraction, n_targets: int) -> int:
-        """Return a public limit of distances, exceeded with probability at most e^-60."""
+        """Return a limit of distances, exceeded with probability ≤ e^-60."""
         # 60: e^-60 is the chance, at most, that a draw reaches the limit of its distances
         return math.ceil((self.reach(n_targets, 2 * self.n_cells / self.miss) + 60) / self._part_rate(speed))
 

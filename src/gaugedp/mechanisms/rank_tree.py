@@ -26,13 +26,16 @@ from gaugedp.samplers.discrete import check_scale
 class RankTree(Mechanism):
     """Quantiles drawn jointly, with interval ends from noisy counts.
 
-    It draws the quantiles, and releases noisy counts of the rows in ranges of values. From these counts it reads
-    interval ends on either side of the true quantile.
+    `gd.quantiles` uses it if its intervals are the shortest. It draws the quantiles, and releases noisy counts of the
+    rows in ranges of values, which are nested like a tree. From these counts it reads interval ends on either side of
+    the true quantile.
 
+    Notes
+    -----
     Theorem (docs/theory/rank_tree.md). The draw of `ranks` is ExponentialLoss(speed·ε), and the counts in a tree, of
     all cells, are 2ε-DP together: the ends are read off them, and cost nothing more. Whatever the histogram, the first
-    pairs of ends hold all their true quantiles simultaneously with probability `ranks.level`. Each of the second pairs
-    holds its own quantile with probability `alone`.
+    pairs of ends contain all their true quantiles simultaneously with probability `ranks.level`. Each of the second
+    pairs contains its own quantile with probability `alone`.
     """
 
     ranks: RankExponential
@@ -86,7 +89,10 @@ class RankTree(Mechanism):
         return CountTree(self.ranks.n_values, Fraction(self.body.coefficient_radius), 2 * self.ranks.epsilon)
 
     def noise_law(self) -> RankLaw:
-        """Return the rates of the draw; a row is counted once on each level of the tree."""
+        """Return the rates of the draw.
+
+        A row is counted once on each level of the tree.
+        """
         return self.ranks.noise_law(STEPS * self.tree.shape[1] / self.tree.scale / self.ranks.budget.counts)
 
     @property
@@ -95,7 +101,10 @@ class RankTree(Mechanism):
         return self.ranks.n_answers
 
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return a bound on the expected norm of rank distances, in rows."""
+        """Return a bound on the expected rank distance, in rows.
+
+        It bounds the norm over all answers.
+        """
         return self.ranks.error(norm, weights)
 
     def mean_square(self, weights: np.ndarray | None = None) -> float:
@@ -105,8 +114,8 @@ class RankTree(Mechanism):
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
         """Return the half-widths of the intervals, in rows.
 
-        With probability at least `level`, pointwise or simultaneously, the ends y of the intervals have rank distances
-        of at most that from q·n. The shape is (answers,).
+        With probability at least `level`, pointwise or simultaneously, the rank distance of each interval's ends from
+        q·n, the rank of its quantile among n rows, is at most this number. The shape is (n_answers,).
         """
         between(0, 1, level=level)
         count = self.n_answers if simultaneous else 1
@@ -121,13 +130,13 @@ class RankTree(Mechanism):
         return np.tile(rows, self.ranks.n_cells)
 
     def is_valid_for(self, body: Body) -> bool:
-        """Return whether the form agrees and the sensitivity is no larger."""
+        """Return True if forms agree and the sensitivity suffices."""
         if not isinstance(body, Polytope) or not self.ranks.is_valid_for(body):
             return False
         return body.coefficient_radius <= self.body.coefficient_radius
 
     def describe(self) -> str:
-        """Return the weights of the draw and the tree's shape and scale."""
+        """Return the draw's weights and the tree's shape and scale."""
         branching, height = self.tree.shape
         rows = float(self.tree.scale) / 64
         return (

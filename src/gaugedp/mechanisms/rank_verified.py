@@ -33,14 +33,17 @@ _UNVERIFIED = 0.2  # of the cells, at most, on ordinary tables; by a bound that 
 class RankVerified(Mechanism):
     """Quantiles drawn jointly, with interval ends that noisy counts verify.
 
-    Ends are proposed by a joint draw at a rank distance of t (`shifts`). Noisy counts of the rows between the proposed
-    ends decide which of these are on their side of the quantile. The answers are drawn last; if an end of their cell
-    is not verified, ends so far off that no count is needed (`far`) are drawn with them.
+    `gd.quantiles` uses it if its intervals are the shortest. Interval ends are proposed by a joint draw at a rank
+    distance of t (`shifts`) from the quantile. Noisy counts of the rows between the proposed ends decide which ends are
+    on their side of the quantile. The answers are drawn last. If an end of their cell is not verified, ends so far off
+    that no count is needed (`far`) are drawn with them.
 
+    Notes
+    -----
     Theorem (docs/theory/rank_verified.md). The draws are ExponentialLoss(a·ε) and ExponentialLoss(b·ε), the counts
     PureDP(c·ε), with (a, b) and c of `ranks.budget` and ε = `ranks.epsilon`, in adaptive composition. Whatever the
-    histogram, all intervals hold all their true quantiles simultaneously with probability `ranks.level`. The distance
-    t does not depend on the number of values.
+    histogram, all intervals contain their true quantiles simultaneously with probability `ranks.level`. The distance t
+    does not depend on the number of values.
     """
 
     ranks: RankExponential
@@ -92,7 +95,10 @@ class RankVerified(Mechanism):
         return NestedCounts(self.ranks.quantiles, Fraction(self.body.coefficient_radius) / epsilon, miss)
 
     def noise_law(self) -> RankLaw:
-        """Return the rates of the draws; a row is in one of the counts."""
+        """Return the rates of the draws.
+
+        Each row is in one of the counts.
+        """
         return self.ranks.noise_law(1 / self.counts.scale / self.ranks.budget.counts)
 
     @property
@@ -102,7 +108,7 @@ class RankVerified(Mechanism):
 
     @cached_property
     def shifts(self) -> list[tuple[Fraction, Fraction]]:
-        """The proposals' targets (q, rows from q·n): lower ends, then upper."""
+        """Targets (q, rows from q·n) of lower, then upper ends."""
         return [(quantile, side * self._shift(quantile, side)) for side in (-1, 1) for quantile in self.ranks.quantiles]
 
     def _shift(self, quantile: Fraction, side: int) -> Fraction:
@@ -115,15 +121,18 @@ class RankVerified(Mechanism):
         return Fraction(math.ceil(rows * quantile.denominator), quantile.denominator)
 
     def far(self, quantile: Fraction) -> Fraction:
-        """Return the rows beyond which a drawn end needs no count."""
+        """Return the distance beyond which an end needs no count.
+
+        It is in rows.
+        """
         times = 2 * self.ranks.n_cells / (float(_FALLBACK) * self.ranks.miss)
         rows = self.ranks.reach(3 * len(self.ranks.quantiles), times) / self._answer_rate(quantile)
         return Fraction(math.ceil(rows * quantile.denominator), quantile.denominator)
 
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return a bound on the expected norm of rank distances, in rows.
+        """Return a bound on the expected rank distance, in rows.
 
-        It is for answers drawn with ends: three values per quantile.
+        It bounds the norm over all answers that are drawn with ends: three values per quantile.
         """
         return 3 * self.ranks.error(norm, weights)
 
@@ -134,8 +143,8 @@ class RankVerified(Mechanism):
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
         """Return the worst-case half-widths of the intervals, in rows.
 
-        With probability at least `level`, per cell or simultaneously, the ends y of the intervals have rank distances
-        of at most that from q·n. The shape is (answers,).
+        With probability at least `level`, per cell or simultaneously, the rank distance of each interval's ends from
+        q·n, the rank of its quantile among n rows, is at most this number. The shape is (n_answers,).
         """
         between(0, 1, level=level)
         times = 2 * (self.ranks.n_cells if simultaneous else 1) / (1 - level)
@@ -153,13 +162,13 @@ class RankVerified(Mechanism):
         return np.tile(rows, self.ranks.n_cells)
 
     def is_valid_for(self, body: Body) -> bool:
-        """Return whether the form agrees and the sensitivity is no larger."""
+        """Return True if forms agree and the sensitivity suffices."""
         if not isinstance(body, Polytope) or not self.ranks.is_valid_for(body):
             return False
         return body.coefficient_radius <= self.body.coefficient_radius
 
     def describe(self) -> str:
-        """Return the weights of the draws, the distances and the counts' scale."""
+        """Return the draws' weights, the distances and the counts' scale."""
         near, far = max(self.ordinary_widths()), max(map(self.far, self.ranks.quantiles))
         return (
             f"{self.ranks.describe_answers()}; ends proposed {math.ceil(near):,} rows off, verified by counts with "

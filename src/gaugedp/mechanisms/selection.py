@@ -22,11 +22,12 @@ _MOST_STEPS = 2**60  # scores are clipped here, so that differences of two of th
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Selection(Calibrated):
-    """Interface of a private choice among k candidates by their scores.
+    """Private choice among k candidates by their scores.
 
-    Each score moves by at most B = `body.radius(∞)` between neighbouring tables. Scores are rounded to the lattice
-    first, and `width` is B in steps. `epsilon` sets the noise, and `guarantee` is what the choice satisfies.
-    `monotone` is True if all scores of neighbours move the same way.
+    It is the interface of mechanisms such as `Exponential`. Each score changes by at most B = `body.radius(∞)` between
+    neighbouring tables. Scores are first rounded to the lattice, and `width` is B in steps. `epsilon` sets the noise,
+    and `guarantee` is the guarantee that the choice satisfies. `monotone` is True if all scores of neighbours move in
+    the same direction.
     """
 
     body: Body
@@ -54,7 +55,10 @@ class Selection(Calibrated):
         return self.epsilon / (self.width * (1 if self.monotone else 2))
 
     def draw(self, scores: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
-        """Return `size` outputs for the scores (k,); each spends the guarantee."""
+        """Return `size` outputs for the scores (k,).
+
+        Each of them costs the guarantee.
+        """
         whole(minimum=1, size=size)
         return self._draw(self.in_steps(scores), size, rng)
 
@@ -68,7 +72,10 @@ class Selection(Calibrated):
 
     @abstractmethod
     def error_bound(self, failure: float) -> float:
-        """Return a bound of max score − score(chosen), exceeded with probability ≤ `failure`."""
+        """Return a bound on the gap to the best score.
+
+        The gap max score − score(chosen) exceeds the bound with probability at most `failure`.
+        """
 
     @abstractmethod
     def _draw(self, scores: np.ndarray, size: int, rng: Entropy) -> np.ndarray: ...

@@ -91,11 +91,14 @@ class StaircaseLaw(SymmetricLaw):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Staircase(AdditiveNoise):
-    """Staircase noise, which has the least expected error for one answer.
+    """Staircase noise, with the least expected error for one answer.
 
-    Use it for a single sum, where it is more accurate than Laplace noise, above all at a large ε. Its probabilities
-    fall by a factor e^−ε within every Δ lattice steps, in stairs of width r and Δ − r.
+    Use it for a single sum, where it is more accurate than Laplace noise, above all at a large ε. If one unit changes
+    the sum by up to Δ lattice steps, the probabilities of the noise fall by a factor e^−ε within every Δ steps, in
+    stairs of the widths r and Δ − r.
 
+    Notes
+    -----
     Theorem. Answers on the lattice whose neighbours differ by at most Δ steps are released with ε-DP, for every r: P(k
     + z) ≥ P(|k| + Δ) = e^−ε·P(k) for |z| ≤ Δ. No additive noise on the integers for one answer is ε-DP with a smaller
     E|N| than that of the best r (Geng and Viswanath 2016; docs/theory/staircase.md).
@@ -121,7 +124,7 @@ class Staircase(AdditiveNoise):
 
     @classmethod
     def candidates(cls, body: Body, guarantee: Guarantee, weights: np.ndarray | None = None) -> "Iterator[Staircase]":
-        """Yield one for a single answer of sensitivity 2 steps or more."""
+        """Yield one for an answer of sensitivity 2 or more."""
         if not cls.why_not(body, guarantee, weights):
             yield cls.calibrate(body, pure_within(guarantee))
 
@@ -141,7 +144,7 @@ class Staircase(AdditiveNoise):
 
     @property
     def runs(self) -> tuple[tuple[int, StaircaseLaw]]:
-        """One coordinate and its distribution, for audits of independent noise."""
+        """One coordinate and its distribution, for audits."""
         return ((1, self.law),)
 
     def noise_law(self) -> StairLaw:
@@ -172,7 +175,7 @@ class Staircase(AdditiveNoise):
         return np.array([self.law.half_width(level) * float(self.step)])
 
     def is_valid_for(self, body: Body) -> bool:
-        """Return whether the lattice agrees and Δ is no larger."""
+        """Return True if lattices agree and Δ is no larger."""
         if body.ambient_dim != 1:
             return False
         step, period = _lattice(body)

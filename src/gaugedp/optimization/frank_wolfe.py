@@ -31,7 +31,10 @@ _DENSE, _WIDEST = 16, 2**11  # columns per step, and in total, for which all sec
 
 @dataclass(frozen=True)
 class FrankWolfe:
-    """Calibration of private Frank–Wolfe, with its total guarantee."""
+    """Calibration of private Frank–Wolfe, with its total guarantee.
+
+    `FrankWolfe.calibrate` makes it from public numbers. The function `frank_wolfe` then fits the weights.
+    """
 
     selection: Exponential
     steps: int
@@ -52,9 +55,9 @@ class FrankWolfe:
         """Return the calibration for PureDP(ε) or ApproxDP(ε, δ).
 
         It depends on public numbers only. Hypothesis: features in [−1, 1]. A score is ∓Σ_i φ′_i·x_ij, which one row
-        changes by at most 2·`lipschitz` if rows are replaced and `lipschitz` if they are added or removed. The
-        guarantee never uses `n_rows`, which only sets the number of steps if `steps` is None; a public guess will do if
-        the number of rows is private.
+        changes by at most 2·`lipschitz` if rows are replaced and `lipschitz` if they are added or removed. `n_rows`
+        sets the number of steps if `steps` is None, and the guarantee never uses it. If the number of rows is private,
+        give a public guess.
         """
         whole(minimum=1, n_rows=n_rows, n_columns=n_columns)
         positive(radius=radius)
@@ -77,9 +80,10 @@ class FrankWolfe:
         return cls(selection, steps, compose([(selection.guarantee, steps)]), neighbours)
 
     def blindness(self, n_rows: float) -> float:
-        """Return about the square of the length, over the radius, that weights owe to noise.
+        """Return the approximate squared length that weights owe to noise.
 
-        Vertices that are drawn blindly give it. They are nearly so if a choice may lose a usual slope.
+        The length is in units of the radius. The value is that of weights whose vertices are drawn blindly, and is
+        smaller if a choice loses less than a usual slope.
         """
         lost = math.log(self.selection.n_candidates) / float(self.selection.rate) * float(self.selection.step) / n_rows
         return min(1.0, (lost / _USUAL) ** 2) * (4 * self.steps + 2) / (3 * self.steps * (self.steps + 1))
@@ -87,9 +91,10 @@ class FrankWolfe:
     def risk_bound(self, n_rows: int, loss: Loss, radius: float) -> float:
         """Return a bound on the mean excess risk.
 
-        F is the mean loss of `n_rows` rows, and the minimum is over the ball. With C = 4βR² (β the loss's smoothness)
-        and α = 2B·log(2d)·R·lipschitz/(n·ε₀) the mean loss of a choice, the bound is 2C/(T + 2) + α (Jaggi 2013,
-        theorem 1; docs/theory/frank_wolfe.md), or 2R·lipschitz if that is smaller. F uses the features as rounded.
+        The risk F is the mean loss of `n_rows` rows, with features as rounded, and its minimum is over the ball of
+        radius R. With C = 4βR², where β is the loss's smoothness, and with α = 2B·log(2d)·R·lipschitz/(n·ε₀), the mean
+        loss of a choice, the bound is 2C/(T + 2) + α (Jaggi 2013, theorem 1; docs/theory/frank_wolfe.md), or
+        2R·lipschitz if that is smaller.
         """
         gap = math.log(self.selection.n_candidates) / float(self.selection.rate) + 1
         lost = radius * loss.lipschitz * (gap * float(self.selection.step) + 2.0 ** (1 - BITS) * n_rows) / n_rows
@@ -106,9 +111,10 @@ def frank_wolfe(  # noqa: PLR0913, PLR0917 - data, problem, guarantee, randomnes
     rng: Entropy | None = None,
     progress: Progress = silent,
 ) -> np.ndarray:
-    """Minimise a mean loss over an ℓ₁ ball by private Frank–Wolfe.
+    """Minimise a mean loss over an ℓ₁ ball, privately.
 
-    Return weights w (d,) with ‖w‖₁ ≤ radius. The loss of a row is φ(⟨w, x⟩, y). Charge the budget first.
+    Use it to fit a linear model with many features, few of which matter, by private Frank–Wolfe. Return weights w (d,)
+    with ‖w‖₁ ≤ radius. The loss of a row with features x and target y is φ(⟨w, x⟩, y). Charge the budget first.
 
     Theorem (docs/theory/frank_wolfe.md). For features (n, d) in [−1, 1] and a loss of finite `lipschitz`, the weights
     satisfy `calibration.guarantee`: all T vertices together satisfy it, and the weights are computed from them.
@@ -116,6 +122,8 @@ def frank_wolfe(  # noqa: PLR0913, PLR0917 - data, problem, guarantee, randomnes
 
     Examples
     --------
+    The target is the first of 20 features:
+
     >>> import gaugedp as gd
     >>> import numpy as np
     >>> from gaugedp.optimization import FrankWolfe, Squared

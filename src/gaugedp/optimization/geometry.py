@@ -15,12 +15,16 @@ from gaugedp.errors import InvalidRequest
 
 @dataclass(frozen=True)
 class Geometry:
-    """Ball of a norm, with a strongly convex regulariser for Gibbs sampling.
+    """Ball of a norm, with a regulariser for Gibbs sampling.
 
-    It is the set of coefficients that a model may have: `radius` limits their norm. The ball is {x : ‖x‖_p ≤ radius}, 1
-    ≤ p ≤ ∞: ℓ_p for the shape (d,), Schatten-p for the shape (m, n). Points are rows of arrays (k, d); matrices are
-    rows of length m·n, row after row. With N entries or singular values, N = d or min(m, n), the regulariser is r(x) =
-    `weight`/2·‖x‖_q², where
+    Use it for `Gibbs`, as the set of coefficients that a model may have: `radius` limits their norm. The norm is ℓ_p
+    for vectors, of shape (d,), and Schatten-p for matrices, of shape (m, n). Points are rows of arrays (k, d); matrices
+    are rows of length m·n, row after row.
+
+    Notes
+    -----
+    The ball is {x : ‖x‖_p ≤ radius}, 1 ≤ p ≤ ∞. With N entries or singular values, N = d or min(m, n), the regulariser
+    is r(x) = `weight`/2·‖x‖_q², where
 
     - p ≥ 2: q = 2 and weight 1;
     - p < 2: the weight is N^{2/p − 2/q}/(q − 1), and q in [p, 2] minimises it unless it is given.
@@ -34,6 +38,8 @@ class Geometry:
 
     Examples
     --------
+    An ℓ₁ ball of radius 2 in 100 dimensions, whose points have an ℓ₂ norm of at most 2:
+
     >>> from gaugedp.optimization import Geometry
     >>> ball = Geometry((100,), 1, radius=2.0)
     >>> round(ball.exponent, 2), round(ball.reach(2), 2)
@@ -77,7 +83,10 @@ class Geometry:
 
     @cached_property
     def exponent(self) -> float:
-        """Exponent q: the minimiser log N − √(log²N − 2·log N) of N^{−2/q}/(q − 1), clipped to [p, 2]."""
+        """Exponent q of the regulariser.
+
+        Unless given, it is the minimiser log N − √(log²N − 2·log N) of N^{−2/q}/(q − 1), clipped to [p, 2].
+        """
         if self.q is not None:
             return float(self.q)
         log = math.log(self.n_values)
@@ -161,7 +170,10 @@ class Geometry:
         return self._spectral(points, lambda values: duality(values, self.p) / _lengths(values, self.p))
 
     def projection(self, points: np.ndarray) -> np.ndarray:
-        """Return the ℓ₂ projection onto the ball for p = 1, 2 or ∞; refuse other p."""
+        """Return the ℓ₂ projection onto the ball.
+
+        It exists for p = 1, 2 or ∞; other p are refused.
+        """
         if math.isinf(self.p):
             return self._spectral(points, lambda values: np.clip(values, -self.radius, self.radius))
         if self.p == 2:

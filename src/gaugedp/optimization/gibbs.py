@@ -38,12 +38,18 @@ _BLOCK = 2**17  # numbers processed together
 class Gibbs:
     """Weights w drawn from a distribution that favours small losses.
 
-    It minimises a convex loss privately, as w is likely to have a loss near the minimum. The density is ∝ exp(−κ·Σ_i
-    φ(⟨w, x_i⟩, y_i) − λ·r(w)) on 𝒳: the geometry's ball, the simplex, or the smallest Euclidean ball if `in_ball` is
-    False. κ is `rate` and λ is `strength` (k = κn and μ = λ/k in the reference); `geometry` gives the norm, the ball, r
-    and Θ. Rows have dual norm at most `row_norm`; G = lipschitz·row_norm; c = 2 if rows are replaced, 1 if they are
-    added or removed. The end of the walk and the target distribution are (2τ)-GDP to each other, τ = `total_variation`,
-    which also bounds their distance in total variation. `stop` bounds the probability of an early stop.
+    Use it to fit a linear model with a convex loss φ privately: the weights are drawn at random, and are likely to have
+    a loss near the minimum. Rejections make the duration of a draw depend on the rows, without a bound except for a
+    user-defined loss, where `query_bound` limits the evaluations.
+
+    Notes
+    -----
+    For rows x_i with targets y_i, the density is ∝ exp(−κ·Σ_i φ(⟨w, x_i⟩, y_i) − λ·r(w)) on 𝒳: the geometry's ball, the
+    simplex, or the smallest Euclidean ball if `in_ball` is False. κ is `rate` and λ is `strength` (k = κn and μ = λ/k
+    in the reference); `geometry` gives the norm, the ball, the regulariser r and its range Θ. Rows have dual norm at
+    most `row_norm`; G = lipschitz·row_norm; c = 2 if rows are replaced, 1 if they are added or removed. The end of the
+    walk and the target distribution are (2τ)-GDP to each other, τ = `total_variation`, which also bounds their distance
+    in total variation. `stop` bounds the probability of an early stop.
 
     Theorem 1 (privacy). The target is μ-GDP with μ = cGκ/√λ: neighbours' exponents differ by a cGκ-Lipschitz function
     and are λ-strongly convex (Gopi and others 2023, theorem 2; they state c = 1 for replaced rows, and that is not
@@ -57,12 +63,12 @@ class Gibbs:
     Theorem 3 (risk): see `risk_bound`. The proofs: docs/theory/gibbs.md
 
     The sample is drawn by the proximal sampler ("mixing"), from 0, with a number of steps that depends on public
-    numbers only. Rejections make its duration depend on the rows, without a bound except for a user-defined loss, where
-    `query_bound` limits the evaluations. The theorems also hold on the Euclidean ball; risk is compared with the
-    geometry's.
+    numbers only. The theorems also hold on the Euclidean ball; risk is compared with the geometry's.
 
     Examples
     --------
+    A logistic regression with two coefficients, whose Euclidean norm is at most 5:
+
     >>> import gaugedp as gd
     >>> import numpy as np
     >>> from gaugedp.optimization import Geometry, Gibbs, Logistic
@@ -107,24 +113,27 @@ class Gibbs:
     ) -> "Gibbs":
         """Return the mechanism for ApproxDP(ε, δ) or PureDP(ε).
 
-        geometry : a Geometry, the Simplex, or a body: LpBall, SchattenBall, Polytope.symmetric_hull, or an image of
-            one. Weights of a polytope are F·x, x in the ℓ₁ ball of its generators (see `WeightMap`): `geometry` is
-            that ball. Matrices with p < 2 and no q use the largest q whose Θ is at most 1.1 times the minimum: bounds
-            on risks are at most 5 % larger, and steps fewer.
-
-        loss : one of the library's, or with `lipschitz` a function f(W, rows, targets) of your own (see `ValueLoss`),
-            for rows that are replaced and weights in_ball.
-
-        n_rows : the number of rows; under add_remove a public guess.
-
-        purpose : "erm" minimises the bound on the mean loss of the rows (λ = d/Θ for any n, ε and δ), "sco"
-            that on the mean loss of their population (λ = (d + 2nμ²/c²)/Θ); "strongly_convex" is for losses to which
-            `convexity`·r has been added, and minimises those.
-
-        auxiliary_mu : the μ of all Gaussian releases, before or after, that share an ApproxDP guarantee with the
-            sample: the distribution is √(μ² − auxiliary_mu²)-GDP, as Gaussian parameters compose as squares.
-
         A loss with a kink is replaced by a smooth one, as steep and within d/(4k): the guarantee is the same.
+
+        Parameters
+        ----------
+        geometry : Geometry, Simplex or Body
+            The set of weights: a `Geometry`, the `Simplex`, or a body, which is an LpBall, SchattenBall,
+            Polytope.symmetric_hull, or an image of one. Weights of a polytope are F·x, x in the ℓ₁ ball of its
+            generators (see `WeightMap`): `geometry` is that ball. Matrices with p < 2 and no q use the largest q whose
+            Θ is at most 1.1 times the minimum: bounds on risks are at most 5 % larger, and steps fewer.
+        loss : Loss or function
+            One of the library's losses or, with `lipschitz`, a function f(W, rows, targets) of your own (see
+            `ValueLoss`), for rows that are replaced and weights in_ball.
+        n_rows : int
+            The number of rows; under add_remove a public guess.
+        purpose : {"erm", "sco", "strongly_convex"}
+            "erm" (default) minimises the bound on the mean loss of the rows (λ = d/Θ for any n, ε and δ), "sco" that on
+            the mean loss of their population (λ = (d + 2nμ²/c²)/Θ); "strongly_convex" is for losses to which
+            `convexity`·r has been added, and minimises those.
+        auxiliary_mu : float
+            The μ of all Gaussian releases, before or after, that share an ApproxDP guarantee with the sample. The
+            distribution is √(μ² − auxiliary_mu²)-GDP, as Gaussian parameters compose as squares. Default 0.
         """
         inner, weight_map = set_and_map(geometry)
         walk = walk_of(inner, in_ball)
@@ -158,7 +167,10 @@ class Gibbs:
 
     @property
     def lattice_step(self) -> Fraction:
-        """Lattice step of released points: a power of two, from the radius."""
+        """Lattice step of released points, a power of two.
+
+        It follows from the radius.
+        """
         # 24: bits of the lattice, below the radius
         return Fraction(2) ** (math.floor(math.log2(self.geometry.radius)) - 24)
 
@@ -169,9 +181,10 @@ class Gibbs:
 
     @cached_property
     def query_bound(self) -> int:
-        """Most evaluations of single losses per sample, from public numbers.
+        """Most evaluations of single losses per sample.
 
-        It exists only for a user-defined loss. The sampler stops there, with a probability of at most `stop`.
+        It follows from public numbers, and exists only for a user-defined loss. The sampler stops there, with a
+        probability of at most `stop`.
         """
         if not isinstance(self.loss, ValueLoss):
             raise InvalidRequest(
@@ -183,7 +196,10 @@ class Gibbs:
     def sample(
         self, rows: np.ndarray, targets: np.ndarray, rng: Entropy | None = None, progress: Progress = silent
     ) -> np.ndarray:
-        """Draw weights for rows (n, …) and targets (n,). Charge the budget first."""
+        """Draw weights for rows and targets. Charge the budget first.
+
+        The rows have shape (n, …), and the targets (n,).
+        """
         rng = system_rng() if rng is None else rng
         return self.draw(rows, targets, 1, rng, progress)[0].reshape(self.weight_shape)
 
@@ -232,15 +248,18 @@ class Gibbs:
         return Posterior(clipped, np.clip(goal, -largest, largest), self.loss, self.geometry, self.rate, self.strength)
 
     def risk_bound(self, population: bool | None = None, *, confidence: float | None = None) -> float:
-        """Return a bound on the excess loss F(w) − min F.
+        """Return a bound on the excess loss of the weights.
 
-        The bound is on its mean, or with `confidence` on the excess itself. Theorem 3: if F is the mean loss of the
-        rows and k = κn, the bound is (d + λΘ)/k. If F is the mean loss of the population that the rows are drawn from,
-        it is 2κG²/λ more. If the losses have `convexity`·r added, it is d/k. The errors of a smoothed kink, the sampler
-        and the lattice are added. `population` is by default True if the purpose is "sco".
+        It bounds the mean of F(w) − min F, or with `confidence` this excess itself. `population` is by default True if
+        the purpose is "sco".
 
-        Theorem 4. F the mean loss of the rows, L = −log Φ(Φ⁻¹(1 − confidence − `stop`) − 2τ): F(w) − min F is above (d
-        + √(2dL) + L + λΘ)/k plus the errors of a kink and the lattice with probability at most 1 − `confidence`.
+        Theorem 3. Let k = κn. If F is the mean loss of the rows, the bound on the mean is (d + λΘ)/k. If F is the mean
+        loss of the population that the rows are drawn from, it is 2κG²/λ more. If the losses have `convexity`·r added,
+        it is d/k. The errors of a smoothed kink, the sampler and the lattice are added.
+
+        Theorem 4. Let F be the mean loss of the rows, and L = −log Φ(Φ⁻¹(1 − confidence − `stop`) − 2τ). F(w) − min F
+        is above (d + √(2dL) + L + λΘ)/k plus the errors of a kink and the lattice with probability at most 1 −
+        `confidence`.
         """
         population = self.purpose == "sco" if population is None else population
         excess, drift = 0.0, self._drift

@@ -38,14 +38,17 @@ Sums = Callable[[Of], np.ndarray]  # Σ of(features, target) over blocks of the 
 class LeastSquares:
     """Private linear least squares for rows in the unit ball.
 
-    It makes Σ(⟨w, x⟩ − t)² small for ‖x‖₂ ≤ 1, |t| ≤ 1 and ‖w‖₂ ≤ `radius`. Each step subtracts M⁻¹ times the gradient
-    Σ x·clip(⟨w, x⟩ − t, ±c), with noise, and projects onto the ball in the norm of M. "preconditioned": M is Σ xxᵀ with
-    noise, its eigenvalues raised to the edge of the noise, and the last steps are averaged. "gradient": M is a multiple
-    of the identity. The path's length depends on n, d, ε and δ alone; a long path uses `momentum`, with about twice the
-    square root of the steps (Nesterov 1983). With a `constant` it starts at the noisy mean of the target, and the way
-    from there shrinks by the part that noise explains. The width c is 1. "preconditioned" doubles it, once, and
-    discards earlier gradients if a noisy count of residuals beyond 1 shows that clipping changes the gradient more than
-    noise does.
+    Use it for a linear regression: it makes Σ(⟨w, x⟩ − t)² small for ‖x‖₂ ≤ 1, |t| ≤ 1 and ‖w‖₂ ≤ `radius`.
+
+    Notes
+    -----
+    Each step subtracts M⁻¹ times the gradient Σ x·clip(⟨w, x⟩ − t, ±c), with noise, and projects onto the ball in the
+    norm of M. The solver "preconditioned" takes Σ xxᵀ with noise for M, with its eigenvalues raised to the edge of the
+    noise, and averages the last steps. The solver "gradient" takes a multiple of the identity. The path's length
+    depends on n, d, ε and δ alone; a long path uses `momentum`, with about twice the square root of the steps (Nesterov
+    1983). With a `constant` it starts at the noisy mean of the target, and the way from there shrinks by the part that
+    noise explains. The width c is 1. "preconditioned" doubles it, once, and discards earlier gradients if a noisy count
+    of residuals beyond 1 shows that clipping changes the gradient more than noise does.
 
     Theorem. One row changes Σ xxᵀ by at most √2 in the Frobenius norm (1 if rows are added or removed) and a gradient
     by at most 2 (1) in ℓ₂; the releases compose to (ε, δ)-DP, μ-GDP with Gaussian noise. docs/theory/least_squares.md
@@ -151,7 +154,7 @@ class LeastSquares:
         return f"{self.steps} {self.solver} steps, noise of deviation {std:.6g} on sums of gradients"
 
     def solve(self, features: np.ndarray, target: np.ndarray, rng: Entropy) -> np.ndarray:
-        """Solve for w (d,), in steps of 2^−BITS. Charge the budget first."""
+        """Solve for w (d,), in steps of 2^−BITS. Charge first."""
         return self.solve_sums(lambda of: of(features, target), rng)[0]
 
     def solve_sums(

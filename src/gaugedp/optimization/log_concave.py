@@ -9,8 +9,9 @@ from gaugedp.guarantees.gaussian import GaussianDP
 def log_concave_pair(lipschitz: float, convexity: float) -> GaussianDP:
     """Return the guarantee of sampling from a log-concave density.
 
-    If one row changes the exponent F to F̃, both μ-strongly convex on a convex set, and F̃ − F is G-Lipschitz,
-    samples from the densities ∝ e^{−F} and ∝ e^{−F̃} are (G/√μ)-GDP (Gopi and others 2023, theorem 2).
+    Use it for a sampler of your own whose density is ∝ e^{−F}, where the exponent F depends on the rows. If one row
+    changes F to F̃, both μ-strongly convex on a convex set, and F̃ − F is G-Lipschitz, samples from the densities ∝
+    e^{−F} and ∝ e^{−F̃} are (G/√μ)-GDP (Gopi and others 2023, theorem 2).
 
     Parameters
     ----------
@@ -26,6 +27,8 @@ def log_concave_pair(lipschitz: float, convexity: float) -> GaussianDP:
 
     Examples
     --------
+    Exponents that differ by a 1-Lipschitz function and are 4-strongly convex give μ = 1/√4, rounded up:
+
     >>> from gaugedp.optimization import log_concave_pair
     >>> log_concave_pair(lipschitz=1.0, convexity=4.0).mu
     0.5000000000000002
@@ -36,7 +39,7 @@ def log_concave_pair(lipschitz: float, convexity: float) -> GaussianDP:
 
 
 def lipschitz_tail(deviation: float, lipschitz: float, convexity: float) -> float:
-    """Bound the tail of a Lipschitz function of a log-concave variable.
+    """Bound the tail of Lipschitz functions of log-concave variables.
 
     The variable X has a density ∝ e^{−F}, where F is μ-strongly convex and the function ℓ is G-Lipschitz in one norm.
     The bound on P(ℓ(X) − E ℓ(X) ≥ t) is e^{−t²μ/(2G²)} (Gopi and others 2023, lemma 5, after Ledoux 1999 and Bobkov and
@@ -48,7 +51,6 @@ def lipschitz_tail(deviation: float, lipschitz: float, convexity: float) -> floa
         The deviation t ≥ 0.
     lipschitz, convexity : float
         The Lipschitz constant G of ℓ, and the strong convexity μ of F.
-        μ of F.
 
     Returns
     -------
@@ -57,6 +59,8 @@ def lipschitz_tail(deviation: float, lipschitz: float, convexity: float) -> floa
 
     Examples
     --------
+    The bound for two units above the mean is e^{−2}:
+
     >>> from gaugedp.optimization import lipschitz_tail
     >>> round(lipschitz_tail(2.0, lipschitz=1.0, convexity=1.0), 4)
     0.1353

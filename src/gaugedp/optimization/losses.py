@@ -21,10 +21,11 @@ def check_loss(loss: object) -> None:
 
 
 class Loss(ABC):
-    """Loss φ(z, y) of predictions z and targets y, convex in z.
+    """Convex loss φ(z, y) of predictions z and targets y.
 
-    Both have shape (n,). The loss of a row x is φ(⟨w, x⟩, y), and its gradient in w is φ′·x. If ‖x‖ ≤ R in a norm, it
-    is `lipschitz`·R-Lipschitz in w for the dual norm, and `smoothness`·R²-smooth if that is finite.
+    It is the base class of the losses that the methods of this package minimise. z and y have shape (n,), and φ is
+    convex in z. The loss of a row x is φ(⟨w, x⟩, y), and its gradient in the weights w is φ′·x. If ‖x‖ ≤ R in a norm,
+    it is `lipschitz`·R-Lipschitz in w for the dual norm, and `smoothness`·R²-smooth if that is finite.
     """
 
     is_clipped_residual: ClassVar[bool] = False  # True if φ′ = lipschitz·clip((z − y)·smoothness/lipschitz, ±1)
@@ -54,7 +55,10 @@ class Loss(ABC):
 
 @dataclass(frozen=True)
 class Logistic(Loss):
-    """Logistic loss log(1 + e^{−yz}) of a score z and a label y = ±1."""
+    """Logistic loss of a score and a label ±1.
+
+    For a score z and a label y it is log(1 + e^{−yz}).
+    """
 
     lipschitz = 1.0
     smoothness = 0.25
@@ -76,7 +80,10 @@ class Logistic(Loss):
 
 @dataclass(frozen=True)
 class Hinge(Loss):
-    """Hinge loss max(0, 1 − yz) of a score z and a label y = ±1."""
+    """Hinge loss of a score and a label ±1.
+
+    For a score z and a label y it is max(0, 1 − yz).
+    """
 
     lipschitz = 1.0
     smoothness = math.inf  # a kink
@@ -97,9 +104,10 @@ class Hinge(Loss):
 
 @dataclass(frozen=True)
 class Squared(Loss):
-    """Squared loss ½r² of residuals r = z − y, linear beyond |r| = `reach`.
+    """Squared loss of a residual, linear beyond `reach`.
 
-    So residuals count as clipped to ±reach. For |y| ≤ b and |z| ≤ b, reach = 2b changes nothing.
+    It is ½r² for a residual r = z − y with |r| ≤ `reach`, so its gradient is that of residuals clipped to ±reach. If
+    |y| ≤ b and |z| ≤ b, reach = 2b changes nothing.
     """
 
     reach: float
@@ -131,7 +139,10 @@ class Squared(Loss):
 
 @dataclass(frozen=True)
 class Huber(Loss):
-    """Huber loss of a residual r: ½r²/`width` for |r| ≤ width, |r| − ½·width beyond."""
+    """Huber loss of a residual, quadratic near 0, linear beyond.
+
+    It is ½r²/`width` for a residual r with |r| ≤ width, and |r| − ½·width for a larger one.
+    """
 
     width: float = 1.0
     is_clipped_residual = True
@@ -161,7 +172,7 @@ class Huber(Loss):
 
 @dataclass(frozen=True)
 class Absolute(Loss):
-    """Absolute loss |z − y| of a prediction z and a target y."""
+    """Absolute loss |z − y| of a prediction and target."""
 
     lipschitz = 1.0
     smoothness = math.inf  # a kink
@@ -182,11 +193,11 @@ class Absolute(Loss):
 
 @dataclass(frozen=True)
 class Softmax:
-    """Multinomial logistic loss log Σ_k e^{z_k} − z_y, for several classes.
+    """Multinomial logistic loss, for several classes.
 
-    Predictions z are (n, K), classes y (n,) in 0 … K − 1. A row's gradient in the weights (K, d) is (p − e_y)xᵀ, of
-    Frobenius norm at most √2·‖x‖₂. Its Hessian is (diag p − ppᵀ) ⊗ xxᵀ, of eigenvalues at most ‖x‖²/2 and trace at most
-    (1 − 1/K)·‖x‖².
+    It is log Σ_k e^{z_k} − z_y. Predictions z have shape (n, K), and classes y (n,) are in 0 … K − 1. With the
+    probabilities p of the classes, a row's gradient in the weights (K, d) is (p − e_y)xᵀ, of Frobenius norm at most
+    √2·‖x‖₂. Its Hessian is (diag p − ppᵀ) ⊗ xxᵀ, of eigenvalues at most ‖x‖²/2 and trace at most (1 − 1/K)·‖x‖².
     """
 
     n_classes: int

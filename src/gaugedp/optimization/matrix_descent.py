@@ -22,8 +22,12 @@ _MOST_STEPS = 400
 
 @dataclass(frozen=True, eq=False)
 class FullBatch:
-    """Base class of both methods, with T noisy sums Σ φ′·A.
+    """Base class of both full-batch methods of trace regression.
 
+    They compute T noisy sums Σ φ′·A, where φ′ is the slope of the loss and A the design of a row.
+
+    Notes
+    -----
     Theorem. A row adds a matrix of Frobenius norm at most 1 to a sum, so a sum changes by at most 2 if a row is
     replaced, 1 if it is added or removed. Gaussian noise in coordinates that preserve the Frobenius norm (symmetric
     matrices: the Gaussian orthogonal ensemble) at μ/√T per step makes all T steps μ-GDP; noise of the ball's shape at
@@ -42,7 +46,10 @@ class FullBatch:
 
     @abstractmethod
     def solve(self, problem: TraceProblem, n_rows: float, rng: Entropy) -> np.ndarray:
-        """Return X, dividing sums by `n_rows`, which is public or released. Charge the budget first."""
+        """Return X. Charge the budget first.
+
+        Sums are divided by `n_rows`, which is public or released.
+        """
 
     def _noisy(self, exact: np.ndarray, noise: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         return self.region.matrix_of(with_noise(self.region.coordinates(exact), self.noise, noise))
@@ -53,8 +60,8 @@ class MatrixDescent(FullBatch):
     """Trace regression by noisy projected gradient descent.
 
     Use it for matrices that are too large for `MatrixMoments`. A step is X ← Π(X − length·(Σ φ′·A + noise)/n), with Π
-    the Euclidean projection of the spectrum. The length of the path balances the bias of descent, 1/(2·path), with the
-    noise, from public numbers only.
+    the Euclidean projection of the spectrum. The length of the path is chosen from public numbers only: it balances the
+    bias of descent, 1/(2·path), with the noise.
     """
 
     length: float
@@ -86,7 +93,10 @@ class MatrixDescent(FullBatch):
 
 @dataclass(frozen=True, eq=False)
 class MatrixFrankWolfe(FullBatch):
-    """Trace regression by Frank–Wolfe, X ← X + 2/(t + 2)·(V − X), with noisy gradients."""
+    """Trace regression by Frank–Wolfe with noisy gradients.
+
+    A step is X ← X + 2/(t + 2)·(V − X), where V is the extreme point of the region that the noisy gradient selects.
+    """
 
     @classmethod
     def calibrate(cls, guarantee: Guarantee, scale: TraceScale) -> "MatrixFrankWolfe":

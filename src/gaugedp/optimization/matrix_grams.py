@@ -22,10 +22,10 @@ _FLOOR = 0.3  # of eigenvalues, in units of the edge of the noise
 
 @dataclass(frozen=True)
 class GramScale:
-    """Public scales from which the noise of `MatrixGrams` follows, for designs A (m, k).
+    """Public scales from which the noise of `MatrixGrams` follows.
 
-    Designs A and targets y are scaled to ‖A‖_F ≤ 1, ‖A‖_op ≤ `widest` and t = y/`largest` in [−1, 1], y is within
-    `bounds`, and predictions are reach·⟨A, X⟩.
+    Designs A (m, k) and targets y are scaled to ‖A‖_F ≤ 1, ‖A‖_op ≤ `widest` and t = y/`largest` in [−1, 1]. The
+    targets y are within `bounds`, and predictions are reach·⟨A, X⟩.
     """
 
     region: Region
@@ -50,7 +50,10 @@ class GramScale:
 
     @property
     def of_grams(self) -> float:
-        """Sensitivity of (Σ AAᵀ, Σ AᵀA): ‖AAᵀ‖_F ≤ ‖A‖_op·‖A‖_F; two rows have products ≥ 0."""
+        """Sensitivity of (Σ AAᵀ, Σ AᵀA).
+
+        ‖AAᵀ‖_F ≤ ‖A‖_op·‖A‖_F, and two rows have products ≥ 0.
+        """
         return (2.0 if self.replaced else math.sqrt(2.0)) * self.longest
 
     @property
@@ -68,6 +71,11 @@ class GramScale:
 class MatrixGrams:
     """Trace regression from Gram matrices.
 
+    Use it to estimate a matrix X of low rank from targets y that are near reach·⟨A, X⟩ for designs A, if the matrix of
+    all second moments of A (`MatrixMoments`) is too large to be released.
+
+    Notes
+    -----
     X with Σ(reach·⟨A, X⟩ − y)² small is estimated from L = Σ AAᵀ, R = Σ AᵀA, b = Σ t·A and a length. D minimises ½⟨D,
     L·D·R⟩/tr L − ratio·⟨b, D⟩ on the region, as if rows and columns of designs varied independently. Then X = s·D, with
     s in [0, 1] from Σ q² and Σ t·q for q = ⟨A, D⟩: s corrects the curvature along D.

@@ -33,9 +33,10 @@ _LIGHT, _HEAVY = 0.5, math.sqrt(2.0)  # limits of the weight of b relative to H
 class MomentScale:
     """Public scales from which the noise of `MatrixMoments` follows.
 
-    a = vec(A) with ‖a‖₂ ≤ 1, and t = y_c/`largest`. y is within `bounds`, predictions are reach·⟨A, X⟩, and y_c = y −
-    reach·c·tr A is the remainder after c·I, c = `centre` ≥ 0. `products_at_least` is a lower bound on ⟨A, A′⟩ of two
-    designs: 0 for A = zzᵀ, else −1. c > 0 requires A = zzᵀ.
+    The design A is the vector a = vec(A) with ‖a‖₂ ≤ 1. Targets y are within `bounds`, and predictions are reach·⟨A,
+    X⟩. With c = `centre` ≥ 0, y_c = y − reach·c·tr A is the remainder of a target after the matrix c·I, and t =
+    y_c/`largest`. `products_at_least` is a lower bound on ⟨A, A′⟩ of two designs: 0 for A = zzᵀ, else −1. c > 0
+    requires A = zzᵀ.
     """
 
     region: Region
@@ -54,7 +55,10 @@ class MomentScale:
             raise InvalidRequest("A centre applies to designs zzᵀ only.", "Leave centre at 0 for other designs.")
 
     def centred(self) -> "MomentScale":
-        """Return the scale with the centre c of least noise, from public numbers."""
+        """Return the scale with the centre c of least noise.
+
+        The centre follows from public numbers.
+        """
         if self.products_at_least < 0:
             return self
         return min((replace(self, centre=c) for c in _CENTRES), key=lambda scale: scale.noise)
@@ -71,23 +75,29 @@ class MomentScale:
 
     @property
     def ratio(self) -> float:
-        """Largest |y_c| over the largest prediction."""
+        """Largest |y_c| divided by the largest prediction."""
         return self.largest / self.reach
 
     @property
     def from_second(self) -> float:
-        """Weight of H's noise in the gradient: half of the largest ‖X − c·I‖²."""
+        """Weight of H's noise in the gradient.
+
+        It is half of the largest ‖X − c·I‖².
+        """
         size = self.centre * self.centre * self.region.shape[0]
         return max(1 - 2 * self.centre + size, size) / 2
 
     @property
     def weight(self) -> float:
-        """Weight of b relative to H, at which both noises matter equally."""
+        """Weight of b relative to H that balances their noise."""
         return min(_HEAVY, max(_LIGHT, math.sqrt(self.ratio / math.sqrt(self.from_second))))
 
     @property
     def residual(self) -> float:
-        """Approximate deviation of targets from predictions, over the largest prediction."""
+        """Approximate deviation of targets from predictions.
+
+        It is relative to the largest prediction.
+        """
         return _RESIDUAL * (self.bounds[1] - self.bounds[0]) / self.reach
 
     @property
@@ -125,10 +135,15 @@ class MomentScale:
 class MatrixMoments:
     """Trace regression from noisy second moments of the designs.
 
-    X with Σ(reach·⟨A, X⟩ − y)² small is estimated from H = Σ aaᵀ and b = Σ t·a, a = vec(A), with noise on both.
-    Gaussian noise has one deviation on the joint vector (H, w·b), in coordinates that preserve its Frobenius norm;
-    noise for pure ε has the shapes of two balls, one for H and one for b. X is the most likely matrix of the region
-    given both sums and their public noise distributions: it minimises ‖ratio·b − Hx‖² in the metric of all errors.
+    Use it to estimate a matrix X of low rank from targets y that are near reach·⟨A, X⟩ for designs A. It adds noise to
+    two sums over the rows, and computes X from the noisy sums.
+
+    Notes
+    -----
+    The sums are H = Σ aaᵀ and b = Σ t·a, with a = vec(A). Gaussian noise has one deviation on the joint vector (H,
+    w·b), in coordinates that preserve its Frobenius norm; noise for pure ε has the shapes of two balls, one for H and
+    one for b. X is the most likely matrix of the region given both sums and their public noise distributions: it
+    minimises ‖ratio·b − Hx‖² in the metric of all errors, so that Σ(reach·⟨A, X⟩ − y)² is small.
 
     Theorem. Two rows change (H, w·b) by at most √(2 + 2w² − 2·least_product), a single row by √(1 + w²): the release is
     μ-GDP, or ε-DP. The minimiser is a function of the release. docs/theory/matrix_moments.md
@@ -140,7 +155,10 @@ class MatrixMoments:
 
     @classmethod
     def calibrate(cls, guarantee: Guarantee, scale: MomentScale) -> "MatrixMoments":
-        """Return the method for GaussianDP or PureDP, at most MOST_COORDINATES coefficients."""
+        """Return the method for GaussianDP or PureDP.
+
+        More than MOST_COORDINATES coefficients are refused.
+        """
         p = scale.region.n_coordinates
         if p > MOST_COORDINATES:
             raise InvalidRequest(
@@ -173,7 +191,10 @@ class MatrixMoments:
 
     @property
     def variance(self) -> float:
-        """τ²: about the gradient's noise variance per entry at an extreme point."""
+        """Approximate variance of a gradient entry's noise, τ².
+
+        It is that at an extreme point.
+        """
         of_b = self.variance_of_first * self.scale.ratio**2
         return float(self.noise.variances.max()) * self.scale.from_second + of_b
 
@@ -215,7 +236,10 @@ class MatrixMoments:
         return square_of(noisy[:-p]), noisy[-p:] / weight
 
     def raised(self, second: np.ndarray, n_rows: float) -> np.ndarray:
-        """Raise the eigenvalues of H to a floor, for penalties on the whole space."""
+        """Raise the eigenvalues of H to a floor.
+
+        It is for penalties on the whole space.
+        """
         values, vectors = np.linalg.eigh(second)
         return np.asarray((vectors * np.maximum(values, self._floor(n_rows))) @ vectors.T)
 

@@ -32,10 +32,12 @@ class Vertex:
 
 @dataclass(frozen=True)
 class Spectraplex:
-    """Set of positive semidefinite (d, d) matrices with trace at most radius.
+    """Positive semidefinite (d, d) matrices with trace at most radius.
 
-    A trace regression over symmetric matrices of low rank searches this set.
+    Use it as the region of a trace regression over symmetric matrices of low rank.
 
+    Notes
+    -----
     Theorem. The extreme points are 0 and radius·vvᵀ, ‖v‖₂ = 1, so min ⟨A, X⟩ = radius·min(0, λ_min(A)). The nearest
     point has the eigenvectors of the symmetric part, and its eigenvalues are projected onto {w ≥ 0, Σw ≤ radius}.
     docs/theory/nuclear_ball.md
@@ -60,7 +62,10 @@ class Spectraplex:
 
     @property
     def edge(self) -> float:
-        """√(2d), above the mean largest eigenvalue of noise with deviations 1 on the diagonal, else 1/√2."""
+        """√(2d), above the mean largest eigenvalue of noise.
+
+        The noise has deviations 1 on the diagonal, and otherwise 1/√2.
+        """
         return math.sqrt(2 * self.n_columns)
 
     @property
@@ -90,7 +95,10 @@ class Spectraplex:
         return np.pad(slope, (0, 1))
 
     def at(self, place: np.ndarray) -> np.ndarray:
-        """Return radius·yyᵀ for x = (y, y_0), of trace at most radius; 0 if |y_0| = 1."""
+        """Return radius·yyᵀ for x = (y, y_0).
+
+        Its trace is at most the radius. It is 0 if |y_0| = 1.
+        """
         return self.radius * np.multiply.outer(place[:-1], place[:-1])
 
     def coordinates(self, matrix: np.ndarray) -> np.ndarray:
@@ -104,10 +112,12 @@ class Spectraplex:
 
 @dataclass(frozen=True)
 class NuclearBall:
-    """Set of matrices (m, k) with nuclear norm at most radius.
+    """Matrices (m, k) with nuclear norm at most radius.
 
-    A trace regression over rectangular matrices of low rank searches this set.
+    Use it as the region of a trace regression over rectangular matrices of low rank.
 
+    Notes
+    -----
     Theorem. Its extreme points are radius·uvᵀ with unit u and v, so min ⟨A, X⟩ = −radius·σ_max(A), and the dilation
     [[0, A], [Aᵀ, 0]], whose eigenvalues are ±σ_i(A) and zeros, has the lowest eigenvector (u, −v)/√2.
     """

@@ -75,6 +75,10 @@ class Schedule:
 class StochasticFrankWolfe:
     """Trace regression by Frank–Wolfe that reads each row once.
 
+    Use it if there are many rows: one pass over them is enough, because every row contributes to one gradient only.
+
+    Notes
+    -----
     X_{t+1} = (1 − η)X_t + η·V_t from X_0 = 0, with V_t the oracle's point for D_t. D_0 = Σ φ′(0)·A/n_0 over n_0 = n/2
     rows, and D_t = (1 − η)·D_{t−1} + g_t with g_t = (φ′(X_t) − (1 − η)·φ′(X_{t−1}))·A, for each other row once
     (algorithm 2 of the thesis of the theory page); beyond 65,536 rows, or if noise would take more than 1 GiB, g_t is
@@ -98,7 +102,10 @@ class StochasticFrankWolfe:
     def calibrate(
         cls, guarantee: Guarantee, scale: TraceScale, noise: str = "toeplitz", growth: float | None = None
     ) -> "StochasticFrankWolfe":
-        """Return the method with the oracle `noise`; `growth` defaults to the smoothness bound."""
+        """Return the method with the oracle `noise`.
+
+        `growth` is by default the bound from the smoothness of the loss.
+        """
         # 2**16: twice the steps of a pass: more rows share slots
         most_slots = max(3, min(2**16, MOST_NUMBERS // scale.region.n_coordinates))
         schedule = Schedule(max(1, round(scale.n_rows)), most_slots)

@@ -19,13 +19,17 @@ _DRAWN = 2**20  # numbers at a time
 
 @dataclass(frozen=True)
 class ToeplitzRoot:
-    """Correlated noise C·w for running sums that decay, with a Toeplitz matrix C.
+    """Correlated noise C·w for decaying running sums.
 
-    It protects sums that are updated at every step with less noise than independent draws. It is added to D_0 …
-    D_{n−1}, where D = A·g, A_{ts} = a^{t−s}, A = C·C, and w is one standard normal vector per step. C is the lower
-    triangular Toeplitz matrix of c_k = a^k·C(2k, k)/4^k, with the generating function (1 − ax)^{−½}. Column and row
-    norms are (Σ c_k²)^½, about (1 + log(n)/π)^½ at most. Noise is convolved by the fast Fourier transform and stored,
-    8·n bytes a coordinate; beyond 1 GiB it is refused.
+    Use it to protect sums that are updated at every step, with less noise than independent draws. The noise comes from
+    independent standard normal vectors w, one per step, which a Toeplitz matrix C correlates.
+
+    Notes
+    -----
+    The noise is added to D_0 … D_{n−1}, where D = A·g, A_{ts} = a^{t−s} and A = C·C. C is the lower triangular Toeplitz
+    matrix of c_k = a^k·C(2k, k)/4^k (a binomial coefficient), with the generating function (1 − ax)^{−½}. Column and
+    row norms are (Σ c_k²)^½, about (1 + log(n)/π)^½ at most. Noise is convolved by the fast Fourier transform and
+    stored, 8·n bytes a coordinate; beyond 1 GiB it is refused.
 
     Theorem. If one row changes g_0 by at most Δ_0, or one later g_s by at most Δ, and each depends on its rows and on
     earlier releases, D + σ·C·w is (max(Δ_0·c_0, Δ·c_1)/σ)-GDP, (c_0, c_1) = `columns`. The g may be chosen adaptively.

@@ -29,9 +29,10 @@ class _Cut:
 
 @dataclass(frozen=True, eq=False)
 class RankOne(_Cut):
-    """Designs A = zzᵀ of rows z (n, d) with ‖z‖₂ ≤ 1.
+    """Designs A = zzᵀ of rank one.
 
-    ⟨A, X⟩ = zᵀXz is in [0, 1] on the spectraplex.
+    Use them for a trace regression over symmetric matrices. The rows z, shape (n, d), have ‖z‖₂ ≤ 1, so that ⟨A, X⟩ =
+    zᵀXz is in [0, 1] on the spectraplex.
     """
 
     rows: np.ndarray
@@ -46,12 +47,18 @@ class RankOne(_Cut):
     products_at_least = 0.0  # a bound below ⟨A, A′⟩ of two designs
 
     def predictions(self, point: np.ndarray) -> np.ndarray:
-        """Return zᵀXz exactly: partial sums are multiples of 2^−52 below 2, as ‖z‖·‖X‖·‖z‖ ≤ 1."""
+        """Return zᵀXz exactly.
+
+        Partial sums are multiples of 2^−52 below 2, because ‖z‖·‖X‖·‖z‖ ≤ 1.
+        """
         grid = np.rint(point * 2.0**_POINT_BITS) * 2.0**-_POINT_BITS
         return np.concatenate([((part @ grid) * part).sum(axis=1) for part in blocks(self.rows, PRODUCTS)])
 
     def total(self, slopes: np.ndarray) -> np.ndarray:
-        """Return the symmetric part of Σ w·zᵀ, w = slope·z truncated: ‖w‖·‖z‖ ≤ 1."""
+        """Return the symmetric part of Σ w·zᵀ.
+
+        w is slope·z, truncated: ‖w‖·‖z‖ ≤ 1.
+        """
         total = sum(
             cut(slopes[part, None] * self.rows[part]).T @ self.rows[part] for part in slices(self.rows, PRODUCTS)
         )
@@ -79,10 +86,10 @@ class RankOne(_Cut):
 
 @dataclass(frozen=True, eq=False)
 class Full(_Cut):
-    """Designs that are matrices A (m, k), as rows (n, m·k) with ‖A‖_F ≤ 1.
+    """Designs that are matrices A (m, k), one a row.
 
-    On the nuclear ball |⟨A, X⟩| ≤ ‖A‖_op·‖X‖_* ≤ `widest`, a public bound on ‖A‖_op before entries are truncated
-    (default 1).
+    Rows have shape (n, m·k), with ‖A‖_F ≤ 1. On the nuclear ball |⟨A, X⟩| ≤ ‖A‖_op·‖X‖_* ≤ `widest`, a public bound on
+    ‖A‖_op before entries are truncated (default 1).
     """
 
     rows: np.ndarray
@@ -142,8 +149,8 @@ Designs = RankOne | Full
 class CountedSlope:
     """Derivative of a loss, with a counter of its evaluations.
 
-    The methods use it to report their work: `n_gradients` is the number of gradients of single rows so far. This number
-    reveals how many rows there are, so do not publish it if the number of rows is private ("add_remove").
+    The methods use it to report their work: `n_gradients` is the number of gradients of single rows so far. It reveals
+    the number of rows, so do not publish it if the number of rows is private ("add_remove").
     """
 
     def __init__(self, slope: Slope) -> None:
@@ -157,11 +164,11 @@ class CountedSlope:
 
 @dataclass(frozen=True, eq=False)
 class TraceProblem:
-    """Data of a trace regression: designs, targets (n,) and the slope of a loss.
+    """Data of a trace regression: designs, targets, and a slope.
 
-    Slopes are clipped to [−1, 1]. You must prove that the slope of a row depends on its prediction and target alone;
-    guarantees rest on that, and on nothing else about the slope. If it is not the increasing slope of a convex loss,
-    the methods may not find a minimum.
+    The targets have shape (n,), and the slope is that of a loss, clipped to [−1, 1]. You must prove that the slope of a
+    row depends on its prediction and target alone, because the guarantees rest on that, and on nothing else about the
+    slope. If it is not the increasing slope of a convex loss, the methods may not find a minimum.
     """
 
     designs: Designs
@@ -169,7 +176,10 @@ class TraceProblem:
     slope: Slope
 
     def gradient(self, point: np.ndarray) -> np.ndarray:
-        """Return Σ φ′·A at X, exact: one row adds a Frobenius norm of at most 1."""
+        """Return Σ φ′·A at X, exactly.
+
+        One row adds a Frobenius norm of at most 1.
+        """
         slopes = np.clip(self.slope(self.designs.predictions(point), self.target), -1, 1)
         return self.designs.total(slopes)
 
@@ -180,10 +190,10 @@ class TraceProblem:
 
 @dataclass(frozen=True)
 class TraceScale:
-    """Public numbers for planning a trace regression: region, rows and slopes.
+    """Public numbers for planning a trace regression.
 
-    `smoothness` is the Lipschitz constant β of φ′ in the prediction, `prediction_range` the largest difference of
-    predictions; `replaced` is False if rows are added or removed.
+    They describe region, rows and slopes. `smoothness` is the Lipschitz constant β of φ′ in the prediction,
+    `prediction_range` is the largest difference of predictions, and `replaced` is False if rows are added or removed.
     """
 
     region: Region

@@ -94,10 +94,11 @@ class MechanismChoice(ABC):
 
 
 class Query(ABC):
-    """Question about a table, described before any row is read.
+    """Request for numbers about a table, described without reading it.
 
-    A query maps a table to integers in public steps, and knows by how much one unit can change them (`sensitivity`). A
-    release adds noise to these integers; the answers (`estimates`) are computed from the noisy integers.
+    `gd.query` makes one from text. You can plan it, release it, or combine it with other queries. A query maps a table
+    to integers in public steps, and knows by how much one unit can change these integers (`sensitivity`). A release
+    adds noise to them, and computes the answers (`estimates`) from the noisy integers.
     """
 
     if TYPE_CHECKING:  # read-only: a field of some queries, computed by others
@@ -112,7 +113,7 @@ class Query(ABC):
 
     @property
     def parts(self) -> "tuple[Query, ...]":
-        """Queries with separate mechanisms, by default the query itself."""
+        """Queries that have separate mechanisms; by default the query itself."""
         return (self,)
 
     @property
@@ -133,12 +134,12 @@ class Query(ABC):
     @property
     @abstractmethod
     def attributes(self) -> tuple[str, ...]:
-        """Attributes in use."""
+        """Attributes that the query uses."""
 
     @property
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
-        """Bounded columns in use."""
+        """Bounded columns that the query uses."""
 
     @property
     @abstractmethod
@@ -152,7 +153,10 @@ class Query(ABC):
 
     @abstractmethod
     def sensitivity(self, unit: PrivacyUnit) -> Body:
-        """Return the body of all differences between neighbours, in steps."""
+        """Return the sensitivity body, in steps.
+
+        It contains all differences between the exact integers of two neighbouring tables.
+        """
 
     def with_importance(self, importance: Mapping[str, float]) -> "Query":  # noqa: ARG002
         """Return the query with weighted terms; see `Workload.with_importance`."""
@@ -179,4 +183,4 @@ class Query(ABC):
 
     @abstractmethod
     def digest(self) -> str:
-        """Return a hash of everything that decides the answer."""
+        """Return a hash of everything that determines the answer."""

@@ -55,7 +55,7 @@ def marginals(domain: Domain, *attribute_sets: Sequence[str] | str) -> Workload:
 
 
 def count(domain: Domain) -> Workload:
-    """Return the query for the number of rows of the table.
+    """Return the query for the number of rows.
 
     Examples
     --------
@@ -90,7 +90,8 @@ def weighted_count(domain: Domain, by: Names = None) -> Workload:
 def prefix_sums(domain: Domain, attribute: str) -> Workload:
     """Return the query for cumulative counts along an attribute.
 
-    The k-th answer is the number of rows in the first k cells.
+    Use it for a distribution function, such as the number of people up to each age: the k-th answer is the number of
+    rows in the first k cells.
 
     Examples
     --------
@@ -124,8 +125,8 @@ def ranges(domain: Domain, attribute: str) -> Workload:
 def product(*queries: Workload) -> Workload:
     """Cross several count queries into one.
 
-    The answers are the counts for every combination of an answer of each query. The queries are marginals, prefix sums
-    or ranges of different attributes. The last query varies fastest in the answers.
+    You get the counts for every combination of an answer of each query. The queries are marginals, prefix sums or
+    ranges of different attributes. The answers of the last query vary fastest.
 
     Examples
     --------
@@ -221,10 +222,10 @@ def bounded_sums(domain: Domain, column: str, by: Names = None, *, weighted: boo
 def bounded_means(domain: Domain, column: str, by: Names = None, *, weighted: bool = True) -> Workload:
     """Return the query for the mean of a bounded column.
 
-    The mean is over all rows or, with attributes `by`, over the rows of each of their cells. A release publishes noisy
-    counts and noisy sums of distances from the middle of the bounds, and computes the means from both. A cell whose
-    noisy count is not positive gets the middle of the bounds. In a domain with weights, the mean is weighted unless
-    `weighted` is False.
+    The mean is over all rows or, with attributes `by`, over the rows of each of their cells. In a domain with weights,
+    it is weighted unless `weighted` is False. A release publishes noisy counts and noisy sums of the distances from the
+    middle of the bounds, and computes the means from both. A cell whose noisy count is not positive gets the middle of
+    the bounds.
 
     Examples
     --------
@@ -239,11 +240,11 @@ def bounded_means(domain: Domain, column: str, by: Names = None, *, weighted: bo
 def bounded_deviations(domain: Domain, column: str, by: Names = None, *, weighted: bool = True) -> Workload:
     """Return the query for the standard deviation of a column.
 
-    It is that of all rows or, with attributes `by`, of the rows of each of their cells; the divisor is the number of
-    rows. It is computed from noisy counts, sums and sums of squares. The values are squared in integer steps, with a
-    rounding error of at most 2^−24 of the range. A cell whose noisy count is not positive gets a quarter of the range.
-    In a domain with weights, the statistic is weighted unless `weighted` is False, and squares are rounded more
-    coarsely (`tables.aggregate.Coarse`).
+    The standard deviation is that of all rows or, with attributes `by`, of the rows of each of their cells. Its divisor
+    is the number of rows. It is computed from noisy counts, sums and sums of squares. Values are squared in integer
+    steps, with a rounding error of at most 2^−24 of the range. A cell whose noisy count is not positive gets a quarter
+    of the range. In a domain with weights, the statistic is weighted unless `weighted` is False, and squares are
+    rounded more coarsely (`tables.aggregate.Coarse`).
 
     Examples
     --------
@@ -281,7 +282,7 @@ def comparisons(domain: Domain, kind: str, attribute: str, by: Names = None, *, 
         Description of the table.
     kind : {"difference", "ratio", "index", "change"}
         "difference", "ratio" and "index" (100 times the ratio) compare each cell with the first cell. "change" compares
-        it with the previous cell, in percent of the latter.
+        each cell with the previous one, in percent of the previous one.
     attribute : str
         An attribute with at least two cells. The counts are compared within each cell of the attributes `by`.
     weighted : bool
@@ -359,8 +360,8 @@ def equality(
 def stack(*queries: Query) -> Query:
     """Join queries about the same rows into one query.
 
-    All queries are answered together, for one charge. Counts, sums and means share one mechanism. Each quantile query
-    has its own mechanism and an equal share of the guarantee. All simultaneous intervals hold together.
+    Use it to answer several queries together, for one charge. Counts, sums and means share one mechanism. Each quantile
+    query has its own mechanism and an equal share of the guarantee. All simultaneous intervals hold together.
 
     Examples
     --------

@@ -55,10 +55,10 @@ class Term:
 class Workload(Query):
     """Query of counts, sums and statistics computed from them.
 
-    Make it with `gd.query` or functions such as `gd.marginals`. All terms are about the same rows. If an attribute of
-    any term is missing or out of domain and its rule is "drop", the whole query leaves the row out. A row without a
-    value in a bounded column whose rule is "drop" is left out only of the terms about that column. The rules of the
-    attributes `also` leave rows out too.
+    Make it with `gd.query` or a function such as `gd.marginals`. It can have several terms, which are answered
+    together. All terms use the same rows: if a row's value in an attribute of any term is missing or out of domain, and
+    the rule of this attribute is "drop", the row is left out of the whole query. A bounded column with this rule leaves
+    the row out of only the terms about that column. The rules of the attributes `also` leave rows out too.
     """
 
     domain: Domain
@@ -92,7 +92,7 @@ class Workload(Query):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """Attributes in use, in the domain's order."""
+        """Attributes that the query uses, in the domain's order."""
         used = {name for piece in self.pieces for name in piece.attributes} | set(self.also)
         return tuple(name for name in self.domain.attributes if name in used)
 
@@ -103,7 +103,7 @@ class Workload(Query):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Bounded columns in use, the weight last."""
+        """Bounded columns that the query uses, the weight last."""
         columns = [piece.column for piece in self.pieces if piece.column]
         return tuple(dict.fromkeys([*columns, *(piece.weight.column for piece in self.pieces if piece.weight)]))
 
@@ -124,7 +124,7 @@ class Workload(Query):
 
     @cached_property
     def errors(self) -> ErrorScale:
-        """Error scale: 1 for a count, the bound for a sum.
+        """Error scales: 1 for counts, the bound for sums.
 
         A row of a matrix is compared as it is. If terms have an importance, each scale is divided by its root.
         """
@@ -142,8 +142,8 @@ class Workload(Query):
     def with_importance(self, importance: Mapping[str, float]) -> "Workload":
         """Return the query with different importance of its terms.
 
-        The mechanism is then chosen to minimise the weighted sum of squared errors. The exact answers and the guarantee
-        do not change.
+        Use it if some terms need to be more accurate than others. The mechanism is then chosen to minimise the weighted
+        sum of squared errors. The exact answers and the guarantee do not change.
 
         Parameters
         ----------
@@ -159,7 +159,7 @@ class Workload(Query):
 
     @property
     def said_importance(self) -> dict[str, float]:
-        """Importance of each term by text; empty if all are equal."""
+        """Importance of terms by text; empty if all are equal."""
         return dict(zip((term.text for term in self.terms), self.importance, strict=False))
 
     @cached_property
@@ -170,12 +170,12 @@ class Workload(Query):
     def sensitivity(self, unit: PrivacyUnit) -> Polytope:
         """Return all changes of the exact answers between neighbouring tables.
 
-        With neighbours of kind "add_remove" the body is max_rows·conv{±v}, and with "replace" it is max_rows·conv({v −
-        v′} ∪ {±v}), where v runs over the contributions of a row. The ±v are included because a rule may leave a row
-        out. For sums of several columns over all rows, and for means of columns that have a value in every row, the
-        body is a `BoxHull`. Its radii are exact there, for single marginals, prefix sums, ranges and sums, and for
-        stacks of marginals; otherwise they are upper bounds. If all terms are weighted, the body is the largest weight
-        times that without weights.
+        Let v run over the possible contributions of a row. With neighbours of kind "add_remove" the body is
+        max_rows·conv{±v}, and with "replace" it is max_rows·conv({v − v′} ∪ {±v}). The ±v are included because a rule
+        may leave a row out. For sums of several columns over all rows, and for means of columns that have a value in
+        every row, the body is a `BoxHull`. Its radii are exact for these, for single marginals, prefix sums, ranges and
+        sums, and for stacks of marginals; otherwise they are upper bounds. If all terms are weighted, the body is the
+        largest weight times the body without weights.
         """
         replace = unit.neighbours == "replace"
         corners, factor = self.operator.corners, unit.max_rows * heaviest(self.pieces)
@@ -193,7 +193,7 @@ class Workload(Query):
 
     @property
     def mechanisms(self) -> "LinearMechanisms":
-        """The mechanisms for the sensitivity body."""
+        """The mechanisms that can answer the query."""
         return LinearMechanisms(self)
 
     def evaluate(self, table: Rows, row_key: bytes) -> np.ndarray:

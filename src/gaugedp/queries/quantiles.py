@@ -50,13 +50,13 @@ class Quantiles(Query):
 
     Make it with `gd.quantiles` or `gd.query`. The release publishes each quantile and both ends of its interval. All
     intervals together contain the exact quantiles with probability at least `level`, whatever the rows are. Without
-    `interval` only the quantiles are published.
+    `interval`, only the quantiles are published.
 
     Notes
     -----
-    A q-quantile of n rows has at most q·n rows below it and at most (1 − q)·n above it. If several values qualify, the
-    interval contains them all; in an empty cell every value qualifies. Values are clipped and rounded as for sums. The
-    released integers, in steps, are all answers, then all lower ends, then all upper ends.
+    For 0 < q < 1, a q-quantile of n rows has at most q·n rows below it and at most (1 − q)·n above it. If several
+    values qualify, the interval contains them all; in an empty cell every value qualifies. Values are clipped and
+    rounded as for sums. The released integers, in steps, are all answers, then all lower ends, then all upper ends.
     """
 
     domain: Domain
@@ -71,7 +71,10 @@ class Quantiles(Query):
 
     @property
     def confidence(self) -> float | None:
-        """Probability of the mechanism's intervals, at least `level`; None without them."""
+        """Level of the mechanism's intervals, or None without them.
+
+        It is at least `level`.
+        """
         return 1 - self.share * (1 - self.level) if self.interval else None
 
     def with_share(self, share: float) -> "Quantiles":
@@ -131,7 +134,7 @@ class Quantiles(Query):
 
     @property
     def errors(self) -> ErrorScale:
-        """Error scale of ranks, in rows or in steps of weight."""
+        """Error scale of ranks, in rows or weight steps."""
         ((step, n_released),) = self.steps.runs
         return ErrorScale([(1.0, n_released)], float(step), f"{self.ranks} (distance in ranks)")
 
@@ -281,6 +284,9 @@ def quantiles(
 ) -> Quantiles:
     """Return the query for quantiles of a bounded column.
 
+    Use it for a median or other quantiles, such as deciles of income, over all rows or by group. The release publishes
+    each quantile with a confidence interval.
+
     Parameters
     ----------
     domain : Domain
@@ -293,7 +299,7 @@ def quantiles(
     by : str or sequence of str, optional
         Attributes. The quantiles are computed in each of their cells; by default over all rows.
     level : float
-        The probability with which all released intervals hold simultaneously, 0.95 to 0.999.
+        The probability with which all released intervals hold simultaneously, 0.95 (default) to 0.999.
     interval : bool
         Whether to publish intervals. Without them, the answers get the whole budget. Default True.
     weighted : bool
@@ -302,6 +308,8 @@ def quantiles(
 
     Examples
     --------
+    Two quartiles for each of two sexes are four answers:
+
     >>> import gaugedp as gd
     >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
     >>> gd.quantiles(domain, "pay", 0.25, 0.75, by="sex").n_answers

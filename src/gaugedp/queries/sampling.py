@@ -74,11 +74,11 @@ def sampling_share(domain: Domain) -> float:
 
 
 def with_sampling_error(query: Query, share: float | None = None) -> Query:
-    """Return the query with what its sampling errors need.
+    """Return the query together with estimates of its sampling errors.
 
-    In a survey, an answer differs from the population for two reasons: the noise, and the sample. A release of the
-    returned query has intervals for both. They cover weighted counts, sums, means, shares and comparisons. The sample
-    is taken as drawn with replacement, in the strata or of the clusters that the domain names
+    Use it for a survey, where an answer differs from the population for two reasons: the noise, and the sample. A
+    release of the returned query has intervals for both. They cover weighted counts, sums, means, shares and
+    comparisons. The sample is taken as drawn with replacement, in the strata or of the clusters that the domain names
     (docs/theory/survey_weights.md, theorems 4 to 6).
 
     Parameters
@@ -92,7 +92,7 @@ def with_sampling_error(query: Query, share: float | None = None) -> Query:
     Returns
     -------
     Query
-        The query, and next to it the sums of squared weights and values. `query` receives the rest of the guarantee.
+        The query and, in addition, the sums of squared weights and values. `query` receives the rest of the guarantee.
 
     Raises
     ------
@@ -101,6 +101,8 @@ def with_sampling_error(query: Query, share: float | None = None) -> Query:
 
     Examples
     --------
+    The text of the returned query shows the additional term:
+
     >>> import gaugedp as gd
     >>> domain = gd.Domain.of(sex=["1", "2"], pay=gd.bounded(0, 100)).with_weights("w", gd.bounded(1, 600))
     >>> gd.with_sampling_error(gd.query(domain, "mean(pay) by sex")).text

@@ -13,7 +13,8 @@ from gaugedp.tables.select import FUNCTIONS, Selected, read_select
 def sql_query(domain: Domain, statement: str) -> Query:
     """Translate a SELECT statement into a query.
 
-    Each aggregate becomes a term of the query, and GROUP BY becomes `by`. The statement is not run on the table.
+    Use it if you already have a table as SQL. Each aggregate becomes a term of the query, and GROUP BY becomes `by`.
+    The statement itself is never run: release the query to get the answers.
 
     Parameters
     ----------
@@ -29,6 +30,8 @@ def sql_query(domain: Domain, statement: str) -> Query:
 
     Examples
     --------
+    The statement becomes the same query as the text `sex; mean(pay) by sex`:
+
     >>> import gaugedp as gd
     >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
     >>> gd.sql_query(domain, "SELECT sex, COUNT(*), AVG(pay) FROM people GROUP BY sex").text

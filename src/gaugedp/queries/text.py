@@ -46,8 +46,8 @@ _INSTEAD = {
 def query(domain: Domain, text: str) -> Query:
     """Parse the text of a query.
 
-    A query states which numbers to publish. Parsing reads no data: `gd.plan` states the precision of the answers, and
-    `gd.release` computes and publishes them.
+    A query states which numbers to publish, such as `sex*age` for a table of counts. No data is read: pass the query to
+    `gd.plan` to see how precise the answers will be, and to `gd.release` to publish them.
 
     Parameters
     ----------

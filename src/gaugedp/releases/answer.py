@@ -55,11 +55,12 @@ _MOST_PLACES = 64  # per released number, in a curve of widths: 52 for a standar
 
 @dataclass(frozen=True, eq=False)
 class Release(Tabular):
-    """Published answers with their confidence intervals and all public facts.
+    """Published answers with their confidence intervals and public facts.
 
-    `gd.release` returns a release. The answers are `values`, and `interval` returns their confidence intervals. The
-    noisy integers behind them are multiples of a step that is fixed before the data is read. `facts` holds the query,
-    the privacy unit, the rules for rows, the guarantee, the mechanism and the account at the time of the release.
+    `gd.release` returns it. The answers are in `values`, and `interval` returns their confidence intervals; `to_frame`
+    and `save_html` show both. Everything in a release is public. `facts` describes how it was made: query, privacy
+    unit, rules for rows, guarantee, mechanism, and the account at that time. `numbers` are the noisy integers behind
+    the answers, in steps that are fixed before the data is read.
     """
 
     numbers: np.ndarray
@@ -72,7 +73,7 @@ class Release(Tabular):
 
     @property
     def exactness(self) -> str:
-        """ "exact", "idealized" or "mixing"."""
+        """Exactness of the noise: "exact", "idealized" or "mixing"; see `Calibrated`."""
         return str(self.facts["mechanism"]["exactness"])
 
     @cached_property
@@ -82,7 +83,7 @@ class Release(Tabular):
 
     @cached_property
     def raw(self) -> np.ndarray:
-        """Answers before any processing, shape (n_answers,); intervals are about these."""
+        """Unprocessed answers, shape (n_answers,). Intervals are about these."""
         return all_answers(self.estimates, self._released)
 
     @property
@@ -93,7 +94,8 @@ class Release(Tabular):
     def processed(self, *steps: str, query: Query | None = None) -> "Release":
         """Return the release with processed answers, at no cost.
 
-        Processing reads no data, so the guarantee, the raw answers and the intervals stay the same.
+        Use it to make tables add up, or to remove negative counts. It reads no data, so the guarantee, the raw answers
+        and the intervals stay the same.
 
         Parameters
         ----------
@@ -109,7 +111,7 @@ class Release(Tabular):
         Raises
         ------
         UnknownName, InvalidRequest
-            If there is no such step, or if "consistent" lacks the query or the query is too large.
+            If a step is unknown, or if "consistent" lacks the query or the query is too large.
         """
         names = check(steps, query)
         done = {"steps": list(names), **how(names, query)}
@@ -147,19 +149,21 @@ class Release(Tabular):
         return replace(self, facts=Facts.of(self.facts).including(language=checked(language)))
 
     def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Return the confidence intervals of the raw answers, as (lower, upper).
+        """Return confidence intervals (lower, upper) of the raw answers.
 
         Each interval contains its exact answer with probability at least `level` over the noise. If `intervals` is
-        "total", those of weighted terms approximately include the sampling error. Rows that the rules leave out are not
-        part of the exact answer. Intervals of quantiles were released at a fixed level; a higher one is refused.
+        "total", the intervals of weighted terms approximately include the sampling error too. The exact answer excludes
+        rows that the rules leave out. Quantile intervals have the level at which they were released; a higher one is
+        refused.
 
-        A mean has a Fieller interval: {m : |sum − m·count| ≤ q(m)}, q(m) the level-quantile of |noise_sum −
-        m·noise_count|. A share has the same of its count and its group's total. Joint widths use 0.6 of 1 − level.
+        A mean has a Fieller interval: all m with |sum − m·count| ≤ q(m), the `level` quantile of |noise_sum −
+        m·noise_count|. For a share, its count and its group's total take their places. Simultaneous widths use 0.6 of 1
+        − level.
 
         Parameters
         ----------
         level : float
-            The probability, raised to the next of LEVELS, at most 0.999. Default 0.95.
+            The probability, which is raised to the next of LEVELS. Default 0.95, at most 0.999.
         simultaneous : bool
             Whether all intervals together contain their answers with that probability. Default False.
         """
@@ -179,12 +183,12 @@ class Release(Tabular):
 
     @property
     def intervals(self) -> str:
-        """Errors that the intervals include: "noise", or "total" if sampling errors too."""
+        """Errors that the intervals include: "noise" or "total"."""
         return contained(self.terms)
 
     @property
     def sampling_errors(self) -> list[np.ndarray]:
-        """Standard errors of sampling of each term's answers, 0 if they are not estimated."""
+        """Standard errors of sampling, by term; 0 if not estimated."""
         return [error.deviations for error in self._sampling]
 
     @cached_property
@@ -227,10 +231,7 @@ class Release(Tabular):
         return self._as_text(self.facts, self.labels.facts(), packed(whole(self.numbers)))
 
     def to_store(self) -> str:
-        """Return the JSON for the ledger, without redundant facts.
-
-        `Release.from_json` reads it, and computes widths, candidates and bounds on demand.
-        """
+        """Return JSON for the ledger, without facts that `from_json` recomputes."""
         numbers = packed(whole(self.numbers), longest_list=1_000)  # writing a long list would dominate the time
         return self._as_text(Facts.of(self.facts).stored, self.labels.by_terms(), numbers)
 
@@ -269,23 +270,23 @@ class Release(Tabular):
     def remarks(self, query: Query) -> list[str]:
         """Return remarks on uninformative answers and possibly empty categories.
 
-        They follow from published numbers, so they cost nothing. `query` must be that of the release.
+        They follow from published numbers, so they cost nothing. `query` must be the query of this release.
         """
         check_released(self, query)
         shown = np.array([self.raw, *self.interval(0.95)])
         return list(remarks(query, shown, np.array(self.interval(0.95, simultaneous=True))))
 
     def save_html(self, path: str | Path, query: Query | None = None, language: str | None = None) -> None:
-        """Write the report as one HTML page that needs no network.
+        """Write the report as one self-contained HTML page.
 
-        If the `query` is given, the page includes the `remarks`. `language` is as in `in_language`.
+        With the `query` of the release, the page also shows the `remarks`. For `language`, see `in_language`.
         """
         check_ending(path, ".html")
         said = [] if query is None else self.remarks(query)
         Path(path).write_text(drawing("page")(self._in(language), remarks=said), encoding="utf-8")
 
     def save_press_html(self, path: str | Path, language: str | None = None) -> None:
-        """Write a page for the press: findings in sentences, one picture, and a note on the noise."""
+        """Write a page for the press: findings and a picture."""
         check_ending(path, ".html")
         Path(path).write_text(drawing("press_page")(self._in(language)), encoding="utf-8")
 

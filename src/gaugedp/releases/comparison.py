@@ -17,7 +17,10 @@ EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """Expected errors of a query's mechanisms at several values of ε."""
+    """Expected errors of a query's mechanisms at several ε.
+
+    `gd.compare` returns it. Print it as a table, or draw it with `save_svg`, to see how much accuracy a larger ε buys.
+    """
 
     plans: tuple[Plan, ...]
 
@@ -41,10 +44,10 @@ class Comparison:
         return [(plan.epsilon, float(plan.lower_bound)) for plan in self.plans if plan.lower_bound > 0]
 
     def table(self) -> list[dict[str, Any]]:
-        """Return one row per ε with the expected error of each mechanism.
+        """Return one row per ε with each mechanism's expected error.
 
-        The columns are "epsilon", each mechanism (None where it does not apply), "lower_bound" (0 where none is known)
-        and "chosen".
+        The columns are "epsilon", each mechanism's name (None where it does not apply), "lower_bound" (0 where none is
+        known) and "chosen".
         """
         curves, bounds = self.curves(), dict(self.lower_bound())
         return [
@@ -67,7 +70,10 @@ class Comparison:
         return "\n".join([f"Expected errors for {self.plans[0].query.text}", *lines])
 
     def to_svg(self) -> str:
-        """Return a plot of error against ε as SVG; needs the extra `report`."""
+        """Return a plot of error against ε as SVG.
+
+        It needs the extra `report`.
+        """
         return str(drawing("error_curves")(self.curves(), self.lower_bound(), self.plans[0].query.text))
 
     def save_svg(self, path: str | Path) -> None:
@@ -80,7 +86,8 @@ def compare(
 ) -> Comparison:
     """Compare the expected errors of a query at several ε.
 
-    No data is read. Use it to choose ε before a release.
+    Use it to choose ε before a release: it shows how much more accurate the answers become with a larger ε. No data is
+    read.
 
     Parameters
     ----------
@@ -100,6 +107,8 @@ def compare(
 
     Examples
     --------
+    The comparison has one row for each ε, with the expected error of every mechanism:
+
     >>> import gaugedp as gd
     >>> domain = gd.Domain.of(sex=["1", "2"])
     >>> comparison = gd.compare(gd.query(domain, "sex"), gd.PrivacyUnit(), epsilons=[0.5, 1.0])

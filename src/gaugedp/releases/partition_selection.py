@@ -38,9 +38,9 @@ _RULES = (
 class KeyRelease:
     """Categories that enough people share, with noisy numbers of people.
 
-    `gd.release_keys` returns it. The `keys` are sorted and public now. `counts`, shape (n,), int64, holds the noisy
-    number of people of each key. Only large counts are published, so small ones are too large on average: release a
-    query about the attribute for counts with confidence intervals.
+    `gd.release_keys` returns it. The `keys` are sorted, and they are now public. `counts`, shape (n,), int64, holds the
+    noisy number of people of each key. A key is published only if its noisy count is large, so the published counts are
+    too large on average. For counts with confidence intervals, release a query about the attribute.
     """
 
     attribute: str
@@ -55,20 +55,21 @@ class KeyRelease:
     def added_to(self, domain: Domain) -> Domain:
         """Return the domain with the selected keys as categories.
 
-        All other values become "other". An empty release and an attribute that already has categories are refused.
+        Use it to build queries about the attribute. All values that were not selected become "other". An empty release,
+        and an attribute that already has categories, are refused.
         """
         self._check_some()
         unknown(domain, self.attribute)
         return domain.with_attribute(self.attribute, categories(self.keys, OTHER))
 
     def save_domain(self, domain_path: str | Path, path: str | Path) -> None:
-        """Write a domain file with the selected keys instead of "unknown"."""
+        """Write a domain file with the keys instead of "unknown"."""
         self._check_some()
         check_ending(path, ".toml")
         Path(path).write_bytes(with_keys(domain_path, self.attribute, self.keys).encode())
 
     def save_html(self, path: str | Path) -> None:
-        """Write the report as one HTML page that needs no network."""
+        """Write the report as one self-contained HTML page."""
         check_ending(path, ".html")
         Path(path).write_text(drawing("keys_page")(self), encoding="utf-8")
 
@@ -128,13 +129,14 @@ def release_keys(  # noqa: PLR0913 - a public entry point
 ) -> KeyRelease:
     """Publish the categories of an attribute that enough people share.
 
-    Use this partition selection if the categories are not known in advance, such as cities or products. A category is
-    published if its noisy number of people passes a threshold; rare ones stay hidden.
+    Use this partition selection if the categories are not known in advance, such as cities or products: a rare category
+    could identify a person. A category is published if its noisy number of people reaches a threshold, so that rare
+    ones stay hidden.
 
     Parameters
     ----------
     table : Table
-        The rows; only the release reads them, after the charge.
+        The rows, which are read only after the charge.
     attribute : str
         An attribute that `gd.unknown_keys` describes.
     guarantee : ApproxDP
@@ -142,9 +144,9 @@ def release_keys(  # noqa: PLR0913 - a public entry point
     ledger : Ledger
         The ledger to charge.
     key : str, optional
-        Name of the request. The same key with the same request returns the stored result at no cost.
+        A name for this request. If you repeat the request with its key, you get the stored result at no cost.
     rng : Entropy, optional
-        Reproducible noise, for research only: it protects nobody.
+        Reproducible noise, for research only: noise that others can reproduce protects nobody.
     on_stage, on_progress : callable, optional
         Called with the name of each stage ("plan", "pay", "look", "store") as it begins, and with the completed share.
 
@@ -160,7 +162,7 @@ def release_keys(  # noqa: PLR0913 - a public entry point
 
     Examples
     --------
-    500 people live in city a, and one person lives in city b: only a is published.
+    If 500 people live in city a and one person lives in city b, only city a is published:
 
     >>> import gaugedp as gd
     >>> import pandas as pd

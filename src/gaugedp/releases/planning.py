@@ -35,7 +35,10 @@ _MEAN_ROWS = 1000  # size of the cell for which a plan states the width of a mea
 
 @dataclass(frozen=True)
 class Plan:
-    """Plan of a query: guarantee, mechanism and expected errors, without data."""
+    """Plan of a query: mechanism and expected errors, without data.
+
+    Print it to see how precise the answers will be; give it to `gd.release` as `planned` to publish them.
+    """
 
     query: Query
     unit: PrivacyUnit
@@ -50,7 +53,7 @@ class Plan:
 
     @property
     def epsilon(self) -> float:
-        """The requested ε, or the ε computed for a target error; infinite without a pure ε."""
+        """The requested or computed ε; infinite without a pure ε."""
         return float(self.requested.to_dict().get("epsilon", math.inf))
 
     @property
@@ -63,8 +66,8 @@ class Plan:
     def lower_bound(self) -> float:
         """Lower bound on the expected error of pure mechanisms.
 
-        It holds for integer counts with units added or removed (`bounds.counts_lower_bound`), and is 0 if none is
-        known. With δ > 0, mechanisms that are not pure may have smaller errors.
+        It is for integer counts with units added or removed (`bounds.counts_lower_bound`), and 0 if none is known. With
+        δ > 0, mechanisms that are not pure may have smaller errors.
         """
         return self._bound(whole=True)
 
@@ -83,7 +86,7 @@ class Plan:
         return lost | self.query.mechanisms.left_out(self.unit, self.requested, offered)
 
     def left_out_in_words(self) -> str:
-        """Return `left_out` in one line, or ""."""
+        """Return `left_out` as one line of text, possibly empty."""
         reasons = self.left_out.items()
         alike = {reason: ", ".join(name for name, why in reasons if why == reason) for _, reason in reasons}
         parts = "; ".join(f"{names} ({reason})" for reason, names in alike.items())
@@ -96,15 +99,15 @@ class Plan:
 
     @cached_property
     def certificate(self) -> dict[str, Any]:
-        """Lower bound on the root mean squared error of all mechanisms.
+        """Lower bound on the root mean squared error of mechanisms.
 
-        The keys are `theorem`, `bound` (0 if none is known), `error`, `kind` ("none" without a bound) and `confidence`.
+        Its keys are `theorem`, `bound` (0 if none is known), `error`, `kind` ("none" without a bound) and `confidence`.
         """
         return self._certificate.to_dict()
 
     @property
     def certified_ratio(self) -> float:
-        """Root mean squared error divided by its lower bound, or infinity."""
+        """Root mean squared error over its lower bound, or infinity."""
         return self._certificate.ratio
 
     @cached_property
@@ -113,7 +116,7 @@ class Plan:
 
     @property
     def unit_of_error(self) -> str:
-        """Unit of `error`, in words."""
+        """Unit of `error` in words, such as "rows"."""
         return self.query.errors.words
 
     def _bound(self, whole: bool) -> float:
@@ -125,10 +128,10 @@ class Plan:
         return least_error(body, scales, self.epsilon, whole=whole)
 
     def table(self) -> list[dict[str, Any]]:
-        """Return one row per candidate: error, widest interval, guarantee, exactness.
+        """Return one row per candidate: error, interval, guarantee and exactness.
 
-        `dominated` candidates are omitted; `left_out` gives a lower bound on their errors. For quantiles, errors and
-        intervals are distances in ranks, in rows.
+        `dominated` candidates are omitted (see `left_out`). Quantiles have errors and intervals in ranks, counted in
+        rows.
         """
         return [dict(row) for row in self._table]
 
@@ -150,13 +153,13 @@ class Plan:
         ]
 
     def terms(self) -> list[dict[str, Any]]:
-        """Return one row per term, with the widths of its intervals.
+        """Return one row per term with the widths of intervals.
 
-        Widths are half-widths with the chosen mechanism. For a mean they describe the centred sums and the counts;
-        `of_1000_rows` is the worst-case half-width for a cell of 1,000 rows, [individual, simultaneous]. For a share
-        and a standard deviation, likewise, they describe the numbers that it is computed from. For a quantile they are
-        worst-case errors in rank, and `ordinary_95` (else None) is the error to expect on ordinary tables, whose values
-        are spread over many steps. `quantile_widths` converts ranks into the column's unit.
+        Use it to see how precise each table will be. Widths are half-widths with the chosen mechanism. For a mean they
+        describe the centred sums and the counts behind it, and `of_1000_rows` is the worst-case half-width of the mean
+        in a cell of 1,000 rows, [individual, simultaneous]; the same holds for shares and standard deviations. For a
+        quantile they are worst-case errors in rank, and `ordinary_95` (else None) is the error to expect on ordinary
+        tables, whose values spread over many steps. `quantile_widths` converts ranks into the column's unit.
         """
         single, all_at_once = self._widths(self.mechanism), self._widths(self.mechanism, simultaneous=True)
         has_ranks = any(estimate.ends for estimate in self.query.estimates)
@@ -265,10 +268,7 @@ class Plan:
         return math.sqrt(float((self.mechanism.variances / (1 if weights is None else weights**2)).sum())) / floor
 
     def bound_facts(self) -> dict[str, Any] | None:
-        """Return the certificate as JSON, or None without a bound.
-
-        The kind "gaussian" has no bound: its ratio is to the best Gaussian noise.
-        """
+        """Return the certificate, or else the Gaussian ratio, as JSON."""
         if self._certificate.bound > 0:
             return {**self.certificate, "ratio": self.certified_ratio, "words": self.bound_in_words()}
         floor = self._gaussian_ratio()
@@ -305,9 +305,9 @@ def plan(
     mu: float | None = None,
     error: float | None = None,
 ) -> Plan:
-    """Plan a query: choose a mechanism and predict its errors, without data.
+    """Plan a query without data: choose a mechanism, predict errors.
 
-    Give a guarantee or a target `error`. `Plan.terms` then states the precision of each answer.
+    Use it before a release to see how precise the answers will be. Give a guarantee or the `error` that you accept.
 
     Parameters
     ----------

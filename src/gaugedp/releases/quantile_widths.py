@@ -15,10 +15,11 @@ _MEDIAN = "0.5"
 
 
 def quantile_widths(plan: Plan, like: Release | np.ndarray, rows: int) -> list[dict[str, Any]]:
-    """Predict the interval widths of planned quantiles, in the column's unit.
+    """Predict the widths of quantile intervals from example values.
 
-    A plan states these widths in ranks, because widths in the column's unit depend on the distribution of its values.
-    Give such a distribution from public sources. Nothing is read or spent.
+    Use it to learn how wide the interval of a median or another quantile will be in the column's unit, such as euros. A
+    plan can state these widths in ranks only, because in the column's unit they depend on the distribution of its
+    values. Take such a distribution from public sources. Nothing is read or spent.
 
     Parameters
     ----------
@@ -43,6 +44,8 @@ def quantile_widths(plan: Plan, like: Release | np.ndarray, rows: int) -> list[d
 
     Examples
     --------
+    For 10,000 evenly spread values between 0 and 1,000, the median has an interval of less than ± 3:
+
     >>> import gaugedp as gd
     >>> domain = gd.Domain.of(pay=gd.bounded(0, 1000))
     >>> plan = gd.plan(gd.query(domain, "median(pay)"), gd.PrivacyUnit(), epsilon=1)

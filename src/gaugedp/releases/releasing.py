@@ -52,35 +52,40 @@ def release(
 ) -> Release:
     """Answer a query about a table and charge the ledger.
 
+    Use it to publish statistics about people under differential privacy. You get noisy answers with confidence
+    intervals, and their cost is charged to the privacy budget in the ledger. State the guarantee that you want (by
+    `epsilon`, by `epsilon` and `delta`, by `rho` or by `mu`), or give `planned` or `mechanism`, which contain one.
+
     A release plans the query, draws the noise, charges the ledger durably, evaluates the query, stores the answers and
-    returns them. They satisfy the requested guarantee for the table's privacy unit. A crash after the charge costs
-    budget and shows nothing. Give a guarantee (`epsilon` and `delta`, `rho`, or `mu`), `planned` or `mechanism`.
+    returns them. Because the charge comes before the data is read, a crash may cost budget but discloses nothing.
 
     Parameters
     ----------
     query : Query
-        What to publish, such as `gd.query(domain, "sex*age")`.
+        What to publish, for example `gd.query(domain, "sex*age")`.
     table : Table
-        The rows, which are read only after the charge.
+        The rows that the query is about. They are read only after the charge.
     ledger : Ledger
-        The ledger to charge.
+        The ledger to charge. It refuses a release that would exceed its budget.
     epsilon, delta : float, optional
         ε of pure, or ε and δ of approximate, differential privacy.
     rho, mu : float, optional
         ρ of zero-concentrated, or μ of Gaussian, differential privacy.
     mechanism : Mechanism, optional
-        A mechanism for this query and unit, such as `plan.mechanism`.
+        A mechanism for this query and the table's unit, such as `plan.mechanism`. By default a plan chooses one.
     planned : Plan, optional
-        A plan for this query and unit.
+        A plan for this query and the table's unit, if you have already made one with `gd.plan`.
     processing : str or sequence of str
-        Steps of `Release.processed`, which cost nothing. Default none. The ledger stores the raw answers.
+        Names of the post-processing steps that `Release.processed` describes, such as "rounded". They cost nothing, and
+        the ledger stores the raw answers. By default nothing is processed.
     intervals : {"noise", "total"}
-        "total" includes the sampling error of weighted terms. A part of the guarantee is spent on it.
+        The errors that the confidence intervals include. "noise" (default) is the noise of the release; "total" adds
+        the sampling error of weighted terms, and spends a part of the guarantee on estimating it.
     key : str, optional
-        Name of the request. The same key with the same request returns the stored answers at no cost.
+        A name for this request. If you repeat the request with its key, you get the stored answers at no cost.
     rng : Entropy, optional
-        Reproducible noise, for research only: it protects nobody.
-    noise : optional
+        Reproducible noise, for research only: noise that others can reproduce protects nobody.
+    noise : Prepared, optional
         A result of `mechanism.pool` for the mechanism of this release, drawn in advance.
     on_stage, on_progress : callable, optional
         Called with the name of each stage ("plan", "pay", "look", "store") as it begins, and with the completed share.
@@ -103,6 +108,8 @@ def release(
 
     Examples
     --------
+    Publish the number of rows of each sex with ε = 1, from a budget of ε = 2:
+
     >>> import gaugedp as gd
     >>> import pandas as pd
     >>> domain = gd.Domain.of(sex=["1", "2"])
@@ -111,6 +118,8 @@ def release(
     >>> answer = gd.release(gd.query(domain, "sex"), table, ledger=ledger, epsilon=1.0)
     >>> len(answer.values), ledger.spent
     (2, PureDP(1))
+
+    The two values are the noisy counts, near 50, and half of the budget is left for other releases.
     """
     on_stage("plan")
     check_kinds(table, ledger, query)

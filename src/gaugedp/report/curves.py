@@ -42,8 +42,9 @@ _FIGURES: dict[str, tuple[str, str, Callable[[str], Guarantee], tuple[str, ...]]
 def renyi_svg(guarantees: Mapping[str, Guarantee], title: str = "Rényi divergence by order, at most") -> str:
     """Plot the Rényi curves of up to six guarantees.
 
-    The result is SVG text; orders run from 1 to 21. The vertical axis shows nats, an upper bound at 161 orders joined
-    by lines; a dotted line is the value at order ∞, the pure ε. An infinite value is left out. Needs `gaugedp[report]`.
+    Use it to compare how strong guarantees of different kinds are. The result is SVG text. The horizontal axis shows
+    the order, from 1 to 21, and the vertical axis an upper bound on the Rényi divergence in nats, at 161 orders joined
+    by lines. A dotted line is the value at order ∞, the pure ε; infinite values are left out. Needs `gaugedp[report]`.
     """
     if not 1 <= len(guarantees) <= 6:
         raise InvalidRequest(f"{len(guarantees)} guarantees are given.", "Give 1 to 6 of them, each with a name.")
@@ -68,7 +69,7 @@ def mechanism_curves(kind: str) -> str:
 def mechanism_rows() -> list[tuple[str, list[float]]]:
     """Compare three mechanisms by rows (property, numbers).
 
-    The mechanisms are randomized response with p = 0.75, and Laplace and Gaussian noise as large as the sensitivity.
+    The mechanisms are randomized response with p = 0.75, and Laplace and Gaussian noise whose scale is the sensitivity.
     Every number is an upper bound on the leakage (table 5.1 of Flores López 2023).
     """
     guarantees = [_response("0.75"), _laplace("1"), _gaussian("1")]
@@ -111,9 +112,10 @@ def _raised_by_renyi(guarantee: Guarantee) -> float:
 def tradeoff_svg(guarantees: Mapping[str, Guarantee]) -> str:
     """Plot the trade-off functions of up to six guarantees.
 
-    The result is SVG text. The horizontal axis shows false-positive rates, the vertical axis a lower bound on the
-    false-negative rate of any test, by lines for 61 values of ε; the dashed line is that of guessing. The larger the
-    area below a curve, the more private. Needs `gaugedp[report]`.
+    Use it to show what a guarantee means for an attacker who tests whether one unit is in the data. The result is SVG
+    text. The horizontal axis shows the test's false-positive rate, and the vertical axis a lower bound on its
+    false-negative rate, from lines for 61 values of ε; the dashed line is guessing. The larger the area below a curve,
+    the stronger the protection. Needs `gaugedp[report]`.
     """
     if not 1 <= len(guarantees) <= 6:
         raise InvalidRequest(f"{len(guarantees)} guarantees are given.", "Give 1 to 6 of them, each with a name.")

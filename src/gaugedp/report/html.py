@@ -30,7 +30,10 @@ _DATES = ("date", "next_release", "contact", "licence")
 
 
 def render(release: "Release", explorer: Html | None = None, remarks: Sequence[str] = ()) -> str:
-    """Return the page, deterministically. It includes an `explorer_page.section` and `Release.remarks`, if given."""
+    """Return the report of a release as one HTML page.
+
+    The same release always gives the same page. It includes an `explorer_page.section` and `Release.remarks`, if given.
+    """
     check_installed()
     with written_in(release.language):
         return _page(release, explorer, remarks)

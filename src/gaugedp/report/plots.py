@@ -40,7 +40,7 @@ WIDE = Sizes(760, 10.5, 17, 240)
 
 
 def check_installed() -> None:
-    """Refuse if charts cannot be drawn."""
+    """Refuse to continue if the packages for charts are missing."""
     if importlib.util.find_spec("matplotlib") is None:
         raise MissingExtra.needed_for("A report", "report")
 

@@ -37,28 +37,31 @@ def hit_and_run(
 ) -> np.ndarray:
     """Draw nearly uniform points of a body by hit-and-run walks.
 
-    Each step moves to a uniform point of a random chord. The walk is `mixing`: the uniform distribution is stationary
-    (Smith 1984), but nothing proves how near a finite walk is. Steps are exact on polytopes; on other bodies chords are
-    found by bisection of the gauge.
+    Use it for experiments with bodies for which `uniform` has no exact method. Each step chooses a random chord through
+    the current point and moves to a uniform point of it. The walk is `mixing`: the uniform distribution is stationary
+    (Smith 1984), but nothing proves how near a finite walk is to it. Steps are exact on polytopes; on other bodies
+    chords are found by bisection of the gauge.
 
     Parameters
     ----------
     body, size, rng
         As for `ball_walk`.
     chains : int
-        The number of independent walks, at most `size`. Rows come walk after walk.
+        The number of independent walks, at most `size`. Rows come walk after walk. Default 32.
     burn_in : int, optional
-        The number of steps of each walk before its first row. Default 20·r, where r is the rank.
+        The number of steps of each walk before its first row. Default 20·r, where r is the rank of the body.
     thin : int, optional
         The number of steps per row. Default r.
 
     Returns
     -------
     numpy.ndarray
-        Shape (size, d).
+        The points, shape (size, d).
 
     Examples
     --------
+    Six points of a hexagon, the hull of ±(1, 0), ±(0, 1) and ±(1, 1):
+
     >>> from gaugedp.bodies import Polytope
     >>> from gaugedp.samplers import hit_and_run
     >>> hit_and_run(Polytope.symmetric_hull([[1, 0, 1], [0, 1, 1]]), 6).shape

@@ -67,11 +67,11 @@ def ball_walk(
     burn_in: int | None = None,
     thin: int | None = None,
 ) -> np.ndarray:
-    """Draw nearly uniform points of a body by a ball walk.
+    """Draw nearly uniform points of a body: ball walk.
 
-    Each step proposes a uniform point of a small ball around the current point. The walk is `mixing`: its stationary
-    distribution is uniform on the body (Metropolis and others 1953), but no number of steps is proved to suffice, and
-    successive rows are dependent. The function serves experiments; no mechanism uses it.
+    Use it for experiments only; no mechanism uses it. Each step proposes a uniform point of a small ball around the
+    current point. The walk is `mixing`: its stationary distribution is uniform on the body (Metropolis and others
+    1953), but no number of steps is proved to suffice, and successive rows are dependent.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def ball_walk(
     size : int
         The number of rows.
     rng : Entropy, optional
-        The source of randomness. Default: that of the operating system.
+        The source of randomness. By default the operating system's.
     radius : float, optional
         The radius of the small ball, in units of a basis of points on the boundary. Default 1/√r.
     burn_in : int, optional
@@ -91,7 +91,7 @@ def ball_walk(
     Returns
     -------
     numpy.ndarray
-        Shape (size, d).
+        The points, shape (size, d).
 
     Raises
     ------
@@ -100,11 +100,13 @@ def ball_walk(
 
     Notes
     -----
-    A proposal outside the body is rejected and the point is counted again. The program of Lodrant (2019, appendix A)
-    proposes until a point is accepted, which visits the boundary too rarely.
+    If a proposal lies outside the body, it is rejected and the current point is counted again. The program of Lodrant
+    (2019, appendix A) instead proposes until a point is accepted, which visits the boundary too rarely.
 
     Examples
     --------
+    Four points of the octahedron, with a short burn-in:
+
     >>> from gaugedp.bodies import LpBall
     >>> from gaugedp.samplers import ball_walk
     >>> ball_walk(LpBall(3, 1), 4, burn_in=20).shape
@@ -127,17 +129,18 @@ def grid_walk(
     burn_in: int | None = None,
     thin: int | None = None,
 ) -> np.ndarray:
-    """Draw nearly uniform lattice points of a body by a grid walk.
+    """Draw nearly uniform lattice points of a body: grid walk.
 
-    Each step moves to a neighbouring point of a lattice. The walk is `mixing`: its stationary distribution is uniform
-    on the lattice points of the body that can be reached (Dyer, Frieze and Kannan 1991).
+    Use it for experiments only. Each step moves to a neighbouring point of a lattice. The walk is `mixing`: its
+    stationary distribution is uniform on the lattice points of the body that can be reached (Dyer, Frieze and Kannan
+    1991).
 
     Parameters
     ----------
     body, size, rng
         As for `ball_walk`.
     spacing : float, optional
-        The distance of lattice points, in units of a basis of points on the boundary. Default 1/(2r).
+        The distance of lattice points, in units of a basis of points on the boundary. Default 1/(2r) for rank r.
     burn_in : int, optional
         The number of steps before the first row. Default 10·r³.
     thin : int, optional
@@ -146,10 +149,12 @@ def grid_walk(
     Returns
     -------
     numpy.ndarray
-        Shape (size, d).
+        The points, shape (size, d).
 
     Examples
     --------
+    Four lattice points of the disc, a quarter of the radius apart:
+
     >>> from gaugedp.bodies import LpBall
     >>> from gaugedp.samplers import grid_walk
     >>> grid_walk(LpBall(2, 2), 4, spacing=0.25).shape

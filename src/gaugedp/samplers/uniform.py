@@ -18,9 +18,9 @@ def uniform(body: Body, size: int, rng: Entropy | None = None) -> np.ndarray:
     """Draw uniform points of a body, shape (size, d).
 
     Draws are exact and independent for balls, ellipsoids, and polytopes of rank at most 8 or with as many generators as
-    their rank. For other polytopes they are nearly uniform and correlated, by the walk over facets of `gauge_noise`.
-    Points of a `MinkowskiSum` are exact, by rejection from a box, where at least 3 of 500 points of the box lie in it,
-    and otherwise come from `ball_walk`.
+    their rank. For other polytopes they are nearly uniform and correlated, because a walk over facets draws them (see
+    `gauge_noise`). Points of a `MinkowskiSum` are drawn exactly, by rejection from a box, if at least 3 of 500 points
+    of the box lie in it, and otherwise by `ball_walk`.
 
     Parameters
     ----------
@@ -33,6 +33,8 @@ def uniform(body: Body, size: int, rng: Entropy | None = None) -> np.ndarray:
 
     Examples
     --------
+    Five points of a ball around the origin:
+
     >>> from gaugedp.bodies import LpBall
     >>> from gaugedp.samplers import uniform
     >>> uniform(LpBall(3, 2.0), size=5).shape
@@ -47,11 +49,12 @@ def uniform(body: Body, size: int, rng: Entropy | None = None) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class UniformMoments:
-    """Moments of a uniform point Z of a body: E‖Z‖₂ and E ZZᵀ, shape (d, d).
+    """Moments of a uniform point of a body.
 
-    They determine the expected error of K-norm noise that is shaped to the body. The second moment is "exact" up to
-    rounding or "estimated" from draws with a public seed, as `kind` states. `standard_error` is that of `mean_norm`,
-    which comes from such draws. `autocorrelation_time`, in steps, is that of their walk, or 0 without one.
+    For a uniform point Z, `mean_norm` is E‖Z‖₂ and `second_moment` is E ZZᵀ, shape (d, d). They determine the expected
+    error of K-norm noise that is shaped to the body. The second moment is "exact" up to rounding or "estimated" from
+    draws with a public seed, as `kind` states. `mean_norm` comes from such draws, and `standard_error` is its standard
+    error. `autocorrelation_time`, in steps, is that of their walk, or 0 without one.
     """
 
     rank: int
@@ -63,10 +66,11 @@ class UniformMoments:
 
 
 def moments(body: Body) -> UniformMoments:
-    """Return the moments of a uniform point of a body, computed once.
+    """Return the moments of a uniform point of a body.
 
-    From them follow those of K-norm noise N with density ∝ e^{−‖z‖_K}: E‖N‖₂ = (r + 1)·E‖Z‖₂ and E NNᵀ = (r + 1)(r +
-    2)·E ZZᵀ, because N is R·Z with R ~ Gamma(r + 1) independent of Z (Hardt and Talwar 2010).
+    They are computed once. From them follow the moments of K-norm noise N, whose density is ∝ e^{−‖z‖_K}: E‖N‖₂ = (r +
+    1)·E‖Z‖₂ and E NNᵀ = (r + 1)(r + 2)·E ZZᵀ for a body K of rank r. The reason is that N is R·Z, where R ~ Gamma(r +
+    1) is independent of the uniform point Z (Hardt and Talwar 2010).
     """
     noise = gauge_noise(body)
     lengths = np.linalg.norm(noise.trials, axis=2).mean(axis=1) / (noise.rank + 1)

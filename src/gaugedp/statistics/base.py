@@ -78,7 +78,8 @@ class Widths(Protocol):
 class Statistic(ABC):
     """Interface of a statistic that is computed from released numbers.
 
-    It has `n_answers` answers of one kind. A subclass with a `kind` is registered under that name.
+    A statistic, such as a mean, turns noisy sums and counts into answers with intervals. It has `n_answers` answers of
+    one kind. A subclass with a `kind` is registered under that name.
     """
 
     n_answers: int
@@ -113,7 +114,10 @@ class Statistic(ABC):
         return cls(n_cells)
 
     def rounded(self, by: float) -> "Statistic":  # noqa: ARG002
-        """Return the statistic of values that are rounded by at most `by` before they are squared."""
+        """Return the statistic of values rounded by at most `by`.
+
+        They are rounded before they are squared.
+        """
         return self
 
     @classmethod
@@ -156,15 +160,18 @@ class Statistic(ABC):
 
     @property
     def span(self) -> float:
-        """The length of the answers' range, unless a column's; infinite without one."""
+        """The length of the answers' own range; infinite without one."""
         return math.inf
 
     @abstractmethod
     def answers(self, values: np.ndarray) -> np.ndarray:
-        """Return the answers (n_answers,) of released numbers, in their units."""
+        """Return the answers, shape (n_answers,), from released `values`."""
 
     def influence(self, values: np.ndarray) -> Influence | None:  # noqa: ARG002
-        """Return what a row adds to weighted answers, from released numbers; None without sampling errors."""
+        """Return the influence of a row on weighted answers.
+
+        It is computed from released numbers, and is None if sampling errors are not estimated.
+        """
         return None
 
     @property
@@ -173,15 +180,16 @@ class Statistic(ABC):
         return -math.inf, math.inf
 
     def of_widths(self, level: float) -> tuple[float, bool]:
-        """Return the level of the widths, and whether they are simultaneous."""
+        """Return the level of widths, and whether they are simultaneous."""
         return (1 + level) / 2 if self.splits_misses else level, self.takes_all_widths
 
     @abstractmethod
     def intervals(self, values: np.ndarray, widths: np.ndarray, curves: np.ndarray | None = None) -> Ends:
-        """Return intervals of the values that released numbers leave open.
+        """Return intervals of the answers, given widths of released numbers.
 
-        They hold `answers` too. With `curves` (n_answers, places), the values at which the pivot is within its width;
-        without, those of numbers that are each within their width of the released one.
+        The intervals contain `answers` too. `curves`, shape (n_answers, places), are widths of a pivot at several
+        possible values of an answer: an interval then holds the values at which the pivot is within its width. Without
+        `curves`, it holds the values of all numbers that are within their `widths` of the released numbers.
         """
 
     def simultaneous_intervals(self, values: np.ndarray, widths: np.ndarray) -> Ends:
@@ -189,14 +197,17 @@ class Statistic(ABC):
         return self.intervals(values, widths)
 
     def half_length(self, widths: np.ndarray, count: float, curves: np.ndarray | None = None) -> float:  # noqa: ARG002
-        """Return half the longest interval in public cases of `count` rows."""
+        """Return half the longest interval in public cases.
+
+        The cases are cells of `count` rows.
+        """
         return float(widths.max())
 
     @classmethod
     def trials(cls, noise: AdditiveNoise, units: np.ndarray, terms: Terms) -> Widths | None:  # noqa: ARG003
         """Return the pivot's widths for all terms, or None.
 
-        They come from draws; `units` (d,) are the units of each number's noise.
+        They are computed from draws of the noise; `units`, shape (d,), are the units of each number's noise.
         """
         return None
 

@@ -39,5 +39,5 @@ class Sum(Plain, kind="sum"):
     wording = Wording("Sum of {}", in_units=True)
 
     def influence(self, values: np.ndarray) -> Influence:
-        """Return that of a total: w·y."""
+        """Return the influence of a row on a total: w·y."""
         return Influence(np.ones(len(values)), np.zeros(len(values)), is_total=True)

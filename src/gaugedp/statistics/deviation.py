@@ -42,7 +42,7 @@ class StandardDeviation(Statistic, kind="standard deviation"):
     """Standard deviations of a bounded column.
 
     The released numbers are n_answers sums centred on the middle of the range, n_answers sums of 2·(distance)² −
-    half_range², and n_answers counts. The answer is half_range/2 if a count is not positive.
+    half_range², and n_answers counts. If a count is not positive, the answer is half_range/2.
     """
 
     half_range: float
@@ -60,7 +60,7 @@ class StandardDeviation(Statistic, kind="standard deviation"):
         return cls(n_cells, float((column.high - column.low) / 2))
 
     def rounded(self, by: float) -> "StandardDeviation":
-        """Return the standard deviations of values that are rounded by at most `by`."""
+        """Return the statistic of values rounded by at most `by`."""
         return replace(self, rounding=by)
 
     @property
@@ -75,8 +75,9 @@ class StandardDeviation(Statistic, kind="standard deviation"):
     def intervals(self, values: np.ndarray, widths: np.ndarray, curves: np.ndarray | None = None) -> Ends:
         """Return intervals of the standard deviations.
 
-        With curves, widths q(m, c) of the pivot after sizes s(m) of the noise of B − m·N: those of all v with |A − 4m·B
-        + c·N| ≤ q(m, c) + 2·s(m)²/N at m = B/N. Without: those whose A, B and N are within `widths`.
+        Let B, A and N be the released sum, sum of squares and count of a cell. With curves, an interval contains all v
+        with |A − 4m·B + c·N| ≤ q(m, c) + 2·s(m)²/N at m = B/N: q(m, c) are widths of the pivot, and s(m) are sizes of
+        the noise of B − m·N. Without curves, it contains all v whose A, B and N are within `widths`.
         """
         released = self._scaled(values)
         if curves is None:
@@ -90,7 +91,10 @@ class StandardDeviation(Statistic, kind="standard deviation"):
         return np.maximum(low, 0), np.minimum(high, self.half_range)
 
     def half_length(self, widths: np.ndarray, count: float, curves: np.ndarray | None = None) -> float:
-        """Return half the longest interval in narrow, even and wide cells of `count` rows."""
+        """Return half the longest interval of three public cells.
+
+        They are a narrow, an even and a wide cell of `count` rows.
+        """
         cells = [(self.half_range * m, self.half_range**2 * (2 * (v + m**2) - 1), 1.0) for m, v in self.of_plan]
         values = (count * np.repeat(cell, self.n_answers) for cell in cells)
         return longest_half(self.intervals(each, widths, curves) for each in values)
@@ -101,7 +105,10 @@ class StandardDeviation(Statistic, kind="standard deviation"):
 
     @classmethod
     def trials(cls, noise: AdditiveNoise, units: np.ndarray, terms: Terms) -> "DeviationWidths":
-        """Return the widths of |e_A − 4m·e_B + c·e_N|."""
+        """Return the widths of |e_A − 4m·e_B + c·e_N|.
+
+        e_A, e_B and e_N are the noise of the three released numbers of a cell.
+        """
         triples = [start + np.arange(term.n_released).reshape(3, -1).T for start, term in terms]
         scales = [np.tile([term.half_range, term.half_range**2, 1.0], (term.n_answers, 1)) for _, term in terms]
         places = np.concatenate(triples)

@@ -27,8 +27,8 @@ _OF_PLAN: np.ndarray = np.linspace(-1, 1, 65)  # means, at which the length of a
 class ColumnMean(Statistic, kind="mean"):
     """Means of a bounded column, with Fieller intervals.
 
-    The released numbers are n_answers sums of distances from the middle of the bounds, then n_answers counts. The
-    answer is the middle if a count is not positive.
+    The released numbers are n_answers sums of distances from the middle of the bounds, then n_answers counts. If a
+    count is not positive, the answer is the middle of the bounds.
     """
 
     middle: float
@@ -74,7 +74,10 @@ class ColumnMean(Statistic, kind="mean"):
         return self.middle - self.half_range, self.middle + self.half_range
 
     def influence(self, values: np.ndarray) -> Influence:
-        """Return that of a quotient: w·(x − mean)/Σ w, infinite without weight."""
+        """Return the influence of a row on a mean.
+
+        For a row with weight w and value x, it is w·(x − mean)/Σ w, and infinite without weight.
+        """
         return Influence(inverse(np.split(values, 2)[1]), self.answers(values))
 
     def half_length(self, widths: np.ndarray, count: float, curves: np.ndarray | None = None) -> float:

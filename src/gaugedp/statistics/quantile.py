@@ -13,11 +13,11 @@ HIGHEST_LEVEL = 0.999
 
 @dataclass(frozen=True)
 class WithEnds(Statistic):
-    """Answers that are released together with the ends of their intervals.
+    """Answers that are released together with their interval ends.
 
     The answers come first, then the lower and the upper ends of intervals that hold simultaneously with probability at
     least `level`. With `alone`, the ends of individual intervals follow, each of which holds with that probability. A
-    released end of `no_end` or more means that there is none.
+    released end of `no_end` or more means that the interval has no such end.
     """
 
     level: float

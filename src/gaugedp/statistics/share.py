@@ -18,7 +18,7 @@ _OF_PLAN: np.ndarray = np.linspace(0, 1, 17)  # shares, at which the length of a
 class Share(Statistic, kind="share"):
     """Shares of counts in the totals of their groups.
 
-    The counts are a table (parts, groups). The answer is 1/parts if a total is not positive.
+    The counts are a table of shape (parts, groups). If a total is not positive, the answer is 1/parts.
     """
 
     parts: int
@@ -48,7 +48,7 @@ class Share(Statistic, kind="share"):
         return np.clip(quotients, 0.0, 1.0)
 
     def intervals(self, values: np.ndarray, widths: np.ndarray, curves: np.ndarray | None = None) -> Ends:
-        """Return intervals, with curves [0, 1] for non-positive totals."""
+        """Return intervals; with curves, [0, 1] for non-positive totals."""
         low, high = self._open(values, values, self._totals(values), widths, curves)
         middle = self.answers(values)
         return np.minimum(low, middle), np.maximum(high, middle)
@@ -59,12 +59,18 @@ class Share(Statistic, kind="share"):
         return 0.0, 1.0
 
     def influence(self, values: np.ndarray) -> Influence:
-        """Return that of a quotient: w·(1[row in the part] − share)/Σ w, infinite without weight."""
+        """Return the influence of a row on a share.
+
+        For a row with weight w, it is w·(1[row in the part] − share)/Σ w, and infinite without weight.
+        """
         shares = self.answers(values)
         return Influence(inverse(self._totals(values)), shares, shares, others=self._others)
 
     def half_length(self, widths: np.ndarray, count: float, curves: np.ndarray | None = None) -> float:
-        """Return half the longest interval in a group of `count` rows, the other parts alike."""
+        """Return half the longest interval in a group of rows.
+
+        The group has `count` rows, and its other parts are equally large.
+        """
         totals, rest = np.full(len(widths), count), max(self.parts - 1, 1)
         cases = ((totals * share, totals * (1 - share) / rest) for share in _OF_PLAN)
         return longest_half(self._open(own, others, totals, widths, curves) for own, others in cases)
@@ -98,7 +104,10 @@ class Share(Statistic, kind="share"):
 
     @classmethod
     def trials(cls, noise: AdditiveNoise, units: np.ndarray, terms: Terms) -> PairWidths | None:
-        """Return the widths of |e − p·E|, E the noise of the total."""
+        """Return the widths of |e − p·E| for shares p.
+
+        e is the noise of the count, and E is that of the total.
+        """
         places = [start + np.arange(term.n_answers) for start, term in terms]
         one_tells = are_alike(noise, places)
         rows = pair_draws(noise, units, len(terms) if one_tells else sum(map(len, places)))

@@ -16,7 +16,7 @@ from gaugedp.statistics.base import COUNTED, ROUNDED, SQUARED, Ends, Part, Stati
 
 
 class SamplingSums(Statistic):
-    """Sums over cells that serve the sampling errors of other terms."""
+    """Sums over cells, for sampling errors of other terms."""
 
     of_sampling: ClassVar[bool] = True
     rounding = 0.0  # of the values of a column, at most
@@ -26,7 +26,11 @@ class SamplingSums(Statistic):
         return np.asarray((self._of_rows * values.reshape(len(self._of_rows), -1)).sum(axis=0))
 
     def intervals(self, values: np.ndarray, widths: np.ndarray, curves: np.ndarray | None = None) -> Ends:  # noqa: ARG002
-        """Return the sums within the widths; noise of several numbers is independent, and its sum within theirs."""
+        """Return the sums within the widths.
+
+        If a sum consists of several numbers, their noise is independent, and the noise of the sum is within their
+        widths.
+        """
         sums, reach = self.answers(values), self.answers(widths)
         return sums - reach, sums + reach
 
@@ -36,9 +40,10 @@ class SamplingSums(Statistic):
 
     @abstractmethod
     def factors(self, centre: np.ndarray, of_rows: bool = False) -> np.ndarray:
-        """Return the factors of a cell's released sums that give its sum about `centre`, (sums, centres).
+        """Return the factors of released sums, shape (sums, centres).
 
-        It is that of y = 1 if it is `of_rows`, and else that of the column, if there is one.
+        A cell's released sums times these factors give its sum about `centre`. If `of_rows`, or if there is no column,
+        it is the sum of y = 1, and otherwise the sum of the column.
         """
 
 
@@ -49,7 +54,7 @@ class WeightedTotals(SamplingSums, kind="weighted totals"):
     wording = Wording("Weighted total")
 
     def factors(self, centre: np.ndarray, of_rows: bool = False) -> np.ndarray:  # noqa: ARG002
-        """Return those of Σ w·(1 − centre)."""
+        """Return the factors of Σ w·(1 − centre)."""
         return np.asarray(1 - centre)[None]
 
 
@@ -60,13 +65,16 @@ class WeightedSquares(SamplingSums, kind="weighted squares"):
     wording = Wording("Sum of squared weights")
 
     def factors(self, centre: np.ndarray, of_rows: bool = False) -> np.ndarray:  # noqa: ARG002
-        """Return those of Σ w²·(1 − centre)²."""
+        """Return the factors of Σ w²·(1 − centre)²."""
         return np.asarray((1 - centre) ** 2)[None]
 
 
 @dataclass(frozen=True)
 class ColumnTotals(SamplingSums, kind="weighted totals of a column"):
-    """Sums of the weights, divided into parts by a column: a row adds its weight to them, all together."""
+    """Sums of the weights, divided into parts by a column.
+
+    A row's contributions to all parts add up to its weight.
+    """
 
     middle: float
     half_range: float
@@ -80,7 +88,10 @@ class ColumnTotals(SamplingSums, kind="weighted totals of a column"):
         return cls(n_cells, float((column.low + column.high) / 2), float((column.high - column.low) / 2))
 
     def factors(self, centre: np.ndarray, of_rows: bool = False) -> np.ndarray:
-        """Return those of Σ w·(x − centre), or of Σ w·(1 − centre)."""
+        """Return the factors that centre sums of weights.
+
+        The sums are Σ w·(x − centre) or, if `of_rows`, Σ w·(1 − centre).
+        """
         if of_rows:
             return np.stack([1 - centre] * len(self.moments))
         low, high = self.middle - self.half_range - centre, self.middle + self.half_range - centre
@@ -89,7 +100,10 @@ class ColumnTotals(SamplingSums, kind="weighted totals of a column"):
 
 @dataclass(frozen=True)
 class ColumnSquares(SamplingSums, kind="weighted squares of a column"):
-    """Sums of the squared weights, divided into parts by a column and its square."""
+    """Sums of squared weights, divided into parts.
+
+    A column and its square divide them into parts.
+    """
 
     middle: float
     half_range: float
@@ -104,11 +118,14 @@ class ColumnSquares(SamplingSums, kind="weighted squares of a column"):
         return cls(n_cells, float((column.low + column.high) / 2), float((column.high - column.low) / 2))
 
     def rounded(self, by: float) -> "ColumnSquares":
-        """Return the sums of values that are rounded by at most `by`."""
+        """Return the sums of values rounded by at most `by`."""
         return replace(self, rounding=by)
 
     def factors(self, centre: np.ndarray, of_rows: bool = False) -> np.ndarray:
-        """Return those of Σ w²·(x − centre)², or of Σ w²·(1 − centre)²."""
+        """Return the factors that centre sums of squared weights.
+
+        The sums are Σ w²·(x − centre)² or, if `of_rows`, Σ w²·(1 − centre)².
+        """
         if of_rows:
             return np.stack([(1 - centre) ** 2] * len(self.moments))
         low, high = self.middle - self.half_range - centre, self.middle + self.half_range - centre
@@ -121,13 +138,16 @@ class SquaredWeights(SamplingSums, kind="squared weights"):
     wording = Wording("Sum of squared weights")
 
     def factors(self, centre: np.ndarray, of_rows: bool = False) -> np.ndarray:  # noqa: ARG002
-        """Return those of Σ w²·(1 − centre)²."""
+        """Return the factors of Σ w²·(1 − centre)²."""
         return np.asarray((1 - centre) ** 2)[None]
 
 
 @dataclass(frozen=True)
 class SecondMoments(SamplingSums, kind="second moments"):
-    """Sums of squared weights, times a column and its square, centred on the middle of its bounds."""
+    """Sums of squared weights, times a column and its square.
+
+    The column is centred on the middle of its bounds.
+    """
 
     middle: float
     half_range: float
@@ -141,11 +161,14 @@ class SecondMoments(SamplingSums, kind="second moments"):
         return cls(n_cells, float((column.low + column.high) / 2), float((column.high - column.low) / 2))
 
     def rounded(self, by: float) -> "SecondMoments":
-        """Return the sums of values that are rounded by at most `by`."""
+        """Return the sums of values rounded by at most `by`."""
         return replace(self, rounding=by)
 
     def factors(self, centre: np.ndarray, of_rows: bool = False) -> np.ndarray:
-        """Return those of Σ w²·(x − centre)², or of Σ w²·(1 − centre)²."""
+        """Return the factors that centre second moments.
+
+        The sums are Σ w²·(x − centre)² or, if `of_rows`, Σ w²·(1 − centre)².
+        """
         if of_rows:
             return np.stack([(1 - centre) ** 2, np.zeros_like(centre), np.zeros_like(centre)])
         away = centre - self.middle

@@ -49,9 +49,10 @@ def release_adaptively(  # noqa: PLR0913 - the arguments of `release`
 ) -> Release:
     """Publish tables of counts that are selected adaptively.
 
-    Use it for synthetic rows: `gd.synthesize` draws rows from the release. All one-attribute tables are measured first.
-    Then each round selects, by the exponential mechanism, the table that the model of all measured tables predicts
-    worst, and measures it. The release satisfies the requested guarantee.
+    Use it to make synthetic rows for a table with many attributes, where you do not know which combinations matter:
+    `gd.synthesize` draws the rows from the release. All one-attribute tables are measured first. Then each round
+    selects the table that a model of all measured tables predicts worst (by the exponential mechanism), and measures
+    it. The release satisfies the requested guarantee.
 
     Parameters
     ----------

@@ -28,22 +28,22 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 def synthesize(release: Release | Sequence[Release], n_rows: int | None = None, rng: Entropy | None = None) -> Any:
     """Draw synthetic rows that match released counts.
 
-    The rows are computed from releases only: no table is read and nothing is spent. They have a column for each
-    attribute of a released table of counts.
+    Use it if software or colleagues need rows instead of tables. The rows are computed from releases only: no table is
+    read and nothing is spent. They have one column for each attribute of a released table of counts.
 
     Parameters
     ----------
     release : Release or sequence of Release
-        One release with tables of counts, or several of one table.
+        One release with tables of counts, or several releases about one table.
     n_rows : int, optional
-        The number of rows. By default it is estimated from the releases.
+        The number of rows to draw. By default it is estimated from the releases.
     rng : Entropy, optional
-        Random stream; `gd.research_rng(seed)` gives the same rows again.
+        The source of random bits; `gd.research_rng(seed)` gives the same rows again. By default the operating system's.
 
     Returns
     -------
     frame
-        A frame of the kind that the released table was, or else of pandas. `draw_rows` also compares the counts.
+        A frame of the same kind as the released table, or else of pandas. `draw_rows` also compares the counts.
     """
     return draw_rows(release, n_rows, rng).to_frame()
 
@@ -53,8 +53,10 @@ def draw_rows(
 ) -> "SyntheticRows":
     """Draw the rows of `synthesize`, with a comparison of counts.
 
-    The rows follow the distribution of maximum entropy near the released counts, by least squares over their variances.
-    So the dependence of attributes that are in no common table is as weak as possible. Raw counts are used.
+    Use it to check how well the synthetic rows reproduce the released counts. The rows follow the distribution of
+    maximum entropy near the released counts, fitted by least squares in which a squared error is divided by its
+    variance. Attributes that are in no common table therefore depend on each other as little as possible. Raw counts
+    are used.
 
     Parameters
     ----------
@@ -89,9 +91,10 @@ def draw_rows(
 
 @dataclass(frozen=True, eq=False)
 class SyntheticRows:
-    """Synthetic rows, as `columns` by name.
+    """Synthetic rows, with `columns` by name.
 
-    Levels of a tree have a column each. Cells are shown by their texts, and a number in bins is uniform in its bin.
+    `gd.draw_rows` returns them. Each level of a tree has a column of its own. Cells are shown by their texts, and a
+    number in bins is drawn uniformly within its bin.
     """
 
     releases: tuple[Release, ...]
@@ -101,11 +104,11 @@ class SyntheticRows:
     columns: dict[str, np.ndarray]
 
     def to_frame(self) -> Any:
-        """Return a frame of the table's kind, or of pandas or polars."""
+        """Return a frame of the table's kind, or pandas, polars."""
         return make_frame(self.columns, self.releases[0].facts.get("frame"))
 
     def save_csv(self, path: str | Path) -> None:
-        """Write the rows to CSV, with empty fields for missing numbers."""
+        """Write the rows to CSV; missing numbers are empty fields."""
         write_csv(path, [{name: _fields(column) for name, column in self.columns.items()}])
 
     def save_parquet(self, path: str | Path) -> None:
@@ -124,8 +127,8 @@ class SyntheticRows:
         """Synthetic and released counts next to each other, as columns.
 
         The columns are `query`, `cell`, the count of the synthetic `rows`, the released `estimate`, and its 95 %
-        intervals, individual (`lower`, `upper`) and simultaneous (`lower_all`, `upper_all`). If the number of rows was
-        given, counts of rows are scaled to the number estimated from the releases.
+        intervals, individual (`lower`, `upper`) and simultaneous (`lower_all`, `upper_all`). If `n_rows` was given,
+        counts of rows are scaled to the number of rows that is estimated from the releases.
         """
         parts = [self._beside(release) for release in self.releases]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

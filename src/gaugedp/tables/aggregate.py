@@ -81,7 +81,7 @@ class Rows(ABC):
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """Rules for unreadable rows, independent of the rows."""
+        """Rules for unreadable rows, which do not depend on rows."""
         return ()
 
     @property

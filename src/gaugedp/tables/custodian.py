@@ -70,10 +70,10 @@ class Custody:
 
 
 def check(table: Table, *, on_progress: Progress = silent) -> Custody:
-    """Find values in a table that do not fit its domain.
+    """Find values that do not fit a table's domain.
 
-    It is for the custodian of the data, who looks for mistakes in codes and formats before a release. All rows are read
-    and nothing is charged, so the result is not private: do not publish it.
+    Use it as the custodian of the data, to find mistakes in codes and formats before a release. It reads all rows and
+    charges nothing, so its result is not private: do not publish it.
 
     Parameters
     ----------
@@ -90,6 +90,8 @@ def check(table: Table, *, on_progress: Progress = silent) -> Custody:
 
     Examples
     --------
+    The value "3" is not one of the two sexes of the domain:
+
     >>> import gaugedp as gd
     >>> import pandas as pd
     >>> domain = gd.Domain.of(sex=["1", "2"])

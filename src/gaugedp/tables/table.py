@@ -38,9 +38,9 @@ _OF_PEOPLE = set(Kind) - {Kind.UNUSABLE, Kind.INSTANT, Kind.MIXED}
 class Table(Rows):
     """Rows with a domain and a privacy unit, for releases.
 
-    Make it with `Table.scan`. The rows stay where they are, in a file, a frame or a database. Only `totals`, `moments`,
-    `vector_sum` and `rows` read them, and releases call these methods after the charge. Whether they succeed does not
-    depend on the rows.
+    Make it with `Table.scan`, and give it to `gd.release`. The rows stay where they are, in a file, a frame or a
+    database. Only `totals`, `moments`, `vector_sum` and `rows` read them, and releases call these methods after the
+    charge. Whether they succeed does not depend on the rows.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Table(Rows):
     def scan(
         cls, source: object, *, domain: Domain, unit: PrivacyUnit | None = None, name: str | None = None
     ) -> "Table":
-        """Return a table over a source of rows, without reading rows.
+        """Return a table over a source, without reading its rows.
 
         Only the names and types of the columns are read. If the domain has a section [person], the rows are aggregated
         to one row per person (`gd.by_person`).
@@ -62,13 +62,13 @@ class Table(Rows):
         Parameters
         ----------
         source : path, frame, relation or address
-            The rows. A file ends in .csv or .tsv, either with .gz or .zst, or in .parquet; a folder has Parquet files.
-            A frame is of pandas, polars (also lazy), pyarrow or Spark. A relation is of DuckDB, an address of
+            The rows: a file that ends in .csv or .tsv (also with .gz or .zst) or in .parquet, a folder of Parquet
+            files, a frame of pandas, polars (also lazy), pyarrow or Spark, a relation of DuckDB, or an address of
             PostgreSQL.
         domain : Domain
             Description of the attributes and bounded columns, all of which must be in the source.
         unit : PrivacyUnit, optional
-            Who is protected. By default the unit of the domain file, else one row.
+            Who is protected. By default the unit of the domain file, or else one row.
         name : str, optional
             Name of the table in ledgers and releases. By default it is taken from the source.
 
@@ -83,6 +83,8 @@ class Table(Rows):
 
         Examples
         --------
+        A data frame becomes a table in which each row is protected:
+
         >>> import gaugedp as gd
         >>> import pandas as pd
         >>> domain = gd.Domain.of(sex=["1", "2"])
@@ -132,17 +134,18 @@ class Table(Rows):
     ) -> "Table":
         """Return this table, to be read in several parts.
 
-        The answers are the same and need less memory. `scan` chooses this by itself for a large file.
+        Use it if reading the whole table at once would need too much memory; the answers are the same. `scan` chooses
+        it by itself for a large file.
 
         Parameters
         ----------
         count : int, optional
             The number of parts into which the people are divided. By default it follows from memory and file size.
         memory_bytes : int, optional
-            The memory that DuckDB uses for files and frames, about. Default: half of the machine's memory.
+            The approximate memory that DuckDB uses for files and frames. By default half of the machine's memory.
         folder : path, optional
-            Stores the exact sums over finished parts, which are as private as the table. A release that was killed
-            while it read the table is finished by the same request with the same `key`, and is not charged again.
+            A folder for the exact sums over finished parts, which are as private as the table. If a release is killed
+            while it reads the table, the same request with the same `key` then finishes it, and is not charged again.
         """
         buckets = self._buckets.sized(count, memory_bytes, folder)
         return replace(self, _engine=buckets.limited(self._engine), _buckets=buckets)
@@ -161,8 +164,8 @@ class Table(Rows):
         the order of rows. A row without a value in a bounded column with missing = "drop" is left out only of the
         totals of that column.
 
-        UnknownName or InvalidRequest is raised for a wrong total, or for more than 10^7 cells times values with `each`,
-        before anything is read. UnreadableTable is raised if the engine fails.
+        A wrong total, or one of more than 10^7 cells times values with `each`, raises UnknownName or InvalidRequest
+        before anything is read. If the engine fails, UnreadableTable is raised.
         """
         from gaugedp.tables.statement import Aggregation
 
@@ -198,11 +201,11 @@ class Table(Rows):
         return _parts(lines, len(attributes), len(columns))
 
     def vector_sum(self, names: tuple[Sequence[str], Sequence[str]], of: RowSum, row_key: bytes) -> np.ndarray:
-        """Read the remaining rows once and return a sum of a function of them.
+        """Read the remaining rows once and return a vector sum.
 
-        `of`(cells, steps) is called with batches of rows as in `rows`, in any order, for `names` = (attributes,
-        columns). It returns integers, each a sum over the batch, in the same shape for every batch, also an empty one.
-        On Spark it runs where the rows are, so it must be picklable, and gaugedp must be installed there.
+        The function `of`(cells, steps) is called with batches of rows as in `rows`, in any order, for `names` =
+        (attributes, columns). It returns integers, each a sum over the batch, in the same shape for every batch, also
+        an empty one. On Spark it runs where the rows are, so it must be picklable, and gaugedp must be installed there.
         """
         attributes, columns = names
         aggregation, on_batch = self._listing(attributes, columns), OnBatch(len(attributes), len(columns), of)
@@ -213,11 +216,12 @@ class Table(Rows):
         return sum((part.reshape(none.shape) for part in parts if len(part)), none)
 
     def moments(self, columns: Sequence[str], row_key: bytes, bits: int = 12, products: bool = True) -> "Moments":
-        """Read the remaining rows once and return first and second moments.
+        """Read the remaining rows and return first and second moments.
 
-        They are Σ x and, with `products`, Σ x xᵀ. The vector x holds the clipped values of the bounded columns, scaled
-        to ±2^bits and rounded to integers; missing values count 0. The result is the same on every engine. `bits` is at
-        most 22, or 12 with products. For many columns the products come from batches, as in `vector_sum`.
+        The moments are Σ x and, with `products`, Σ x xᵀ. For each row, the vector x holds the clipped values of the
+        bounded columns, scaled to ±2^bits and rounded to integers; missing values count 0. The result is the same on
+        every engine. `bits` is at most 22, or 12 with products. For many columns the products come from batches, as in
+        `vector_sum`.
         """
         from gaugedp.tables.moments import Scaled
 
@@ -238,16 +242,16 @@ class Table(Rows):
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """See Rows."""
+        """Rules for unreadable rows, which do not depend on rows."""
         return self._engine.rules
 
     @property
     def can_resume(self) -> bool:
-        """True if there is a folder for sums of unfinished evaluations."""
+        """True if a folder stores sums of unfinished evaluations."""
         return self._buckets.folder is not None
 
     def reporting(self, on_progress: Progress) -> "Table":
-        """See Rows."""
+        """Return this table, reporting progress if read in parts."""
         return replace(self, _buckets=replace(self._buckets, on_progress=on_progress))
 
     def __repr__(self) -> str:

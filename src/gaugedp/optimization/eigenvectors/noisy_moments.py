@@ -96,10 +96,13 @@ def check_components(n_columns: int, n_components: int, name: str = "n_component
 
 @dataclass(frozen=True, eq=False)
 class NoisyMoments:
-    """Leading eigenvectors of Σ xxᵀ, from second moments with Gaussian noise.
+    """Leading eigenvectors of Σ xxᵀ, from noisy second moments.
 
-    Use it by default for principal components with a δ. It adds noise to the matrix Σ xxᵀ once.
+    Use it for principal components if you accept a δ; it is the default. It adds noise to the matrix Σ xxᵀ, summed over
+    the rows x, only once, and computes the eigenvectors of the noisy matrix.
 
+    Notes
+    -----
     Theorem. One row of norm at most 1 changes the matrix by at most √2 in the Frobenius norm if it is replaced and by 1
     if it is added, plus rounding: the noisy matrix is μ-GDP, and so is everything computed from it
     (docs/theory/eigenvectors.md). This is algorithm 1 of Dwork, Talwar, Thakurta and Zhang 2014 with noise from the
@@ -107,6 +110,8 @@ class NoisyMoments:
 
     Examples
     --------
+    The first principal component of 1,000 rows with three columns:
+
     >>> import gaugedp as gd
     >>> import numpy as np
     >>> from gaugedp.entropy import system_rng
@@ -137,7 +142,10 @@ class NoisyMoments:
 
     @property
     def std(self) -> float:
-        """Standard deviation on the diagonal; off it √2 times smaller, so that no basis is special."""
+        """Standard deviation of the noise on the diagonal.
+
+        Off the diagonal it is √2 times smaller, so that no basis is special.
+        """
         return math.sqrt(float(self.noise.variances.max()))
 
     def describe(self) -> str:

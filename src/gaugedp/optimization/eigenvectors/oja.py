@@ -18,14 +18,18 @@ from gaugedp.samplers.continuous import normals
 
 @dataclass(frozen=True, eq=False)
 class Oja:
-    """Leading eigenvectors of A = Σ xxᵀ, by noisy orthogonal iteration.
+    """Leading eigenvectors of Σ xxᵀ, by noisy orthogonal iteration.
 
-    Use it if there are too many columns for a noisy d × d matrix. One of `steps` steps replaces V (d, k) by the
-    orthonormal factor of V·R + η·(AV + noise). The step size varies: with M the weighted mean of the noisy products, M
-    ← (1 − w)M + w(AV + noise) and V is the orthonormal factor of M = VR, so η = w/(1 − w), divided for k = 1 by ‖M‖,
-    which is about λ₁. The weight w is 1 (the power method) for the first quarter of the steps and then 1, 1/2, 1/3, …,
-    so that the result averages the noise of all later steps. With `pace` > 0 the step is x ← x + pace·(Ax + noise), as
-    published.
+    Use it for principal components if there are too many columns for a noisy d × d matrix. It repeatedly multiplies A =
+    Σ xxᵀ, the sum over the rows x, by the current vectors, adds noise, and makes the vectors orthonormal again.
+
+    Notes
+    -----
+    One of `steps` steps replaces the vectors V (d, k) by the orthonormal factor of V·R + η·(AV + noise). The step size
+    η varies: with M the weighted mean of the noisy products, M ← (1 − w)M + w(AV + noise) and V is the orthonormal
+    factor of M = VR, so η = w/(1 − w), divided for k = 1 by ‖M‖, which is about λ₁. The weight w is 1 (the power
+    method) for the first quarter of the steps and then 1, 1/2, 1/3, …, so that the result averages the noise of all
+    later steps. With `pace` > 0 the step is x ← x + pace·(Ax + noise), as published.
 
     Theorem. One row changes AV by at most min(√k, √2) in the Frobenius norm if it is replaced, and by 1 if it is added.
     Hence T steps whose noise is this sensitivity divided by μ/√T are μ-GDP. docs/theory/eigenvectors.md
@@ -52,9 +56,10 @@ class Oja:
 
     @classmethod
     def printed(cls, n_columns: int, steps: int, epsilon: float, delta: float) -> "Oja":
-        """Return algorithm 3 as published, for comparisons with replaced rows.
+        """Return algorithm 3 as published, for comparisons.
 
-        Its `guarantee` is the one that the published noise satisfies, many times stronger than (ε, δ).
+        It is for replaced rows. Its `guarantee` is the one that the published noise satisfies, which is many times
+        stronger than (ε, δ).
         """
         std, pace = printed_oja(n_columns, steps, epsilon, delta)
         return cls((n_columns, 1), steps, _noise((n_columns, 1), _moved((n_columns, 1), "replace") / std), pace)

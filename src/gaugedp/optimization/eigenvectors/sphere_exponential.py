@@ -29,16 +29,21 @@ _VALUES_SHARE = 0.05  # of ε
 
 @dataclass(frozen=True, eq=False)
 class SphereExponential:
-    """Leading eigenvectors under pure DP: directions with density ∝ e^{β·xᵀAx}.
+    """Leading eigenvectors under pure differential privacy.
 
-    Each direction is drawn on the unit sphere orthogonal to those before it, with A = Σ xxᵀ. With ε_k for each
-    direction, β = ε_k/2 if a row is replaced. If one is added or removed, β = ε_k, as all scores then change in the
-    same direction. Rounding of rows reduces both slightly. The values Σ⟨x, v⟩² at the released directions have Laplace
-    noise, for a twentieth of ε.
+    Use it for principal components without a δ. It draws one random direction after another, and directions along which
+    the rows vary much are more likely. The duration of a draw depends on the rows (`Bingham`) and has no limit.
+
+    Notes
+    -----
+    Each direction is drawn on the unit sphere orthogonal to those before it, with density ∝ e^{β·xᵀAx} for A = Σ xxᵀ.
+    With ε_k for each direction, β = ε_k/2 if a row is replaced. If one is added or removed, β = ε_k, as all scores then
+    change in the same direction. Rounding of rows reduces both slightly. The values Σ⟨x, v⟩² at the released directions
+    v have Laplace noise, for a twentieth of ε.
 
     Theorem. Every direction is ExponentialLoss(ε_k) given those before; together they are ε-DP, without an upper limit
-    on β or a condition on the spectrum. docs/theory/eigenvectors.md. "idealized": drawn in floats, rounded to a lattice
-    of step 2^−24. The duration of a draw depends on the rows (`Bingham`) and has no limit.
+    on β or a condition on the spectrum. docs/theory/eigenvectors.md. The draws are "idealized": made in floats, and
+    rounded to a lattice of step 2^−24.
     """
 
     shape: tuple[int, int]

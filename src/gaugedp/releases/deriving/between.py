@@ -43,8 +43,9 @@ def compare_releases(
 ) -> Release:
     """Compare the answers of two releases, at no cost.
 
-    Use it for changes from one year to the next. The noise of the two releases must be independent, as in separate
-    releases. Nothing is read or spent. The result satisfies the composition of the guarantees of both releases.
+    Use it for changes from one year to the next, or for differences between two tables. You get the comparison as a
+    release, with intervals that include the noise of both. Nothing is read or spent: the result satisfies the
+    composition of the guarantees of both releases. Their noise must be independent, as it is in separate releases.
 
     Parameters
     ----------
@@ -54,11 +55,11 @@ def compare_releases(
         Comparisons joined by `;`, such as `change(SEX)`, `difference(SEX*REGION)`, `ratio(mean(C) by SEX)` or
         `index(count)`. The counts, sums or means must follow from both releases, as for `gd.derive`.
     domain : Domain, optional
-        The domain of both releases, which sums, means and numeric cells need.
+        The domain of both releases. It is needed for sums, means and numeric cells.
     planned : tuple of Plan, optional
-        The plans of both releases, such as those of publications, instead of a domain.
+        The plans of both releases, such as those of publications. They can be given instead of a domain.
     level : float
-        Confidence level of the intervals, 0.95 to 0.999.
+        Confidence level of the intervals, 0.95 (default) to 0.999.
 
     Returns
     -------
@@ -74,7 +75,7 @@ def compare_releases(
 
     Examples
     --------
-    The change in the number of rows of each sex, from 100 rows to 120:
+    The change in the number of rows of each sex, in percent, from 100 rows to 120:
 
     >>> import gaugedp as gd
     >>> import pandas as pd

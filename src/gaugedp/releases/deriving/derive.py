@@ -156,24 +156,24 @@ def derive(
 ) -> Release:
     """Compute other statistics from a release, at no cost.
 
-    Nothing is read or spent, and the guarantee is that of the release. The statistics must follow from released counts,
-    sums or means by adding up cells: from `SEX*REGION`, for example, follow `REGION`, `share(SEX) by REGION`,
-    `change(SEX)` and `independence(SEX, REGION)`.
+    Use it if you need a statistic that you did not request but that follows from released counts, sums or means by
+    adding up cells. For example, `REGION`, `share(SEX) by REGION`, `change(SEX)` and `independence(SEX, REGION)` all
+    follow from `SEX*REGION`. Nothing is read or spent, and the guarantee stays that of the release.
 
     Parameters
     ----------
     release : Release
-        The release; its raw answers are used. Only rows with a cell in all released attributes count.
+        The release, whose raw answers are used. Only rows with a cell in all released attributes count.
     text : str
         Terms of `gd.query`, joined by `;`, or one of the following. `difference(mean(C) by A*B)`, `ratio`, `index` and
         `change` compare means along A. `gini(A) by B` is the Gini index. `lorenz(A, 0.5, 0.9) by B` gives shares of the
         total for the lowest half and the lowest nine tenths of rows.
     domain : Domain, optional
-        The domain of the release, which sums, means and numeric cells need.
+        The domain of the release. It is needed for sums, means and numeric cells.
     planned : Plan, optional
-        The plan of the release, if it is not that of `gd.plan`, such as a publication's.
+        The plan of the release, if it was not made by `gd.plan`, such as the plan of a publication.
     level : float
-        Confidence level of the intervals for terms that `gd.query` does not have, 0.95 to 0.999.
+        Confidence level, 0.95 (default) to 0.999, of the intervals for terms that `gd.query` does not have.
 
     Returns
     -------
@@ -188,6 +188,8 @@ def derive(
 
     Examples
     --------
+    Counts by sex follow from released counts by sex and age; the ledger is charged only once.
+
     >>> import gaugedp as gd
     >>> import pandas as pd
     >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 50))

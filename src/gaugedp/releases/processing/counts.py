@@ -11,7 +11,10 @@ from gaugedp.queries.maps import Identity
 
 
 def processed_as_counts(query: Query) -> np.ndarray:
-    """Return which released values can be raised to 0 and rounded, shape (len(query.steps),), bool."""
+    """Return which released values can be raised and rounded.
+
+    The result has shape (len(query.steps),), bool: True for values that can be raised to 0 and rounded.
+    """
     parts = [(part, as_workload(part)) for part in query.parts]
     flags = [np.zeros(len(part.steps), bool) if linear is None else _weights(linear) for part, linear in parts]
     return np.asarray(are_counts(query) | np.concatenate(flags))

@@ -15,7 +15,10 @@ _FORM = re.compile(r"rounded(?: to ([1-9][0-9]{0,8}))?")
 
 
 def base_of(steps: Sequence[str]) -> int:
-    """Return the base of rounding, 1 for integers, or 0 if no step rounds."""
+    """Return the base of rounding, or 0 if nothing rounds.
+
+    It is 1 for rounding to integers.
+    """
     forms = [form for step in steps if (form := _FORM.fullmatch(step))]
     return int(forms[0][1] or 1) if forms else 0
 

@@ -61,9 +61,10 @@ class PublishedTable:
 class Publication:
     """Set of tables that are published together, for one charge.
 
-    Load it from a TOML file (docs/how-to/publish.md). A table's share of the guarantee is in proportion to its `weight`
-    (default 1). A table with `within` instead gets the least share for which its 95 % intervals are at most ± `within`;
-    tables with weights divide the rest. With "total" `intervals`, a part of the guarantee is spent on sampling
+    Use it for a regular publication, such as an annual report. A TOML file describes its tables, and `Publication.load`
+    reads it (docs/how-to/publish.md). All tables share one guarantee. A table's share is in proportion to its `weight`
+    (default 1). A table with `within` instead gets the least share for which its 95 % intervals are at most ± `within`,
+    and the tables with weights divide the rest. If `intervals` is "total", a part of the guarantee is spent on sampling
     errors (`queries.sampling`).
 
     The remaining options cost nothing: the `processing` steps of each table, the `labels` of cells in files ("codes",
@@ -87,7 +88,7 @@ class Publication:
     def load(cls, path: str | Path) -> "Publication":
         """Return the publication that a TOML file describes.
 
-        The format is in docs/how-to/publish.md. Paths in the file are relative to it.
+        The format is in docs/how-to/publish.md. Paths in the file are relative to the file.
         """
         facts, folder = read_toml(path), Path(path).parent
         only_keys("the publication", facts, _KEYS)
@@ -129,7 +130,8 @@ class Publication:
     def shares(self, unit: PrivacyUnit | None = None) -> tuple[Fraction, ...]:
         """Return each table's share of the guarantee, as fractions.
 
-        They add up to 1, or to less if no table has a weight. Targets that need more than the guarantee are refused.
+        The shares add up to 1, or to less if no table has a weight. Targets that together need more than the guarantee
+        are refused.
         """
         protected = self.domain.protected(unit)
         least_shares = [

@@ -27,10 +27,10 @@ Ends = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class StreamAnswer:
-    """Published answers for one period of a stream, with running totals.
+    """Published answers for one period of a stream.
 
-    `values` are the answers for the period, and `running` those for all periods so far; the latter are exactly the sums
-    of the former. `guarantee` is that of the whole stream. `facts` is public.
+    `Stream.next` returns it. `values` are the answers for the period, and `running` are the answers for all periods so
+    far: exactly the sums of all `values` until now. `guarantee` is that of the whole stream, and `facts` is public.
     """
 
     numbers: np.ndarray
@@ -48,7 +48,7 @@ class StreamAnswer:
 
     @property
     def exactness(self) -> str:
-        """ "idealized": see docs/theory/streams.md."""
+        """Always "idealized": see docs/theory/streams.md."""
         return str(self.facts["mechanism"]["exactness"])
 
     @property
@@ -65,7 +65,7 @@ class StreamAnswer:
         """Return confidence intervals (lower, upper) for `values`.
 
         Each interval contains its exact answer with probability at least `level` over the noise. If `simultaneous`, all
-        intervals of this period together do, by Šidák's inequality.
+        intervals of this period together do so, by Šidák's inequality.
         """
         return self._around(self.values, np.ceil(self._reach(level, simultaneous) * self._deviations("values")))
 
@@ -77,7 +77,7 @@ class StreamAnswer:
     def columns(self, level: float = 0.95) -> dict[str, list[Any]]:
         """Return the answers as columns.
 
-        They are period, query, cell, estimate, lower, upper, running, running_lower and running_upper.
+        The columns are period, query, cell, estimate, lower, upper, running, running_lower and running_upper.
         """
         numbers = (self.values, *self.interval(level), self.running, *self.running_interval(level))
         names = ("estimate", "lower", "upper", "running", "running_lower", "running_upper")

@@ -33,16 +33,17 @@ _FREE = PureDP(0.0)  # a period costs nothing: opening the stream was charged
 class Stream:
     """One query answered for each of several periods, charged once.
 
-    Open it with `Stream.open` and call `next` with the table of each period, such as a month. The noise is correlated
-    over the periods, so that running totals are accurate too. All answers together satisfy `guarantee` for two series
-    of tables that differ in one unit, in at most `periods_per_person` periods (docs/theory/streams.md, theorem 1). The
-    library cannot check in how many periods a person appears; you vouch for it.
+    Use it to publish the same counts or sums every month, for a number of months that you fix in advance. Open it with
+    `Stream.open`, and call `next` with the table of each period. The noise is correlated over the periods, so that the
+    running totals are accurate too. All answers together satisfy `guarantee` for two series of tables that differ in
+    one unit, in at most `periods_per_person` periods (docs/theory/streams.md, theorem 1). The library cannot check in
+    how many periods a person appears; you vouch for it.
 
     Notes
     -----
-    A period takes these steps: the ledger notes its beginning; the noise is drawn and saved in the state file; the
-    table is read; the ledger stores the answer; the state advances. So a period gets one answer even if the process is
-    killed. The state file holds the noise: keep it as secret as the tables.
+    For each period, the ledger notes its beginning, the noise is drawn and saved in the state file, the table is read,
+    the ledger stores the answer, and the state advances. Therefore a period gets only one answer, even if the process
+    is killed. The state file holds the noise: keep it as secret as the tables.
     """
 
     def __init__(self, file: StateFile, query: Query, unit: PrivacyUnit, ledger: Ledger, noise: StreamNoise) -> None:
@@ -74,7 +75,7 @@ class Stream:
         path : path
             The state file. It holds the noise: keep it as secret as the tables.
         query : Query
-            Counts and sums to publish for each period; means and quantiles are not possible.
+            Counts and sums to publish for each period. Means and quantiles are refused.
         unit : PrivacyUnit
             Who is protected.
         ledger : Ledger
@@ -107,8 +108,8 @@ class Stream:
     def load(cls, path: str | PathLike[str], query: Query, unit: PrivacyUnit, *, ledger: Ledger) -> "Stream":
         """Return the stream in an existing file, at no cost.
 
-        Its guarantee and number of periods are those of the file. A missing file is refused, and so is a stream that
-        was opened with another query, unit or ledger.
+        Guarantee and number of periods are read from the file. A missing file is refused, and so is a stream that was
+        opened with another query, unit or ledger.
         """
         _check_kinds(query, unit, ledger)
         file = StateFile.at(path)
@@ -137,7 +138,7 @@ class Stream:
 
     @property
     def exactness(self) -> str:
-        """ "idealized": floating-point products, hidden below the lattice."""
+        """Always "idealized": floating-point products, hidden below the lattice."""
         return self._noise.exactness
 
     @property
@@ -146,7 +147,7 @@ class Stream:
         return self._state().answered
 
     def deviations(self, period: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the standard deviations of the noise of `values` and `running`."""
+        """Return the noise's standard deviations, for `values` and `running`."""
         self._check_period(period)
         single, running = self._noise.deviations(self._rows(period)) * self._query.steps.sizes
         return single, running
@@ -161,8 +162,8 @@ class Stream:
     ) -> StreamAnswer:
         """Publish the answer for the next period, from its table.
 
-        If `period` is given, a repeated call returns the stored answer and reads nothing. If an earlier call was killed
-        before it stored an answer, the period is answered now with new noise. `rng` is for research only.
+        With `period`, a repeated call returns the stored answer and reads nothing. If an earlier call was killed before
+        it stored an answer, the period is answered now with new noise. `rng` is for research only.
 
         A table of another domain or unit, a period after the next one, a stream without periods left, and a state file
         that is older than the ledger are refused. Nothing is read then.
@@ -178,7 +179,7 @@ class Stream:
             return self._answer(state, table, system_rng() if rng is None else rng, on_progress)
 
     def answer(self, period: int) -> StreamAnswer:
-        """Return the stored answer of an earlier period, at no cost."""
+        """Return the stored answer of a period, at no cost."""
         self._check_period(period)
         state = self._state()
         if period > state.answered:

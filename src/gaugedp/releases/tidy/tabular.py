@@ -56,18 +56,20 @@ class Tabular(ABC):
         """Return the numeric columns of `columns`, shape (n_answers,) each."""
 
     def to_frame(self, level: float = 0.95, labels: bool = False) -> Any:
-        """Return `columns` in a frame of the rows' type.
+        """Return `columns` as a frame of the rows' type.
 
-        The type is pandas or polars if the rows had none. With `labels`, cells have the domain's captions.
+        If the rows were in no frame, it is a pandas (or else polars) frame. With `labels`, cells have the domain's
+        captions.
         """
         return make_frame(self._joined(level, "labels" if labels else "codes"), self.facts.get("frame"))
 
     def table(self, names: str, value: str = "estimate", labels: bool = True) -> Any:
         """Return a cross table of "A*B", with margins.
 
-        The cells of A are rows, those of B columns. Margins are released answers if `A`, `B` or `count` was requested
-        too, and otherwise sums of the cells shown; ends of intervals and means have only requested margins. `value` is
-        a column of `columns`. Attributes that were not requested together are refused.
+        The cells of A are its rows, and the cells of B are its columns. `value` selects the column of `columns` that is
+        shown. A margin is a released answer if `A`, `B` or `count` was requested too, and otherwise the sum of the
+        cells shown. Ends of intervals and means have only requested margins. Attributes that were not requested
+        together are refused.
         """
         return make_frame(self.crosstabs(value, labels).table(names, value), self.facts.get("frame"))
 
@@ -83,10 +85,11 @@ class Tabular(ABC):
     def columns(self, level: float = 0.95, labels: str = "codes") -> dict[str, list[Any]]:
         """Return the answers as columns, one for each attribute.
 
-        Then follow query, estimate, lower, upper (individual intervals), lower_all and upper_all (simultaneous
-        intervals), and, for processed estimates, `raw`, to which the intervals refer. With `flags`, `flag` has their
-        marks, and suppressed numbers are None. `cell` is last: all attributes in one text. `labels` says what cells
-        have: the "codes" of the table, the domain's "labels", or "both", the labels in columns of their own.
+        The attributes are followed by query, estimate, lower and upper (individual intervals), lower_all and upper_all
+        (simultaneous intervals) and, if estimates were processed, `raw`, to which the intervals refer. With `flags`,
+        the column `flag` has their marks, and suppressed numbers are None. The last column, `cell`, has all attributes
+        in one text. `labels` selects the names of cells: the "codes" of the table, the domain's "labels", or "both",
+        which puts the labels in columns of their own.
         """
         return _shown(self._joined(level, labels))
 
@@ -100,16 +103,16 @@ class Tabular(ABC):
         write_csv(path, map(_shown, self._blocks(labels=labels)))
 
     def save_parquet(self, path: str | Path, labels: str = "both") -> None:
-        """Write the columns to a Parquet file, numbers as 64-bit floats."""
+        """Write the columns to Parquet, numbers as 64-bit floats."""
         from gaugedp.tables.duckdb.engine import write_parquet
 
         check_ending(path, ".parquet")
         write_parquet(path, self._blocks(labels=labels))
 
     def save_excel(self, path: str | Path, labels: str = "both") -> None:
-        """Write an Excel file: a sheet for each table, all answers, and notes.
+        """Write an Excel file: the tables, all answers, and notes.
 
-        The tables have the domain's labels and their margins, as they would be printed. It needs openpyxl.
+        Each table has its own sheet, with the domain's labels and margins, as it would be printed. It needs openpyxl.
         """
         from gaugedp.releases.tidy.printed import save_book
 
@@ -117,7 +120,10 @@ class Tabular(ABC):
         save_book(path, self, self.columns(labels=labels))
 
     def marks(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the mark of each answer, and which answers are suppressed; both have shape (n_answers,)."""
+        """Return each answer's mark, and whether it is suppressed.
+
+        Both arrays have shape (n_answers,).
+        """
         return marked(self.flags, self.number_columns())
 
     def _flagged(self, level: float) -> dict[str, np.ndarray]:
