@@ -157,7 +157,7 @@ def test_a_forked_system_stream_goes_its_own_way(rng: str, equal: str, before: i
 @pytest.mark.parametrize("make", [system_rng, lambda: research_rng(1)])
 @pytest.mark.parametrize("twice", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_a_stream_cannot_be_copied(make, twice) -> None:
-    with pytest.raises(TypeError, match="used once"):
+    with pytest.raises(TypeError, match="used only once"):
         twice(make())
 
 

@@ -84,7 +84,7 @@ class Entropy:
         self._buffer, self._used = b"", 0
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("A stream of randomness cannot be copied or pickled: its noise must be used once.")
+        raise TypeError("A stream of randomness cannot be copied or pickled: its noise may be used only once.")
 
     def __repr__(self) -> str:
         return "Entropy()" if self.seed is None else f"research_rng({self.seed})"

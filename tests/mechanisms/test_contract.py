@@ -150,7 +150,7 @@ def test_prepared_noise_is_used_once(case: Case) -> None:
 def test_prepared_noise_is_neither_copied_nor_pickled() -> None:
     prepared = CASES[0].mechanism.prepare()
     for spread in (pickle.dumps, copy.copy, copy.deepcopy):
-        with pytest.raises(TypeError, match="must be used once"):
+        with pytest.raises(TypeError, match="may be used only once"):
             spread(prepared)
 
 

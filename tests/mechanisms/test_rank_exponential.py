@@ -490,7 +490,7 @@ def test_prepared_quantiles_are_used_once_and_cannot_be_copied(monkeypatch) -> N
     prepared, other = made([HALF]).pool(2, gd.research_rng(1))
     table = np.array([1, 2, 0, 1])
     for act in (copy.copy, copy.deepcopy, pickle.dumps):
-        with pytest.raises(TypeError, match="used once"):
+        with pytest.raises(TypeError, match="used only once"):
             act(prepared)
     with pytest.raises(InvalidRequest, match="shape"):
         prepared(np.zeros(5, dtype=int))

@@ -420,7 +420,7 @@ def test_a_prepared_choice_is_made_once() -> None:
     with pytest.raises(InvalidRequest, match="choice has been made"):
         prepared(SCORES)
     for spread in (pickle.dumps, copy.copy, copy.deepcopy):
-        with pytest.raises(TypeError, match="must be made once"):
+        with pytest.raises(TypeError, match="may be made only once"):
             spread(mechanism.prepare())
 
 

@@ -96,7 +96,7 @@ REFUSED = [
     ),
     ("SELECT COUNT(*) FROM hits JOIN regions USING (RegionID)", "JOIN is not supported."),
     ("SELECT OS, COUNT(*) FROM hits GROUP BY CUBE(OS, RegionID)", "CUBE (OS, RegionID) is not supported."),
-    ("SELECT OS, COUNT(*) FROM (SELECT OS FROM hits) GROUP BY OS", "The statement does not read one table."),
+    ("SELECT OS, COUNT(*) FROM (SELECT OS FROM hits) GROUP BY OS", "The statement must read exactly one table."),
 ]
 
 

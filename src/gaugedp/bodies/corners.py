@@ -107,7 +107,9 @@ class Corners:
     @property
     def _listed(self) -> np.ndarray:
         if self.n_generators * self.ambient_dim > _MOST_DENSE:
-            raise InvalidRequest(f"The box has 2^{len(self._moving)} corners.", "Use BoxHull, which needs no list.")
+            raise InvalidRequest(
+                f"The box has 2^{len(self._moving)} corners, too many to list.", "Use BoxHull, which needs no list."
+            )
         return np.stack([self.column(index) for index in range(self.n_generators)], axis=1)
 
     def _index(self, upper: np.ndarray) -> int:

@@ -285,7 +285,7 @@ class Prepared:
         return not self._apply_noise or self._forks != fork_count()
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("Prepared noise cannot be copied or pickled: it must be used once.")
+        raise TypeError("Prepared noise cannot be copied or pickled: it may be used only once.")
 
     def __repr__(self) -> str:
         return f"Prepared({'used' if self.is_used else 'unused'})"

@@ -124,7 +124,7 @@ class PreparedChoice:
         return not self._streams or self._forks != fork_count()
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("A prepared choice cannot be copied or pickled: it must be made once.")
+        raise TypeError("A prepared choice cannot be copied or pickled: it may be made only once.")
 
 
 def as_floats(numbers: np.ndarray) -> np.ndarray:

@@ -98,7 +98,7 @@ def _check_parts(select: exp.Select) -> None:
             raise InvalidRequest(f"{what} is not supported.", do)
     source = select.args.get("from_") or select.args.get("from")
     if source is None or not isinstance(source.this, exp.Table):
-        raise InvalidRequest("The statement does not read one table.", "Write FROM and the name of one table.")
+        raise InvalidRequest("The statement must read exactly one table.", "Write FROM and the name of one table.")
     for node in select.walk():
         if type(node) not in _READ or any(part and name not in _READ[type(node)] for name, part in node.args.items()):
             raise _unsupported(node)

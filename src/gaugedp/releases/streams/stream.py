@@ -371,7 +371,7 @@ class StreamPeriod:
             path = str(self.stream._file.path)
             raise LedgerRefused(
                 f"Period {self.number} was answered with another copy of the stream {path!r}.",
-                "Use the newest state file: an older one would answer later periods with other noise.",
+                "Use the newest state file: an older one would answer later periods with different noise.",
             )
         return answer
 
