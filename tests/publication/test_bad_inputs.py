@@ -24,7 +24,7 @@ FORMS = {
     'separator = ";"': "Commas separate the values of",
 }
 PUBLICATIONS = {
-    'data = "rows.xlsx"': "is an Excel workbook, which cannot be read. Save its sheet as CSV UTF-8",
+    'data = "rows.xlsx"': "is a spreadsheet, which cannot be read. Save its sheet as CSV UTF-8",
     'data = "empty"': "is a folder without Parquet files.",
     'data = "half.csv"': 'Write separator = ";" under [file] in the domain file',
     "consistant = true": "there is no key 'consistant'.",

@@ -120,7 +120,7 @@ def test_no_random_bytes_make_a_text_file_fail(tmp_path, body):
 REFUSED = [
     ("missing.csv", "There is no file"),
     ("folder.csv", "is a folder"),
-    ("rows.xlsx", "is an Excel workbook"),
+    ("rows.xlsx", "is a spreadsheet"),
     ("empty.csv", "has no header"),
     ("twice.csv", "'sex' clash"),
     ("case.csv", "'SEX', 'sex' clash"),

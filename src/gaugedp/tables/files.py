@@ -55,7 +55,7 @@ class File:
         suffix = "".join(path.suffixes[-2:] if path.suffix.lower() in PACKINGS else path.suffixes[-1:]).lower()
         if suffix in _WORKBOOKS:
             raise UnreadableTable(
-                f"{str(path)!r} is an Excel workbook, which cannot be read.",
+                f"{str(path)!r} is a spreadsheet, which cannot be read.",
                 "Save its sheet as CSV UTF-8, and describe semicolons, decimal commas and dates under [file] in the "
                 "domain file.",
             )
