@@ -8,6 +8,7 @@ from gaugedp._internal.language import listed, say, translated
 from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.releases.processing import remark, words
 from gaugedp.releases.sampling_error import design_of
+from gaugedp.releases.tidy.flags import legends
 from gaugedp.report import figures
 from gaugedp.report.figures import plain
 from gaugedp.report.findings import finding
@@ -78,8 +79,8 @@ def answers(release: "Release", remarks: Sequence[str] = ()) -> Html:
 def _explained(release: "Release", terms: list[ReportTerm]) -> list[str]:
     kinds = dict.fromkeys(("answers.ends" if term.simultaneous else "answers.alone", term.level) for term in terms)
     bars = [say(kind, level=level) for kind, level in kinds]
-    legends = "; ".join(flag.legend for flag in release.flags)
-    marks = [say("answers.marks", legends=legends)] if legends else []
+    meanings = "; ".join(legends(release.flags, [term.text for term in terms]))
+    marks = [say("answers.marks", legends=meanings)] if meanings else []
     unit_rules = map(translated, PrivacyUnit.of(release.facts["unit"]).rules)
     covers = say(f"answers.covers_{release.intervals}", design=say(f"answers.design_{design_of(release.terms)}"))
     weighted = [say("press.weighted")] * any(outline.weights for outline in release.terms)
