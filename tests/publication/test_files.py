@@ -277,7 +277,7 @@ def test_a_publication_is_written_in_its_language(desk: Path) -> None:
         page = (desk / "out" / name).read_text("utf-8")
         assert words in page
         assert "Veröffentlicht: 29. November 2026 · Nächste Veröffentlichung: 29. November 2027" in page
-    assert "By sex and age: nach AGE" in page
+    assert "By sex and age: Summen nach AGE" in page
     assert ": = zu klein (nicht veröffentlicht)" in (desk / "out" / "index.html").read_text("utf-8")
     book = openpyxl.load_workbook(desk / "out" / "tables" / "01-by-sex-and-age.xlsx")
     assert book.sheetnames == ["By sex and age", "Ergebnisse", "Hinweise"]
