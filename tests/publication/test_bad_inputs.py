@@ -31,7 +31,11 @@ PUBLICATIONS = {
     "flags = [{ when = 'half-width', mark = 'u' }]": "when is 'half-width'.",
     "round = 2.5": "round is 2.5.",
 }
-TABLES = {"round = -1": "round of table 1 is -1.", "importance = { SEX = 0 }": "importance of table 1 is"}
+TABLES = {
+    "round = -1": "round of table 1 is -1.",
+    "importance = { SEX = 0 }": "importance of table 1 is",
+    "flags = [{ when = 'x' }]": "table 1",
+}
 OPTIONS = {
     ("--approval", "none.json"): "is not a proposal.",
     ("--propose", "plan.json"): "The proposal has no author.",

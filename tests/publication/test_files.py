@@ -238,6 +238,21 @@ def test_rules_compare_released_numbers(when: str, marks: list[bool]) -> None:
     assert Flag(when, "u").applies(estimate, estimate - half, estimate + half).tolist() == marks
 
 
+def test_a_table_has_flags_of_its_own(desk: Path) -> None:
+    own = 'flags = [{ when = "half-width > 0", mark = "p", text = "about pay" }]\n'
+    written(desk, CROSSED + own, FLAGGED)
+    assert published(desk) == 0
+    answer = gd.Release.from_json((desk / "out" / "release.json").read_text("utf-8"))
+    marks = dict(zip(answer.labels.questions(), answer.marks()[0], strict=True))
+    assert [marks[text] for text in ("median(PAY)", "mean(PAY) by SEX")] == ["p", "p"]
+    assert "p" not in {marks[text] for text in ("SEX*AGE", "SEX", "AGE", "count")}
+    notes = [
+        (desk / "out" / "tables" / f"{name}.json-stat.json").read_text("utf-8")
+        for name in ("01-by-sex-and-age", "02-pay")
+    ]
+    assert [["about pay" in text, "too small" in text] for text in notes] == [[False, True], [True, False]]
+
+
 def test_flags_do_not_change_what_is_charged_or_stored(desk: Path, out: Path) -> None:
     answer = gd.Release.from_json((out / "release.json").read_text("utf-8"))
     assert answer.processing == ("consistent", "non_negative", "rounded to 5")
@@ -262,7 +277,7 @@ def test_a_publication_is_written_in_its_language(desk: Path) -> None:
         page = (desk / "out" / name).read_text("utf-8")
         assert words in page
         assert "Veröffentlicht: 29. November 2026 · Nächste Veröffentlichung: 29. November 2027" in page
-    assert "By sex and age: nach AGE" in page
+    assert "By sex and age: Summen nach AGE" in page
     assert ": = zu klein (nicht veröffentlicht)" in (desk / "out" / "index.html").read_text("utf-8")
     book = openpyxl.load_workbook(desk / "out" / "tables" / "01-by-sex-and-age.xlsx")
     assert book.sheetnames == ["By sex and age", "Ergebnisse", "Hinweise"]

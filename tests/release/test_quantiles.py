@@ -338,5 +338,5 @@ def test_the_report_shows_quantiles(table: Table) -> None:
     assert "ε = 2" in page
     assert "one row of a sum counts like one row of a count" not in page
     median = render(released(table, "median(PAY, level=0.99)"))
-    assert "Median of PAY overall" in median
+    assert "Median PAY overall" in median
     assert "Errors and intervals are in ranks" not in render(released(table, "SEX"))

@@ -301,7 +301,7 @@ def test_names_in_quotes_are_shown_without_them() -> None:
     text = '"Sex*Age"*B; prefix("Sex*Age"); mean("Income (EUR)") by "Sex*Age"'
     pair, runs, mean = read_terms(made(text, domain))
     assert (pair.names, mean.names) == (("Sex*Age", "B"), ("Sex*Age",))
-    assert mean.meaning == "Mean of Income (EUR) by Sex*Age"
+    assert mean.meaning == "Mean Income (EUR) by Sex*Age"
     assert runs.meaning == "Number of rows up to and including each cell of Sex*Age"
     assert runs.levels == (("to x", "to y"),)
 
@@ -319,7 +319,7 @@ def test_sums_and_means_name_their_column() -> None:
     facts = json.loads(made("SEX; sum(INC) by SEX; mean(INC) by SEX").to_json())
     shown = text(render(gd.Release.from_json(json.dumps(facts))))
     assert "Sum of INC by SEX" in shown
-    assert "Mean of INC by SEX" in shown
+    assert "Mean INC by SEX" in shown
 
 
 def test_the_commands_name_the_domain_file(tmp_path: Path) -> None:
@@ -398,7 +398,7 @@ def test_a_single_bar_holds_alone() -> None:
 
 def test_what_a_chart_says_is_what_its_table_says() -> None:
     shown = of_incomes("mean(PAY) by SEX")
-    smallest, at = re.findall(r"the smallest estimate is ([\d.]+) at ([12])", shown)[0]
+    smallest, at = re.findall(r"the smallest estimate is ([\d.]+) for ([12])", shown)[0]
     assert re.search(rf"\s{at}\s+{re.escape(smallest)}\s", shown), "the same digits"
 
 
@@ -480,13 +480,37 @@ def test_tables_of_two_attributes_stand_wide_and_every_answer_is_in_them() -> No
     assert "area, by where" in written
     for middle, low, high in answers_shown(term.estimate, term.lower, term.upper):
         assert f"{middle}<small>{low}\u00a0to {high}</small>" in written
-    assert wide_table(chart("where*area")[0]) == "", "nine columns are too many"
+    turned = chart("where*area")[0]
+    assert "area, by where" in wide_table(turned), "nine columns would be too many"
+    first = next(iter(answers_shown(turned.estimate, turned.lower, turned.upper)))[0]
+    assert re.findall(r"<td>([^<]*)", wide_table(turned))[0] == first
     assert wide_table(chart("area")[0]) == ""
     changed = dataclasses.replace(term, estimate=np.where(np.arange(18) == 7, 900.0, term.estimate))
-    assert finding(changed).startswith("The number of rows is largest for area 3, where s, at 900 (between ")
-    assert finding(changed).endswith("The first place is not certain, because other intervals overlap.")
+    assert finding(changed).startswith("The number of rows is highest for area 3, where “s”, at 900 (between ")
+    assert finding(changed).endswith("Another value may be the highest, because intervals overlap.")
     near = dataclasses.replace(changed, lower=np.full(18, 5.0), upper=changed.estimate + 1000)
     assert finding(near).startswith("The number of rows ranges from "), "all meet"
+
+
+def test_a_sentence_is_written_as_people_write() -> None:
+    """Months and answers to yes or no in words, two cells compared with each other, and no count below 0."""
+    from gaugedp.report.findings import finding
+
+    when = gd.dates("2017-01", "2017-03", by="month")
+    release = made("when*ill; ill", gd.Domain.of(when=when, ill=["yes", "no"]))
+    joint, pair = read_terms(release)
+    said = finding(dataclasses.replace(joint, estimate=np.array([-4.0, 9, 9, 9, 9, 99]), lower=np.full(6, -8.0)))
+    assert said.startswith("The number of rows ranges from 0 (between 0 and ")
+    assert "for ill “yes” in January 2017 to 99 (between 0 and " in said
+    estimate = np.array([100.0, 900])
+    pair = dataclasses.replace(pair, estimate=estimate, lower=estimate - 9, upper=estimate + 9)
+    between = "(between {} and {})".format
+    assert finding(pair) == (
+        f"The number of rows is higher for ill “no”, at 900 {between(891, 909)}, "
+        f"than for ill “yes”, at 100 {between(91, 109)}."
+    )
+    near = dataclasses.replace(pair, lower=estimate - 500, upper=estimate + 500)
+    assert finding(near).endswith("These intervals overlap, so noise may explain the difference.")
 
 
 @pytest.mark.many
@@ -496,13 +520,13 @@ def test_a_sentence_judges_by_the_intervals_that_are_shown(seed: int) -> None:
     from gaugedp.report.findings import finding
 
     rng, (term, _) = np.random.default_rng(seed), chart("where*area")
-    estimate = np.round(rng.normal(0, 100, len(term.cells)))
+    estimate = np.round(rng.normal(1000, 100, len(term.cells)))
     half = np.round(rng.uniform(1, 10 ** rng.uniform(0.1, 2.5), len(estimate))) + 1
     shown = dataclasses.replace(term, estimate=estimate, lower=estimate - half, upper=estimate + half)
     said, top, bottom = finding(shown), int(np.argmax(estimate)), int(np.argmin(estimate))
     overlap = estimate[top] - half[top] <= estimate[bottom] + half[bottom]
     meet = (estimate - half).max() <= (estimate + half).min()
-    assert ("the noise may explain all differences" in said) == meet
+    assert ("noise may explain all differences" in said) == meet
     assert ("of these two overlap, but those of" in said) == (overlap and not meet)
     ends = [float(end) for at in (bottom, top) for end in (estimate[at] - half[at], estimate[at] + half[at])]
     texts = re.findall(r"\(between (\S+) and ([^\s)]+)\)", said)
@@ -513,9 +537,9 @@ def test_a_sentence_judges_by_the_intervals_that_are_shown(seed: int) -> None:
         above = (estimate + half)[others[0]].max() >= ends[2]
         below = (estimate - half)[others[1]].min() <= ends[1]
         places = {
-            (True, False): "The first place is",
-            (False, True): "The last place is",
-            (True, True): "Neither place is",
+            (True, False): "Another value may be the highest",
+            (False, True): "Another value may be the lowest",
+            (True, True): "Other values may be",
         }
         assert [text in said for text in places.values()] == [key == (above, below) for key in places]
 

@@ -25,7 +25,7 @@ def test_findings_one_picture_and_what_the_noise_means() -> None:
     assert "By sex. " in shown
     assert page.count("<svg") == 1
     assert "includes random noise" in shown
-    assert "probability 95 %" in shown
+    assert "probability of 95 %" in shown
     assert "Source: The register. " in shown
     assert "Laplace" not in shown
     assert Reader(page).open == []
@@ -58,4 +58,4 @@ def test_the_strongest_finding_comes_first_and_is_about_groups() -> None:
     page = press(made("SEX; share(SEX) by EDU", DOMAIN.with_captions(captions), epsilon=1))
     shown = text(page)
     assert shown.index("Shares.") < shown.index("Counts.")
-    assert re.search(r"The percentage of stops with SEX “1” is largest for EDU \d+, at [\d.]+ % \(between", shown)
+    assert re.search(r"The percentage of stops with SEX “1” is highest for EDU \d+, at [\d.]+ % \(between", shown)

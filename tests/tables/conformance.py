@@ -3,7 +3,7 @@
 import datetime
 import math
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 import numpy as np
@@ -256,6 +256,22 @@ def weights(max_rows=None):
     totals += [Aggregate(("kind",)), *(Aggregate((), "cost", **more) for more in ({}, of[3][1], of[4][1]))]
     unit = ROW if max_rows is None else PrivacyUnit("pid", max_rows=max_rows)
     return Case(table, domain, totals, unit)
+
+
+DESIGNS = {"no design": {}, "strata": {"strata": "area"}, "clusters": {"clusters": "block"}}
+DESIGNS["both"] = {name: place for design in DESIGNS.values() for name, place in design.items()}
+WEIGHTED = "weighted count by kind; mean(cost) by kind; sum(cost); share(kind); median(few); unweighted mean(few); kind"
+
+
+def survey(design, max_rows=None):
+    """Persons of blocks in areas, some in none that is listed, with weights and values as in `weights`."""
+    of, draw = weights(max_rows), random.Random("survey")
+    blocks = {"area": [area for area in "NSW" for _ in range(3)], "block": list("123456789")}
+    places = [draw.choice([*blocks["block"], "10", " 1", None]) for _ in range(of.table.num_rows)]
+    nested = Domain.of(kind=of.domain.attribute("kind"), block=tree(blocks))
+    columns = {name: fact for name, fact in of.domain.columns.items() if name != "weight"}
+    domain = replace(nested, columns=columns).with_weights("weight", of.domain.column("weight"), **DESIGNS[design])
+    return Case(of.table.append_column("block", pa.array(places)), domain, [], of.unit)
 
 
 TIMES = 5000

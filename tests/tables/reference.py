@@ -12,6 +12,7 @@ import numpy as np
 
 from gaugedp.domain.attributes import Categories, EdgeBins, Integers
 from gaugedp.domain.hierarchies import Level
+from gaugedp.tables.aggregate import finer
 
 PRIME = 2**30 - 35
 PERSON = object()  # beside the names of attributes and columns
@@ -165,10 +166,11 @@ def kept_rows(domain, totals, rows, unit=None, key=b""):
     """The rows that are not left out, at most max_rows of a person: those that the keyed hash puts first."""
     if unit is None or unit.column is None:
         return list(coded(domain, totals, rows))
-    attributes = dict.fromkeys(name for total in totals for name in total.attributes)
+    read = [finer(total, totals, domain) for total in totals]  # a person's rows are in the order of the finest areas
+    attributes = dict.fromkeys(name for total in read for name in total.attributes)
     columns = used_columns(domain, totals)
     people = defaultdict(list)
-    for codes in coded(domain, totals, rows, unit.column):
+    for codes in coded(domain, [*totals, *read], rows, unit.column):
         who = codes[PERSON]
         if who is not None and not (isinstance(who, float) and math.isnan(who)):
             missing = -math.inf  # before every number

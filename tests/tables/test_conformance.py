@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 
+from gaugedp.queries.sampling import with_sampling_error
+from gaugedp.queries.text import query
 from gaugedp.tables import aggregate
+from gaugedp.tables.aggregate import Rows
 from gaugedp.tables.table import Aggregate, Table
-from tests.tables.conformance import CASES, IDS, TIMES, large, people, plain
+from tests.tables.conformance import CASES, DESIGNS, IDS, TIMES, WEIGHTED, large, people, plain, survey
 from tests.tables.engines import ENGINES
 from tests.tables.reference import kept_rows, listed_rows, reference_moments, reference_totals
 
@@ -27,6 +30,27 @@ def test_totals(name, engine):
     for total, mine, theirs in zip(case.totals, got, expected, strict=True):
         assert mine.tolist() == theirs.tolist(), total
         assert mine.dtype in (np.int64, object)
+
+
+class Reference(Rows):
+    """Rows of a case that the reference adds up."""
+
+    def __init__(self, case):
+        self.case, self.domain, self.unit, self.name = case, case.domain, case.unit, "reference"
+
+    def totals(self, totals, row_key):
+        return reference_totals(self.domain, totals, self.case.rows, self.unit, row_key)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("max_rows", [None, 3], ids=["rows", "people"])
+@pytest.mark.parametrize("design", DESIGNS)
+def test_weighted_statistics_of_a_design(design, max_rows, engine):
+    """What a release of a survey evaluates, with the sums for its total intervals."""
+    case = survey(design, max_rows)
+    source, reference = scanned(case, engine), Reference(case)
+    for part in with_sampling_error(query(case.domain, WEIGHTED)).parts:
+        assert part.evaluate(source, KEY).tolist() == part.evaluate(reference, KEY).tolist(), part.text
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -125,13 +125,24 @@ def test_files_that_would_change_each_others_values_are_refused(other, domain, u
         gd.Table.scan(tmp_path, domain=domain, unit=unit)
 
 
+def test_links_are_followed_and_no_row_counts_twice(tmp_path: Path) -> None:
+    write(tmp_path / "a" / "Y=2019" / "p.parquet", A=["x"])
+    write(tmp_path / "b" / "p.parquet", A=["y", "y"])
+    (tmp_path / "a" / "Y=2020").symlink_to(tmp_path / "b")
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    assert counts(tmp_path / "link") == [[1, 2, 0], [1, 2, 0, 0]]
+    for link, to in (("Y=2024", "b"), ("Y=2019/q.parquet", "a/Y=2019/p.parquet"), ("Y=2019/loop", "a")):
+        (tmp_path / "a" / link).symlink_to(tmp_path / to)
+        with pytest.raises(UnreadableTable, match="a second time"):
+            counts(tmp_path / "a")
+        (tmp_path / "a" / link).unlink()
+
+
 def test_no_file_is_left_out_silently(tmp_path: Path) -> None:
     write(tmp_path / "a" / "Y=2019" / "p.parquet", A=["x"])
-    for name in ("link", "broken.parquet", "p.parq", "p.PQ"):
+    for name in ("broken", "broken.parquet", "p.parq", "p.PQ"):
         path = tmp_path / "a" / name
-        write(path, A=["x"]) if "." in name and "broken" not in name else path.symlink_to(
-            tmp_path / "a" / "Y=2019" / name[4:]
-        )
+        write(path, A=["x"]) if "broken" not in name else path.symlink_to(tmp_path / "nothing")
         with pytest.raises(UnreadableTable, match="a broken link, or a file that ends in"):
             counts(tmp_path / "a")
         path.unlink()

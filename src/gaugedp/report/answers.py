@@ -8,6 +8,7 @@ from gaugedp._internal.language import listed, say, translated
 from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.releases.processing import remark, words
 from gaugedp.releases.sampling_error import design_of
+from gaugedp.releases.tidy.flags import legends
 from gaugedp.report import figures
 from gaugedp.report.figures import plain
 from gaugedp.report.findings import finding
@@ -34,23 +35,26 @@ _HEADS = ("estimate", "lower", "upper")
 def is_wide(term: ReportTerm) -> bool:
     """Return True if a cross table of the term is narrow."""
     is_of_cells = len(term.axes) > 1 and all(axis.form == CELLS for axis in term.axes)
-    few = len(term.cells) <= _MOST_LINES * len(term.levels[-1]) if term.levels else False
-    return is_of_cells and few and 1 < len(term.levels[-1]) <= _MOST_COLUMNS
+    across = min(map(len, term.levels), default=0)
+    return is_of_cells and len(term.cells) <= _MOST_LINES * across and 1 < across <= _MOST_COLUMNS
 
 
 def wide_table(term: ReportTerm) -> Html:
-    """Return a cross table of estimates and intervals, if narrow."""
+    """Return a cross table of estimates and intervals, if narrow: the attribute with the fewest cells runs across."""
     if not is_wide(term):
         return Html("")
-    *along, across = term.levels
-    heads = [say("answers.across", rows=" · ".join(term.names[:-1]), columns=term.names[-1]), *across]
+    sizes = [len(levels) for levels in term.levels]
+    last = max(range(len(sizes)), key=lambda axis: (-sizes[axis], axis))
+    along = [axis for axis in range(len(sizes)) if axis != last]
+    rows_are = " · ".join(term.names[axis] for axis in along)
+    heads = [say("answers.across", rows=rows_are, columns=term.names[last]), *term.levels[last]]
     cells = [
         join([middle, tag("small", say("answers.range", low=low, high=high))]) if low else middle
         for middle, low, high in _shown(term)
     ]
-    n = len(across)
-    lines = [" · ".join(levels) for levels in product(*along)]
-    rows = [[line, *cells[place * n : (place + 1) * n]] for place, line in enumerate(lines)]
+    places = np.arange(len(cells)).reshape(sizes).transpose([*along, last]).reshape(-1, sizes[last])
+    lines = [" · ".join(levels) for levels in product(*(term.levels[axis] for axis in along))]
+    rows = [[line, *(cells[place] for place in own)] for line, own in zip(lines, places, strict=True)]
     caption = say("answers.estimates", level=term.level, bars=term.bars)
     return table(caption, heads, rows, class_="numbers crossed", about=term.meaning)
 
@@ -78,8 +82,8 @@ def answers(release: "Release", remarks: Sequence[str] = ()) -> Html:
 def _explained(release: "Release", terms: list[ReportTerm]) -> list[str]:
     kinds = dict.fromkeys(("answers.ends" if term.simultaneous else "answers.alone", term.level) for term in terms)
     bars = [say(kind, level=level) for kind, level in kinds]
-    legends = "; ".join(flag.legend for flag in release.flags)
-    marks = [say("answers.marks", legends=legends)] if legends else []
+    meanings = "; ".join(legends(release.flags, [term.text for term in terms]))
+    marks = [say("answers.marks", legends=meanings)] if meanings else []
     unit_rules = map(translated, PrivacyUnit.of(release.facts["unit"]).rules)
     covers = say(f"answers.covers_{release.intervals}", design=say(f"answers.design_{design_of(release.terms)}"))
     weighted = [say("press.weighted")] * any(outline.weights for outline in release.terms)

@@ -1,7 +1,7 @@
 """Sentences about the answers of a term."""
 
-from collections.abc import Mapping
-from itertools import product
+import re
+from itertools import islice, product
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from gaugedp.statistics.share import Share
 
 _MOST_GROUPS = 6  # of whose medians a sentence tells
 _SLACK = 1e-9  # share of a range that rounding may take from its whole interval
+_COMPARED = {(False, False): "ranked", (False, True): "pair", (True, False): "range", (True, True): "both"}
+_MONTH = re.compile(r"\d{4}-\d{2}")
 _UNSURE = {(True, False): "first_unsure", (False, True): "last_unsure", (True, True): "both_unsure"}
 
 
@@ -28,25 +30,21 @@ def finding(term: ReportTerm) -> str:
     at = _compared(term)
     if len(at) < 2:
         return ""
-    cells, texts = _cells(term), [_number(term, int(place)) for place in at]
     lower, upper, estimate = (column[at] for column in (term.lower, term.upper, term.estimate))
     top, bottom = int(np.argmax(estimate)), int(np.argmin(estimate))
-    slots = {"top": cells[at[top]], "bottom": cells[at[bottom]], "high": texts[top], "low": texts[bottom]}
-    if term.kind == Share.kind and len(term.axes) > 1:
-        slots["name"], slots["part"] = term.names[0], term.levels[0][at[0] // (len(cells) // len(term.levels[0]))]
-    kind = "counts" if term.counts else "shares" if "part" in slots else "values"
-    if lower[top] <= upper[bottom]:
-        more, less = int(np.argmax(lower)), int(np.argmin(upper))
-        apart = {"more": cells[at[more]], "less": cells[at[less]]}
-        overlap = (
-            say("findings.overlap_partly", **apart)
-            if lower[more] > upper[less]
-            else say("findings.overlap", errors=say(f"findings.errors_{term.errors}"))
-        )
-        return f"{_sentence(term, f'{kind}_range', slots)} {overlap}"
-    unsure = bool(np.delete(upper, top).max() >= lower[top]), bool(np.delete(lower, bottom).min() <= upper[bottom])
-    said = [_sentence(term, kind, slots), *([say(f"findings.{_UNSURE[unsure]}")] if any(unsure) else [])]
-    return " ".join(said)
+    overlaps, is_pair = bool(lower[top] <= upper[bottom]), len(at) == 2
+    ends = {"high": _number(term, at[top]), "low": _number(term, at[bottom])}
+    places = {"top": _placed(term, at[top]), "bottom": _placed(term, at[bottom])}
+    said = say(f"findings.{_COMPARED[overlaps, is_pair]}", subject=_subject(term, at[0]), **ends, **places)
+    said = said[0].upper() + said[1:]
+    if not overlaps:
+        unsure = bool(np.delete(upper, top).max() >= lower[top]), bool(np.delete(lower, bottom).min() <= upper[bottom])
+        return f"{said} {say(f'findings.{_UNSURE[unsure]}')}" if any(unsure) and not is_pair else said
+    more, less = int(np.argmax(lower)), int(np.argmin(upper))
+    if lower[more] > upper[less]:
+        return f"{said} {say('findings.overlap_partly', more=_cell(term, at[more]), less=_cell(term, at[less]))}"
+    errors = say(f"findings.errors_{term.errors}")
+    return f"{said} {say('findings.overlap_pair' if is_pair else 'findings.overlap', errors=errors)}"
 
 
 def _parts(term: ReportTerm, at: np.ndarray) -> list[np.ndarray]:
@@ -61,13 +59,21 @@ def _gap(term: ReportTerm, places: np.ndarray) -> float:
     return float(term.lower[top] - term.upper[bottom])
 
 
-def _sentence(term: ReportTerm, key: str, slots: Mapping[str, str]) -> str:
-    """Return a sentence about the measure of a term; within the sentence, it begins with a small letter."""
+def _subject(term: ReportTerm, place: int) -> str:
+    """Return the subject of a sentence: the measure, of one cell of the first attribute if shares are compared."""
+    if term.counts:
+        return say("findings.counts", rows=term.rows)
+    if _compares_shares(term):
+        part = term.levels[0][place // (len(term.cells) // len(term.levels[0]))]
+        return say("findings.shares", rows=term.rows, name=term.names[0], part=part)
     measure = term.measure.removesuffix(f" ({term.answer_unit})")
-    if not template(f"findings.{key}").startswith("{measure}"):
+    if not template("findings.values").startswith("{measure}"):
         measure = measure[0].lower() + measure[1:]
-    said = say(f"findings.{key}", measure=measure, rows=term.rows, **slots)
-    return said[0].upper() + said[1:]
+    return say("findings.values", measure=measure)
+
+
+def _compares_shares(term: ReportTerm) -> bool:
+    return term.kind == Share.kind and len(term.axes) > 1
 
 
 def strength(term: ReportTerm) -> tuple[bool, bool, float]:
@@ -93,30 +99,54 @@ def _compared(term: ReportTerm) -> np.ndarray:
     is_named = np.array(named) if term.levels else np.ones(len(term.cells), dtype=bool)
     lengths = term.upper - term.lower
     at = np.flatnonzero(is_named & ~np.isnan(term.estimate) & (lengths > 0) & ~(lengths >= term.span * (1 - _SLACK)))
-    if term.kind == Share.kind and len(term.axes) > 1:
+    if _compares_shares(term):
         return max(_parts(term, at), key=lambda places: round(_gap(term, places)), default=at)
     return at
 
 
-def _cells(term: ReportTerm) -> list[str]:
-    """Return the cells with the names of their attributes."""
+def _placed(term: ReportTerm, place: int) -> str:
+    """Return a cell with its preposition, such as "for men" or "for men in January 2017"."""
+    group, month = _split(term, place)
+    if not month:
+        return say("findings.of_group", group=group)
+    return say("findings.in_both" if group else "findings.in_month", month=month, **({"group": group} if group else {}))
+
+
+def _cell(term: ReportTerm, place: int) -> str:
+    return ", ".join(filter(None, _split(term, place)))
+
+
+def _split(term: ReportTerm, place: int) -> tuple[str, str]:
+    """Return the group of a cell and its month, "" if there is none; levels that are words come first."""
     if not term.levels:
-        return list(labels(term))
-    axes = zip(term.axes, term.names, term.levels, strict=True)
-    named = [[_named(axis, name, level) for level in levels] for axis, name, levels in axes]
-    skipped = int(term.kind == Share.kind and len(named) > 1)  # a sentence is about one cell of the first attribute
-    return [", ".join(parts[skipped:]) for parts in product(*named)]
+        return next(islice(labels(term), int(place), None)), ""
+    at = np.unravel_index(place, [len(levels) for levels in term.levels])
+    axes = list(zip(term.axes, term.names, term.levels, map(int, at), strict=True))
+    axes = axes[int(_compares_shares(term)) :]  # a sentence is about one cell of the first attribute
+    months = [levels[i] for axis, _, levels, i in axes if _is_month(axis, i)][:1]
+    named = [_named(axis, name, levels[i]) for axis, name, levels, i in axes if levels[i] not in months]
+    in_order = sorted(named, key=lambda pair: pair[0] != pair[1])
+    return ", ".join(text for text, _ in in_order), "".join(months)
 
 
-def _named(axis: Axis, name: str, level: str) -> str:
-    """Return a level with its attribute; words, such as "men", and dates stand alone."""
-    is_vague = len(level) == 1 or level in catalogue(current())["lists.vague"] or any(map(str.isdigit, level))
-    return level if not is_vague or axis.values == "dates" else say("findings.cell", name=name, level=level)
+def _is_month(axis: Axis, place: int) -> bool:
+    return axis.values == "dates" and _MONTH.fullmatch(axis.texts[place]) is not None
+
+
+def _named(axis: Axis, name: str, level: str) -> tuple[str, str]:
+    """Return a level with its attribute, and alone; words, such as "men", and dates are alone in both."""
+    has_digit = any(map(str.isdigit, level))
+    is_vague = len(level) == 1 or level in catalogue(current())["lists.vague"] or has_digit
+    if not is_vague or axis.values == "dates":
+        return level, level
+    return say("findings.cell" if has_digit else "findings.word", name=name, level=level), level
 
 
 def _number(term: ReportTerm, place: int) -> str:
-    """Return an estimate with its interval and unit."""
-    numbers = figures.in_a_sentence(*(float(column[place]) for column in (term.estimate, term.lower, term.upper)))
+    """Return an estimate with its interval and unit; a count is at least 0."""
+    least = 0.0 if term.counts else -np.inf
+    values = (max(least, float(column[place])) for column in (term.estimate, term.lower, term.upper))
+    numbers = figures.in_a_sentence(*values)
     middle, low, high = (f"{text}{term.sign}" for text in numbers)
     unit = f" {term.answer_unit}" if term.answer_unit else ""
     return say("findings.number", estimate=middle, unit=unit, low=low, high=high)
@@ -130,7 +160,10 @@ def _medians(term: ReportTerm) -> str:
         return ""
     places = range(shares.index("0.5"), len(named) * len(shares), len(shares))
     said = [
-        _of_group(_number(term, place), ", ".join(map(_named, term.axes, term.names, group)))
+        _of_group(
+            _number(term, place),
+            ", ".join(_named(*parts)[0] for parts in zip(term.axes, term.names, group, strict=False)),
+        )
         for group, place in zip(named, places, strict=True)
         if not np.isnan(term.estimate[place])
     ]
@@ -138,4 +171,4 @@ def _medians(term: ReportTerm) -> str:
 
 
 def _of_group(number: str, group: str) -> str:
-    return say("findings.of_group", number=number, group=group) if group else number
+    return f"{number} {say('findings.of_group', group=group)}" if group else number

@@ -48,7 +48,8 @@ def draw(term: ReportTerm, layout: Layout, name: str, compact: bool) -> Html:
 def describe(term: ReportTerm) -> str:
     """Describe the chart in words."""
     shown = term.shown
-    texts = [estimate for estimate, _, _ in answers(term.estimate[shown], term.lower[shown], term.upper[shown])]
+    numbers = answers(term.estimate[shown], term.lower[shown], term.upper[shown])
+    texts = [f"{estimate}{term.sign}" for estimate, _, _ in numbers]
     if len(term.cells) == 1:
         return visible(say("charts.one", meaning=term.meaning, estimate=texts[0], level=term.level, bars=term.bars))
     low, high = int(np.argmin(term.estimate[shown])), int(np.argmax(term.estimate[shown]))

@@ -163,14 +163,14 @@ class Change(CountRatio, kind="change"):
     word = "change"
     to_part_before = True
     factor, shift, least = 100.0, -1.0, -100.0
-    wording = Wording("Percentage change from the cell before", "comparisons", sign="%", from_zero=True)
+    wording = Wording("Percentage change in {rows} from the previous value", "comparisons", sign="%", from_zero=True)
 
 
 class MeanRatio(WithEnds, kind="ratio of means"):
     """Ratios of means to the mean of the first cell."""
 
     of_counts: ClassVar[type[CountRatio]] = Ratio
-    wording = Wording("Mean of {}, divided by that of {}", from_zero=True)
+    wording = Wording("Mean {}, divided by that of {}", from_zero=True)
 
     @classmethod
     def quotient(cls, middle: float, half_range: float, step: float) -> FormQuotient:
@@ -185,21 +185,21 @@ class MeanIndex(MeanRatio, kind="index of means"):
     """Index numbers of means, with the first cell at 100."""
 
     of_counts = IndexNumber
-    wording = Wording("Index of the mean of {} ({} = 100)", from_zero=True)
+    wording = Wording("Index of the mean {} ({} = 100)", from_zero=True)
 
 
 class MeanChange(MeanRatio, kind="change of means"):
     """Percentage changes of means from the cell before."""
 
     of_counts = Change
-    wording = Wording("Percentage change of the mean of {} from the cell before", sign="%", from_zero=True)
+    wording = Wording("Percentage change in the mean {} from the previous value", sign="%", from_zero=True)
 
 
 class MeanDifference(MeanRatio, kind="difference of means"):
     """Differences of means from the first cell."""
 
     of_counts = Difference
-    wording = Wording("Mean of {}, less that of {}", from_zero=True, in_units=True)
+    wording = Wording("Mean {}, less that of {}", from_zero=True, in_units=True)
 
     @classmethod
     def quotient(cls, middle: float, half_range: float, step: float) -> FormQuotient:  # noqa: ARG003

@@ -38,7 +38,7 @@ class ColumnMean(Statistic, kind="mean"):
     pivot = "quotients"
     splits_misses = True
     is_between_bounds = True
-    wording = Wording("Mean of {}", "means", in_units=True)
+    wording = Wording("Mean {}", "means", in_units=True)
 
     @classmethod
     def of_column(cls, n_cells: int, column: BoundedColumn) -> "ColumnMean":

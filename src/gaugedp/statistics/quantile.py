@@ -51,7 +51,7 @@ class WithEnds(Statistic):
 class Quantile(WithEnds, kind="quantile"):
     """Quantiles of a bounded column, with intervals."""
 
-    wording = Wording("Quantiles of {}", in_units=True, title_alone="Median of {}")
+    wording = Wording("Quantiles of {}", in_units=True, title_alone="Median {}")
     is_between_bounds = True
 
 
@@ -61,7 +61,7 @@ class QuantileAlone(Statistic, kind="quantile without interval"):
 
     half_range: float
     middle: float = 0.0
-    wording = Wording("Quantiles of {}", in_units=True, title_alone="Median of {}")
+    wording = Wording("Quantiles of {}", in_units=True, title_alone="Median {}")
 
     @classmethod
     def of_column(cls, n_cells: int, column: BoundedColumn) -> "QuantileAlone":

@@ -7,7 +7,7 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -205,20 +205,33 @@ def _unpacked(stored: IO[bytes], packing: str) -> AbstractContextManager[IO[byte
 
 
 def parquet_files(folder: Path) -> tuple[Path, ...]:
-    """Return the Parquet files of a folder and its partitions; hidden and temporary ones are left out."""
-    found, is_whole = list[Path](), True
-    for place, folders, names in os.walk(folder.resolve()):
+    """Return the Parquet files of a folder and its partitions, each once; hidden and temporary ones are left out."""
+    found, is_whole, reached = list[Path](), True, set[str]()
+    for place, folders, names in os.walk(folder.resolve(), followlinks=True):
         folders[:] = [name for name in folders if not _is_hidden(name)]
-        paths = [Path(place, name) for name in names if name.lower().endswith(_PARQUET) and not _is_hidden(name)]
+        inside = [Path(place, name) for name in names if not _is_hidden(name)]
+        paths = [path for path in inside if path.name.lower().endswith(_PARQUET)]
         found += paths
-        is_whole &= all(path.suffix.lower() == ".parquet" and _is(path, Path.is_file) for path in paths)
-        is_whole &= not any(Path(place, name).is_symlink() for name in folders)
+        is_whole &= all(_is(path, Path.exists) for path in inside)
+        is_whole &= all(path.suffix.lower() == ".parquet" and path.is_file() for path in paths)
+        _reach((Path(place), *paths), reached)
     if not is_whole:
         raise UnreadableTable(
-            f"{str(folder)!r} has a link to a folder, a broken link, or a file that ends in .parq or .pq.",
-            "Replace the links by their contents, and rename the files to .parquet.",
+            f"{str(folder)!r} has a broken link, or a file that ends in .parq or .pq.",
+            "Mend or remove the links, and rename the files to .parquet.",
         )
     return tuple(sorted(found))
+
+
+def _reach(paths: Iterable[Path], reached: set[str]) -> None:
+    """Refuse a folder or file that was reached already: each of its rows would count twice."""
+    for path in paths:
+        real = os.path.realpath(path)
+        if real in reached:
+            raise UnreadableTable(
+                f"A link leads to {real!r} a second time, so that its rows would count twice.", "Remove the link."
+            )
+        reached.add(real)
 
 
 def _is_hidden(name: str) -> bool:

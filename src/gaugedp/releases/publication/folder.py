@@ -19,7 +19,7 @@ from gaugedp._internal.files import part_prefix, write_csv
 from gaugedp._internal.language import listed, say, written_in
 from gaugedp.domain.captions import Captions
 from gaugedp.errors import GaugedpError, InvalidRequest
-from gaugedp.queries.outline import Outline
+from gaugedp.queries.outline import COUNT, SUM, Outline
 from gaugedp.releases.answer import Release
 from gaugedp.releases.publication.metadata import write_catalogue, write_metadata
 from gaugedp.releases.publication.publication import Publication
@@ -151,19 +151,22 @@ def _titled(publication: Publication) -> Publication:
     pairs = zip(publication.tables, publication.queries, strict=True)
     captions = publication.domain.captions
     titles = {
-        outline.text: _title(table.title, outline, place, captions)
+        outline.text: _title(table.title, outline, question.outlines[0], captions)
         for table, question in pairs
-        for place, outline in enumerate(question.outlines)
+        for outline in question.outlines
     }
     captions = replace(captions, title=publication.title, terms=titles)
     return replace(publication, domain=publication.domain.with_captions(captions))
 
 
-def _title(title: str, term: Outline, place: int, captions: Captions) -> str:
-    if place == 0:
+def _title(title: str, term: Outline, first: Outline, captions: Captions) -> str:
+    if term == first:
         return title
+    if not term.names:
+        return say("notes.in_all", title=title)
+    is_margin = term.kind == first.kind and term.measure in (COUNT, SUM) and set(term.names) < set(first.names)
     names = listed(list(map(captions.name, term.names)))
-    return say("notes.by" if term.names else "notes.in_all", title=title, names=names)
+    return say("notes.totals" if is_margin else "notes.by", title=title, names=names)
 
 
 Source = tuple[Release, set[str]]  # a release, and the terms of one table

@@ -15,6 +15,7 @@ from gaugedp.guarantees import from_dict
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.queries.outline import Outline
 from gaugedp.releases.answer import Release
+from gaugedp.releases.tidy.flags import legends
 from gaugedp.releases.tidy.tabular import NUMBERS
 
 CSVW, DCAT = "metadata.csvw.json", "catalogue.dcat.json"
@@ -109,7 +110,7 @@ def _dataset(
         "label": captions.terms.get(term.text) or term.text,
         "source": captions.source,
         "updated": captions.date if _DAY.fullmatch(captions.date) else "",
-        "note": [text for text in (captions.footnote, *(flag.legend for flag in release.flags)) if text],
+        "note": [text for text in (captions.footnote, *legends(release.flags, [term.text])) if text],
         "status": status,
     }
     return {

@@ -39,7 +39,7 @@ _KEYS = (
     *TEXTS, *_STEPS, "data", "domain", "key", "epsilon", "delta", "rho", "mu", "formats", "tables", "importance",
     "labels", "flags", "language", "intervals",
 )  # fmt: skip
-_OF_A_TABLE = ("title", "query", "weight", "within", "footnote", "importance", *_STEPS)
+_OF_A_TABLE = ("title", "query", "weight", "within", "footnote", "importance", "flags", *_STEPS)
 FORMATS = ("csv", "parquet", "xlsx")
 _FINEST = 2**14  # resolution of the least share for a target accuracy
 
@@ -55,6 +55,7 @@ class PublishedTable:
     footnote: str = ""
     importance: Mapping[str, float] = field(default_factory=dict)
     processing: tuple[str, ...] = ()
+    flags: tuple[Flag, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,8 @@ class Publication:
     and the tables with weights divide the rest. If `intervals` is "total", a part of the guarantee is spent on sampling
     errors (`queries.sampling`).
 
-    The remaining options cost nothing: the `processing` steps of each table, the `labels` of cells in files ("codes",
-    "labels" or "both"), the `flags` that mark noisy answers, and the `language` of pages and notes.
+    The remaining options cost nothing: the `processing` steps of each table and the `flags` that mark its noisy
+    answers, the `labels` of cells in files ("codes", "labels" or "both"), and the `language` of pages and notes.
     """
 
     title: str
@@ -79,7 +80,6 @@ class Publication:
     key: str | None = None
     formats: tuple[str, ...] = ("csv",)
     labels: str = "both"
-    flags: tuple[Flag, ...] = ()
     importance: Mapping[str, float] = field(default_factory=dict)
     language: str = ENGLISH
     intervals: str = NOISE
@@ -100,14 +100,13 @@ class Publication:
         data, key = facts.get("data"), facts.get("key")
         return cls(
             _text("title", facts.get("title", domain.captions.title or domain.name)),
-            tuple(_table(number, table, _processing(facts)) for number, table in enumerate(tables, 1)),
+            tuple(_table(number, table, facts) for number, table in enumerate(tables, 1)),
             domain.with_captions(_captions(domain.captions, facts)),
             guarantee_asked(*parameters),
             None if data is None else folder / _text("data", data),
             None if key is None else _text("key", key),
             _formats(facts.get("formats", ["csv"])),
             _labels(facts.get("labels", "both")),
-            _flags(facts.get("flags", [])),
             _importance("the publication", facts.get("importance", {})),
             checked(facts.get("language", ENGLISH)),
             _intervals(facts.get("intervals", NOISE)),
@@ -167,8 +166,8 @@ class Publication:
 
     def finished(self, release: Release, question: Query) -> Release:
         """Return the release after processing, with flags, at no cost."""
-        facts = [flag.to_dict() for flag in self.flags]
-        flagged = replace(release, facts=Facts.of(release.facts).including(flags=facts)) if facts else release
+        rules = [flag.to_dict() for flag in self._flags()]
+        flagged = replace(release, facts=Facts.of(release.facts).including(flags=rules)) if rules else release
         flagged = flagged if self.language == ENGLISH else flagged.in_language(self.language)
         steps = [table.processing for table in self.tables]
         if len(set(steps)) == 1:
@@ -176,6 +175,16 @@ class Publication:
         sizes = [sum(len(part.steps) for part in each.parts) for each in self.queries]
         others = len(question.steps) - sum(sizes)  # second moments stay as they are
         return flagged.processed_by_table([*zip(sizes, steps, strict=True), (others, ())], question)
+
+    def _flags(self) -> list[Flag]:
+        """Return the rules; those of some tables name their terms."""
+        if len({table.flags for table in self.tables}) == 1:
+            return list(self.tables[0].flags)
+        terms: dict[Flag, tuple[str, ...]] = {}
+        for table, question in zip(self.tables, self.queries, strict=True):
+            for flag in dict.fromkeys(table.flags):
+                terms[flag] = (*terms.get(flag, ()), *(text for text, _ in question.labels.terms))
+        return [replace(flag, terms=texts) for flag, texts in terms.items()]
 
     def check_steps(self, question: Query) -> None:
         """Refuse processing steps that do not apply."""
@@ -210,7 +219,8 @@ def _parameters(guarantee: Guarantee) -> dict[str, float]:
     return {name: value for name, value in guarantee.to_dict().items() if isinstance(value, float)}
 
 
-def _table(number: int, facts: Any, steps: Mapping[str, Any]) -> PublishedTable:
+def _table(number: int, facts: Any, of_all: Mapping[str, Any]) -> PublishedTable:
+    """Return a table; steps and flags that it does not give are those `of_all` tables."""
     place = f"table {number}"
     only_keys(place, facts, _OF_A_TABLE)
     if "query" not in facts:
@@ -225,8 +235,9 @@ def _table(number: int, facts: Any, steps: Mapping[str, Any]) -> PublishedTable:
     weight = None if numbers["weight"] is None else decimal(numbers["weight"])
     title, footnote = (_text(f"{name} of {place}", facts.get(name, "")) for name in ("title", "footnote"))
     importance = _importance(place, facts.get("importance", {}))
-    own = _steps({**steps, **_processing(facts, f" of {place}")})
-    return PublishedTable(title or text, text, weight, numbers["within"], footnote, importance, own)
+    steps = _steps({**_processing(of_all), **_processing(facts, f" of {place}")})
+    flags = _flags(facts["flags"], place) if "flags" in facts else _flags(of_all.get("flags", []))
+    return PublishedTable(title or text, text, weight, numbers["within"], footnote, importance, steps, flags)
 
 
 def _among(importance: Mapping[str, float], texts: Sequence[str]) -> dict[str, float]:
@@ -278,10 +289,10 @@ def _intervals(intervals: Any) -> str:
     return str(intervals)
 
 
-def _flags(flags: Any) -> tuple[Flag, ...]:
+def _flags(flags: Any, place: str = "the publication") -> tuple[Flag, ...]:
     if not isinstance(flags, list):
-        raise InvalidRequest(f"flags is {flags!r}.", "Write a list of rules with when, mark and text.")
-    return tuple(map(Flag.of, flags))
+        raise InvalidRequest(f"flags of {place} is {flags!r}.", "Write a list of rules with when, mark and text.")
+    return tuple(Flag.of(rule, place) for rule in flags)
 
 
 def _captions(captions: Captions, facts: Mapping[str, Any]) -> Captions:

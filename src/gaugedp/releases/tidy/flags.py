@@ -1,8 +1,8 @@
 """Quality flags: marks of answers with much noise, by public rules."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,13 +21,15 @@ class Flag:
 
     `when` compares the half-width of the 95 % interval ("half-width"), its quotient by the absolute estimate ("relative
     half-width") or the "estimate" with a number, by > or <; or it is "interval excludes" and a number. Marked answers
-    have the `mark`, whose meaning is `text`; with `suppress`, their numbers are not shown.
+    have the `mark`, whose meaning is `text`; with `suppress`, their numbers are not shown. If the rule is about some
+    `terms` only, these are their texts.
     """
 
     when: str
     mark: str
     text: str = ""
     suppress: bool = False
+    terms: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, facts: Any, place: str = "the publication") -> "Flag":
@@ -42,9 +44,19 @@ class Flag:
             raise InvalidRequest(f"In flags of {place}: suppress is {suppress!r}.", "Write true or false.")
         return cls(when, mark, text, suppress)
 
+    @classmethod
+    def stored(cls, facts: Mapping[str, Any]) -> "Flag":
+        """Return the flag of `to_dict`."""
+        rule = {name: fact for name, fact in facts.items() if name != "terms"}
+        return replace(cls.of(rule, "the release"), terms=tuple(facts.get("terms", ())))
+
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as JSON-compatible data."""
-        return asdict(self)
+        return {name: fact for name, fact in asdict(self).items() if name != "terms" or fact}
+
+    def is_about(self, terms: Iterable[str]) -> bool:
+        """Return True if the rule applies to one of the terms."""
+        return not self.terms or not set(self.terms).isdisjoint(terms)
 
     def applies(self, estimate: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
         """Return which answers the rule marks, shape (n_answers,), bool."""
@@ -65,10 +77,25 @@ class Flag:
         return say(key, mark=self.mark, text=self.text or translated(self.when))
 
 
-def marked(flags: Sequence[Flag], numbers: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the marks of each answer, and which answers are suppressed; both have shape (n_answers,)."""
+def legends(flags: Iterable[Flag], terms: Iterable[str]) -> list[str]:
+    """Return the legends of the flags of some terms, each once."""
+    wanted = set(terms)
+    return list(dict.fromkeys(flag.legend for flag in flags if flag.is_about(wanted)))
+
+
+def marked(
+    flags: Sequence[Flag], numbers: Mapping[str, np.ndarray], terms: Sequence[tuple[str, int]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the marks of each answer, and which answers are suppressed; both have shape (n_answers,).
+
+    `terms` are the texts of the terms with their numbers of answers.
+    """
     estimate, lower, upper = (numbers[name].astype(float) for name in ("estimate", "lower", "upper"))
-    masks = [flag.applies(estimate, lower, upper) for flag in flags]
+    sizes = [size for _, size in terms]
+    masks = [
+        flag.applies(estimate, lower, upper) & np.repeat([flag.is_about([text]) for text, _ in terms], sizes)
+        for flag in flags
+    ]
     hidden = np.zeros(len(estimate), dtype=bool)
     for flag, mask in zip(flags, masks, strict=True):
         hidden |= mask & flag.suppress

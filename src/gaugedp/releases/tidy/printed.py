@@ -15,7 +15,7 @@ from gaugedp.guarantees import from_dict
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.queries.outline import CELLS, Outline
 from gaugedp.releases.tidy.crosstabs import Crosstabs
-from gaugedp.releases.tidy.flags import Flag
+from gaugedp.releases.tidy.flags import Flag, legends
 from gaugedp.releases.tidy.in_words import measure
 from gaugedp.releases.tidy.spreadsheet import Sheet, write_book
 from gaugedp.statistics import KINDS
@@ -90,12 +90,13 @@ def _decimals(answers: Answers, digits: int) -> dict[str, int]:
 def save_book(path: str | Path, answers: Answers, columns: Columns, wanted: Collection[str] | None = None) -> None:
     """Write a workbook of the `wanted` terms, or of all; `columns` are the answers one below another."""
     with written_in(answers.language):
-        write_book(path, sheets(answers, columns, wanted), list(notes(answers)))
+        write_book(path, sheets(answers, columns, wanted), list(notes(answers, wanted)))
 
 
-def notes(answers: Answers) -> Iterator[tuple[str, str]]:
-    """Yield the lines of notes: what a table must state about itself."""
+def notes(answers: Answers, wanted: Collection[str] | None = None) -> Iterator[tuple[str, str]]:
+    """Yield the lines of notes on the `wanted` terms, or on all: what a table must state about itself."""
     facts, captions = answers.facts, answers.captions
+    terms = [term.text for term in answers.terms] if wanted is None else wanted
     yield say("notes.title"), captions.title or str(facts.get("query", ""))
     yield from ((say(f"notes.{key}"), dated(text)) for key in _TEXTS if (text := getattr(captions, key)))
     if "asked" in facts:
@@ -106,7 +107,7 @@ def notes(answers: Answers) -> Iterator[tuple[str, str]]:
         exactness = say(f"exactness.{mechanism['exactness']}")
         yield say("notes.method"), say("notes.mechanism", name=mechanism["name"], noise=noise, exactness=exactness)
     yield say("notes.intervals"), say(f"notes.covers_{answers.facts.get('intervals', 'noise')}")
-    yield from ((say("notes.mark"), flag.legend) for flag in answers.flags)
+    yield from ((say("notes.mark"), legend) for legend in legends(answers.flags, terms))
     yield from ((say(f"notes.{word}"), translated(str(facts[key]))) for key, word in _NOTES.items() if facts.get(key))
     yield from ((say("notes.rule"), translated(str(rule))) for rule in facts.get("rules", ()))
     if "account" in facts:
@@ -131,7 +132,7 @@ def _sheet(answers: Answers, term: Outline, tables: tuple[Crosstabs, Crosstabs],
     marks, _ = answers.marks()
     marked = {name: _marks(column, marks) for name, column in places.items() if column.dtype.kind in "if"}
     source = [say("head.source", source=captions.source)] if captions.source else []
-    below = [*(flag.legend for flag in answers.flags), *source]
+    below = [*legends(answers.flags, [term.text]), *source]
     lines = [decimals] * len(next(iter(shown.values())))
     *along, across = map(captions.name, names)
     head = say("page.colon", name=about) + say("answers.across", rows=" · ".join(along), columns=across)

@@ -44,7 +44,7 @@ class Tabular(ABC):
     @property
     def flags(self) -> tuple[Flag, ...]:
         """Rules that mark answers; see `Flag`."""
-        return tuple(map(Flag.of, self.facts.get("flags", ())))
+        return tuple(map(Flag.stored, self.facts.get("flags", ())))
 
     @property
     def language(self) -> str:
@@ -124,7 +124,8 @@ class Tabular(ABC):
 
         Both arrays have shape (n_answers,).
         """
-        return marked(self.flags, self.number_columns())
+        sizes = [(text, len(cells)) for text, cells in self.labels.terms]
+        return marked(self.flags, self.number_columns(), sizes)
 
     def _flagged(self, level: float) -> dict[str, np.ndarray]:
         """Return the numeric columns, suppressed numbers as NaN, with `flag` if there are rules."""
