@@ -18,8 +18,8 @@ from gaugedp.guarantees.pure import PureDP
 class ApproxDP(Guarantee):
     """Approximate differential privacy, (ε, δ)-DP.
 
-    The data of one unit changes the probability P(S) of any event S to at most e^ε·P(S) + δ. It says nothing about
-    other values of ε.
+    It relaxes ε-DP by a small number δ, which allows Gaussian noise. For any event, the data of one unit, such as a
+    person, changes its probability P to at most e^ε·P + δ. The guarantee states nothing about other values of ε.
 
     Parameters
     ----------
@@ -46,7 +46,10 @@ class ApproxDP(Guarantee):
         return math.inf if self.delta_value > 0 else PureDP(self.epsilon_value).renyi(order)
 
     def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
-        """Return the pair of Kairouz, Oh and Viswanath (2015), which dominates (ε, δ)-DP."""
+        """Return the pair of distributions that dominates (ε, δ)-DP.
+
+        It is the pair of Kairouz, Oh and Viswanath (2015).
+        """
         is_small = self.epsilon_value <= LARGEST_LOSS
         return Pair(ResponsePrivacyLoss, (self.epsilon_value,), decimal(self.delta_value)) if is_small else None
 
@@ -75,7 +78,10 @@ class ApproxDP(Guarantee):
         return None if self.delta_value > 0 else PureDP(self.epsilon_value).cost(accounting)
 
     def group(self, size: int) -> "ApproxDP":
-        """Return (kε, δ·Σ e^{jε} over j < k), k = `size`."""
+        """Return the guarantee for groups of `size` units.
+
+        It is (kε, δ·Σ e^{jε} over j < k)-DP, where k = `size`.
+        """
         whole(minimum=1, size=size)
         if size == 1:
             return self
