@@ -36,7 +36,7 @@ class UnknownName(GaugedpError, LookupError):
 
     @classmethod
     def among(cls, kind: str, name: object, known: Iterable[object], undone: str = UNTOUCHED) -> "UnknownName":
-        """Return the error, with the nearest known name as a hint."""
+        """Return the error, with the nearest name as a hint."""
         names = [str(item) for item in known]
         near = get_close_matches(str(name), names, n=1)
         hint = f"Did you mean {near[0]!r}?" if near else f"Choose one of: {', '.join(names[:18]) or '(none)'}."

@@ -82,17 +82,23 @@ class BoxHull(Polytope):
 
     @property
     def rank(self) -> int:
-        """The number of coordinates with l < u, plus one if `still`."""
+        """The dimension of the span.
+
+        It is the number of coordinates with l < u, plus one if `still` is not 0.
+        """
         return int((self.half > 0).sum()) + bool(self.still)
 
     @cached_property
     def still(self) -> float:
-        """The length of c on the coordinates with h_i = 0."""
+        """Length of c on the coordinates with h_i = 0."""
         return float(np.linalg.norm(self.middle[self.half == 0]))
 
     @property
     def span(self) -> np.ndarray:
-        """The axes with l < u, then c on the other coordinates."""
+        """An orthonormal basis of the span.
+
+        It consists of the axes with l < u, and of c on the other coordinates.
+        """
         axes = np.eye(self.ambient_dim)[:, self.half > 0]
         if not self.still:
             return axes
@@ -179,11 +185,12 @@ class BoxHull(Polytope):
 
     @cached_property
     def log_parts(self) -> np.ndarray:
-        """Logarithms of the volumes of α·H and of its facets' sweeps, (d + 1,).
+        """Logarithms of the volumes of the parts of the body.
 
-        As t runs from 0 to 1, and to −1, the box t·c + (α − β|t|)·H moves and shrinks; its facet i sweeps 2^r·(|c_i| −
-        β·h_i)₊·Π_{j≠i} h_j·∫₀¹ (α − β·t)^{r−1} dt, and no point is swept twice (theorem 2). If only c moves some
-        coordinates, they count as one, of length `still`, and all of the volume is theirs.
+        The parts, d + 1 in number, are α·H and the sweeps of its facets. As t runs from 0 to 1, and to −1, the box t·c
+        + (α − β|t|)·H moves and shrinks; its facet i sweeps 2^r·(|c_i| − β·h_i)₊·Π_{j≠i} h_j·∫₀¹ (α − β·t)^{r−1} dt,
+        and no point is swept twice (theorem 2). If only c moves some coordinates, they count as one, of length `still`,
+        and all of the volume is theirs.
         """
         (alpha, beta), rank, moving = self.shrinking, self.rank, self.half > 0
         box = rank * _LOG_2 + math.fsum(np.log(self.half[moving]))
@@ -208,7 +215,7 @@ class BoxHull(Polytope):
 
     @cached_property
     def second_moment(self) -> np.ndarray:
-        """E zzᵀ for z uniform on the body, shape (d, d)."""
+        """Second moments E zzᵀ of a uniform point z."""
         (alpha, _), shares = self.shrinking, self.shares
         shift, both, size = self._moments_of_sweeps
         swept, ends = shares[1:], np.where(self.middle < 0, -1.0, 1.0) * self.half
@@ -218,7 +225,7 @@ class BoxHull(Polytope):
 
     @property
     def shares(self) -> np.ndarray:
-        """The parts' shares of the volume, shape (d + 1,)."""
+        """Share of each part in the volume, (d + 1,)."""
         return np.exp(self.log_parts - self.log_volume)
 
     @property

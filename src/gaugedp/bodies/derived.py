@@ -153,7 +153,10 @@ class MinkowskiSum(FramedBody):
         return min(apart, radius_by_support(self, p, weights))
 
     def gauge(self, points: np.ndarray) -> np.ndarray:
-        """Return the gauges, to 1e−9; they are infinite off the span."""
+        """Return the norm of each point, to 1e−9.
+
+        It is infinite off the span.
+        """
         rows = check_points(points, self.ambient_dim)
         inside = self.frame.coordinates(rows)[1]
         gauges = np.full(len(rows), np.inf)

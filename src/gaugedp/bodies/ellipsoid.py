@@ -38,9 +38,10 @@ class Ellipsoid(FramedBody):
 
     @cached_property
     def frame(self) -> Frame:
-        """Independent columns B with BBᵀ = AAᵀ: the body is {B·x : ‖x‖₂ ≤ 1}.
+        """Independent columns B with BBᵀ = AAᵀ.
 
-        They are A itself or, if A has k > r columns, Bᵀ of a QR decomposition Aᵀ = Q·Bᵀ with pivoting.
+        The body is {B·x : ‖x‖₂ ≤ 1}. The columns are A itself or, if A has more columns than its rank, Bᵀ of a QR
+        decomposition Aᵀ = Q·Bᵀ with pivoting.
         """
         rank = len(independent(self.matrix))
         if rank == self.matrix.shape[1]:
@@ -61,7 +62,10 @@ class Ellipsoid(FramedBody):
         return self.matrix.shape[0]
 
     def gauge(self, points: np.ndarray) -> np.ndarray:
-        """Return the length of the shortest u with A·u = point."""
+        """Return the norm of each point.
+
+        It is the length of the shortest u with A·u = point.
+        """
         answers, inside = self.frame.coordinates(check_points(points, self.ambient_dim))
         return np.where(inside, np.linalg.norm(answers, axis=1), np.inf)
 

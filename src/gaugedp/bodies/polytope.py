@@ -151,7 +151,10 @@ class Polytope(Body):
         return self.factor * float(high - low), self.factor * (top - bottom)
 
     def columns(self) -> np.ndarray:
-        """Return the generators as a matrix (d, n), without the factor."""
+        """Return the generators as a matrix (d, n).
+
+        They do not include the factor.
+        """
         size = self.generators.n_generators
         self._check_size(size)
         if size <= 512:  # generators up to which a product with unit vectors is faster than one column after another

@@ -41,7 +41,7 @@ class ApproxDP(Guarantee):
         object.__setattr__(self, "delta_value", float(self.delta_value))
 
     def renyi(self, order: float) -> float:
-        """Return infinity for δ > 0, else the curve of ε-DP."""
+        """Return infinity if δ > 0, else the ε-DP curve."""
         check_order(order)
         return math.inf if self.delta_value > 0 else PureDP(self.epsilon_value).renyi(order)
 
@@ -67,7 +67,10 @@ class ApproxDP(Guarantee):
         return PureDP(self.epsilon_value).exact_epsilon(max(0.0, spare * (1 - 2.0**-48)))
 
     def follows_from(self, premise: Guarantee) -> bool:
-        """Return True if the profile of `premise` is at most δ at ε."""
+        """Return True if `premise` implies this guarantee.
+
+        This is the case if the privacy profile of `premise` is at most δ at ε.
+        """
         epsilon, delta = self.epsilon_value, self.delta_value
         return self == premise or premise.delta(epsilon) <= delta or premise.epsilon(delta) <= epsilon
 

@@ -58,7 +58,10 @@ class Guarantee(Part):
         KINDS[cls.kind] = cls
 
     def group(self, size: int) -> "Guarantee":
-        """Return the guarantee for groups of `size` units, such as households."""
+        """Return the guarantee for groups of `size` units.
+
+        Use it, for example, to protect households of that size.
+        """
         whole(minimum=1, size=size)
         return self if size == 1 else Guarantee._chain(self, int(size))
 

@@ -59,7 +59,10 @@ class ExponentialLoss(Guarantee):
         return Pair(BoundedRangePrivacyLoss, (self.epsilon_value,)) if self.epsilon_value <= LARGEST_LOSS else None
 
     def exact_delta(self, epsilon: float) -> float:
-        """Return the exact δ: (1 − e^{(`epsilon` − ε)/2})²/(1 − e^{−ε}), or 0."""
+        """Return the exact δ at `epsilon`.
+
+        It is (1 − e^{(`epsilon` − ε)/2})²/(1 − e^{−ε}), or 0.
+        """
         if epsilon >= self.epsilon_value:
             return 0.0
         gap = self.epsilon_value - epsilon + 2.0**-52 * self.epsilon_value  # so that both may be read as decimals
@@ -67,7 +70,10 @@ class ExponentialLoss(Guarantee):
         return min(1.0, up(root * (root / -math.expm1(-self.epsilon_value))))
 
     def exact_epsilon(self, delta: float) -> float:
-        """Return the exact ε: ε + 2·log(1 − √(δ·(1 − e^{−ε}))), or 0."""
+        """Return the exact ε at `delta`.
+
+        With δ = `delta` it is ε + 2·log(1 − √(δ·(1 − e^{−ε}))), or 0.
+        """
         root = math.sqrt(-delta * math.expm1(-self.epsilon_value))
         if root >= 1:
             return 0.0

@@ -56,7 +56,10 @@ class GaussianDP(Guarantee):
         return gaussian_delta(self.mu, epsilon)
 
     def exact_epsilon(self, delta: float) -> float:
-        """Return the exact ε; infinity at `delta` = 0 < μ."""
+        """Return the exact ε at `delta`.
+
+        It is infinite at `delta` = 0, unless μ = 0.
+        """
         if self.mu == 0:
             return 0.0
         return math.inf if delta == 0 else gaussian_epsilon(self.mu, delta)

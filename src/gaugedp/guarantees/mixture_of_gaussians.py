@@ -90,7 +90,7 @@ class MixtureOfGaussians(Guarantee):
         return np.array(self.shifts) / self.noise_std
 
     def dominating_pair(self, removed: int) -> Pair:
-        """Return the pair that joins points of the profile by lines."""
+        """Return the pair whose profile joins points by lines."""
         return _pair(self, removed)
 
     def exact_delta(self, epsilon: float) -> float | None:

@@ -37,7 +37,10 @@ class OffsetZCDP(Guarantee):
         return above_either(bounds[0], bounds[1])
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return ξ + ρ in "zcdp", else None; at ρ = 0 the cost of ξ-DP."""
+        """Return ξ + ρ in "zcdp", else None.
+
+        At ρ = 0 it is the charge of ξ-DP.
+        """
         if not self.rho:
             return PureDP(self.xi).cost(accounting)
         return (decimal(self.xi) + decimal(self.rho),) if accounting == "zcdp" else None

@@ -75,7 +75,10 @@ class PureDP(Guarantee):
         return min(1.0, up(-math.expm1(-gap) / (1 + math.exp(-self.epsilon_value))))
 
     def exact_epsilon(self, delta: float) -> float:
-        """Return the exact ε: log(e^ε − delta·(1 + e^ε)), or 0."""
+        """Return the exact ε at `delta`.
+
+        It is log(e^ε − delta·(1 + e^ε)), or 0.
+        """
         if delta == 0:
             return self.epsilon_value
         lost = delta * math.exp(-self.epsilon_value)

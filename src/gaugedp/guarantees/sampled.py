@@ -106,7 +106,10 @@ class Sampled(Guarantee):
         return min(bounds)
 
     def dominating_pair(self, removed: int) -> Pair:
-        """Return the pair that joins points above the profile by lines."""
+        """Return the pair whose profile joins points by lines.
+
+        The points lie on or above the privacy profile.
+        """
         return _pair(self, removed)
 
     def exact_delta(self, epsilon: float) -> float | None:

@@ -68,7 +68,10 @@ class SphericalLaplaceLoss(Guarantee):
         return min(self.shift, up(log_moment / excess, relative=2.0**-44) or math.ulp(0.0))
 
     def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
-        """Return the noise and the shifted noise, or None in many dimensions."""
+        """Return the noise and the shifted noise.
+
+        In many dimensions it is None.
+        """
         if self.dimension > 2000:  # dimensions; beyond, compositions use the Rényi curve
             return None
         return Pair(SphericalPrivacyLoss, (self.shift, self.dimension))

@@ -84,12 +84,18 @@ class SubsampledGaussian(Guarantee):
 
     @property
     def pair_has_curve(self) -> bool:
-        """True unless the noise is small: then the pair has an infinite loss."""
+        """True unless the noise is small.
+
+        For small noise the pair has an infinite loss.
+        """
         return not self._is_faint
 
     @property
     def pair_is_least(self) -> bool:
-        """True unless the noise is small: then the pair reveals the sample."""
+        """True unless the noise is small.
+
+        For small noise the pair reveals the sample.
+        """
         return not self._is_faint
 
     @property
