@@ -57,10 +57,10 @@ def lower_bound(body: Body, epsilon: float, norm: float = 2) -> VolumeBound:
 def projected_lower_bound(body: Body, epsilon: float, covariance: np.ndarray | None = None) -> VolumeBound:
     """Bound the error from below by projections of the body.
 
-    A flat or elongated body can have a small volume but large projections (shadows), which then give a larger bound.
+    An elongated body can have a small volume but large projections (shadows), which then give a larger bound.
     The projections are those onto the top eigenvectors of `covariance` (d, d), by default the covariance of the
-    generators. It only selects the projections, so any matrix gives a valid bound. `volume` and `rank` of the result
-    are those of the best shadow; those of the body, if its volume is certified and adds more than 1 %.
+    generators. The matrix only selects the projections, so any matrix gives a valid bound. `volume` and `rank` of the
+    result are those of the best projection, or of the body itself, if its volume is certified and adds more than 1 %.
 
     Theorem. For an orthogonal projection P of rank k, P·M is an ε-DP mechanism for the query PFx. So every bound L_k
     for the body PK is one for K. For nested shadows, together,

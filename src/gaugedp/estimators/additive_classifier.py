@@ -24,10 +24,10 @@ from gaugedp.optimization.lattice import shared
 class AdditiveClassifier(Scored, ClassifierMixin, AdditiveModel):
     """Additive logistic regression with differential privacy.
 
-    Use it for a classifier that you can draw and read, also if effects rise and then fall. The score of a class is a
-    sum of functions of one feature each (a generalised additive model). Each function has one value per bin of its
-    feature, and one per class as well if there are more than two. The functions are smooth, because each is a sum of a
-    few cosines of the bin's number with falling amplitude.
+    Use it if you want to plot how each feature acts on the prediction, or if effects are not linear. The score of a
+    class is a sum of functions of one feature each (a generalised additive model). Each function has one value per bin
+    of its feature, and one per class as well if there are more than two. The functions are smooth, because each is a
+    sum of a few cosines of the bin's number with falling amplitude.
 
     Parameters
     ----------
@@ -38,8 +38,10 @@ class AdditiveClassifier(Scored, ClassifierMixin, AdditiveModel):
     categories, bins, edges, monotone
         Options of the functions of the columns, as in `AdditiveRegressor`.
     solver : str
-        "auto", the default, is that of `LogisticRegression`. "newton" provides standard errors for two classes, on bins
-        of equal width or public edges, and needs more rows.
+        "auto", the default, chooses as in `LogisticRegression`. "newton" provides standard errors for two classes, on
+        bins of equal width or public edges, and needs more rows.
+    neighbours, random_state, ledger
+        Further options of the privacy budget, as in `LogisticRegression`.
 
     Notes
     -----

@@ -21,9 +21,10 @@ from gaugedp.optimization.lattice import for_gaussian_releases, shared
 class AdditiveRegressor(Scored, RegressorMixin, AdditiveModel):
     """Additive regression with differential privacy.
 
-    Use it for a regression that you can draw and read, also if effects rise and then fall. A prediction is a sum of
-    functions of one feature each (a generalised additive model). Each function has one value per bin of its feature.
-    The functions are smooth, because each is a sum of a few cosines of the bin's number with falling amplitude.
+    Use it if you want to plot how each feature acts on the prediction, or if effects are not linear. A prediction is a
+    sum of functions of one feature each (a generalised additive model). Each function has one value per bin of its
+    feature. The functions are smooth, because each is a sum of a few cosines of the bin's number with falling
+    amplitude.
 
     Parameters
     ----------
@@ -48,6 +49,8 @@ class AdditiveRegressor(Scored, RegressorMixin, AdditiveModel):
     solver : {"auto", "preconditioned"}
         "auto", the default, is clipped gradient descent followed by a calibration. "preconditioned" is the solver of
         `LinearRegression` on bins of equal width or public edges, which provides standard errors and needs more rows.
+    neighbours, random_state, ledger
+        Further options of the privacy budget, as in `LogisticRegression`.
 
     Notes
     -----

@@ -87,6 +87,8 @@ class StandardScaler(ColumnTransformer):
         Whether to centre the columns, and whether to divide them by their standard deviations. Default True.
     copy
         Ignored, because X is never changed.
+    epsilon, delta, neighbours, random_state, ledger
+        The privacy budget for one row, and its options, as in `LogisticRegression`.
 
     Notes
     -----
@@ -154,6 +156,8 @@ class SimpleImputer(ColumnTransformer):
         The only strategy. A median or a most frequent value is another query (`gd.query`).
     missing_values, copy
         Ignored: NaN and everything that is not a number is missing.
+    epsilon, delta, neighbours, random_state, ledger
+        The privacy budget for one row, and its options, as in `LogisticRegression`.
 
     Notes
     -----

@@ -92,6 +92,8 @@ class HuberRegressor(DescentRegressor):
         k coefficients.
     bounds, missing_indicator, target_bounds, fit_intercept, weight_bound
         Public bounds and options of the fit, as in `Lasso`.
+    delta, neighbours, random_state, ledger
+        Further options of the privacy budget, as in `LogisticRegression`.
 
     Notes
     -----
@@ -154,6 +156,8 @@ class PoissonRegressor(DescentRegressor):
         k coefficients. The average of the counts is released first, for 3 % of the guarantee.
     bounds, missing_indicator, fit_intercept, weight_bound
         Public bounds and options of the fit, as in `Lasso`. Without an intercept, the mean of a row of zeros is 1.
+    epsilon, delta, neighbours, random_state, ledger
+        The privacy budget for one row, and its options, as in `LogisticRegression`.
 
     Notes
     -----

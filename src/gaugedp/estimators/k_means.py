@@ -40,6 +40,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, We
         rows, both of which are released. `max_iter` is an upper limit, too.
     init, n_init
         Ignored, because centres start at random and each further start would cost budget.
+    epsilon, delta, neighbours, random_state, ledger
+        The privacy budget for one row, and its options, as in `LogisticRegression`.
 
     Notes
     -----

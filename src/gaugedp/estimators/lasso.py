@@ -105,6 +105,8 @@ class Lasso(LinearRegressor):
         "frank-wolfe", the default, is described in the notes. For δ > 0, "gibbs" draws the coefficients from the
         regularised exponential mechanism in the ℓ₁ ball. It is slower (docs/theory/gibbs.md) and does not accept
         weights.
+    neighbours, random_state, ledger
+        Further options of the privacy budget, as in `LogisticRegression`.
 
     Notes
     -----

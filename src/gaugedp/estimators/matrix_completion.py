@@ -52,6 +52,8 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
     handle_unknown : {"error", "ignore"}
         "error", the default, refuses predictions for unknown users and items. With "ignore" they contribute nothing, so
         a new user gets the items' means.
+    epsilon, delta, neighbours, random_state, ledger
+        The privacy budget for the unit, and its options, as in `LogisticRegression`.
 
     Notes
     -----

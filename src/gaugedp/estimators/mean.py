@@ -54,6 +54,8 @@ class Mean(PrivateEstimator):
     noise : {"auto", "gaussian", "laplace", "cube", "body"}
         The distribution of the noise. "auto", the default, minimises the expected ℓ₂ error. "gaussian" needs δ > 0.
         "body" is K-norm noise, which has the shape of the bounds or the ball.
+    epsilon, delta, neighbours, random_state, ledger
+        The privacy budget for one row, and its options, as in `LogisticRegression`.
 
     Notes
     -----

@@ -99,6 +99,8 @@ class Ridge(MomentRegressor):
         intercept is not penalised. Default 1.
     bounds, missing_indicator, target_bounds, fit_intercept, weight_bound
         Public bounds and options of the fit, as in `Lasso`.
+    epsilon, delta, neighbours, random_state, ledger
+        The privacy budget for one row, and its options, as in `LogisticRegression`.
 
     Notes
     -----
@@ -150,6 +152,8 @@ class ElasticNet(MomentRegressor):
         to [−1, 1] by their bounds. The intercept is not penalised. Default 0.01 and 0.5.
     bounds, missing_indicator, target_bounds, fit_intercept, weight_bound
         Public bounds and options of the fit, as in `Lasso`.
+    epsilon, delta, neighbours, random_state, ledger
+        The privacy budget for one row, and its options, as in `LogisticRegression`.
 
     Notes
     -----

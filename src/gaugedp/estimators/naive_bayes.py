@@ -42,6 +42,8 @@ class GaussianNB(PartialFits, Scored, ClassifierMixin, WeightedEstimator):
         Public probabilities of the K sorted classes. By default they are the noisy shares of the classes.
     var_smoothing
         Ignored, because the variances have a floor.
+    epsilon, delta, neighbours, random_state, ledger
+        The privacy budget for one row, and its options, as in `LogisticRegression`.
 
     Notes
     -----

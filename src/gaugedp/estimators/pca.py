@@ -41,6 +41,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
         "gaussian" (noise on the second moments) and "oja" (noise on products with directions, for very many columns)
         need δ > 0. "exponential" draws directions from the sphere, under ε-DP. "auto", the default, chooses by the
         numbers of columns and rows, ε and δ.
+    epsilon, delta, neighbours, random_state, ledger
+        The privacy budget for one row, and its options, as in `LogisticRegression`.
 
     Notes
     -----
@@ -128,7 +130,9 @@ class TopEigenvector(SpectralEstimator):
     row_norm, bounds
         Rows are clipped to the ℓ₂ ball of the radius `row_norm`, or to the public interval of each column.
     solver : str
-        The private method, one of those of `PCA`. Default "auto".
+        The private method, as in `PCA`. Default "auto".
+    epsilon, delta, neighbours, random_state, ledger
+        The privacy budget for one row, and its options, as in `LogisticRegression`.
 
     Notes
     -----
@@ -178,6 +182,8 @@ class LowRankCovariance(SpectralEstimator):
         The number k of eigenvectors.
     row_norm, bounds, centre, solver
         How rows are clipped and centred, and the private method, as in `PCA`.
+    epsilon, delta, neighbours, random_state, ledger
+        The privacy budget for one row, and its options, as in `LogisticRegression`.
 
     Notes
     -----

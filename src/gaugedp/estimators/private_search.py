@@ -188,6 +188,8 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
         model that it chose.
     draws : float, optional
         Mean number of fits. By default it is four for each candidate. The actual number is random and secret.
+    neighbours, random_state, ledger
+        Further options of the privacy budget, as in `LogisticRegression`.
 
     Notes
     -----

@@ -218,6 +218,8 @@ class LinearRegression(Intervals, LinearRegressor):
     loss : {"squared", "huber", "absolute"}
         The loss of a residual. "huber", which is quadratic within a quarter of the target's range, and "absolute"
         require the solver "gibbs". Default "squared".
+    neighbours, random_state, ledger
+        Further options of the privacy budget, as in `LogisticRegression`.
 
     Attributes
     ----------
@@ -280,10 +282,11 @@ class LinearRegression(Intervals, LinearRegressor):
         return self
 
     def fit_table(self, design: TableDesign, rows: PaidRows, row_key: bytes) -> "LinearRegression":
-        """Fit to a table's rows in its engine.
+        """Fit the model to a table's rows in its engine.
 
-        The result is that of `fit` on `design.read` and its public row. Each step is one pass, in which only sums leave
-        the engine. The guarantee is for a kept row, added or removed; the caller (TableFit) charges it for a unit.
+        The result equals that of `fit` on the rows of `design.read` and its public row. Each step is one pass, in which
+        only sums leave the engine. The guarantee is for one kept row, added or removed; the caller (TableFit) charges
+        the ledger for a unit.
         """
         if self.neighbours != "add_remove" or self.ledger is not None:
             raise InvalidRequest("Tables protect added or removed rows.", 'Use neighbours="add_remove", and no ledger.')

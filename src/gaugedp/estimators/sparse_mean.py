@@ -81,6 +81,8 @@ class SparseMean(PrivateEstimator):
         find a power of two within the public `magnitudes` = (least, largest).
     noise : {"gumbel", "laplace"}
         "gumbel", the default, uses exponential mechanisms and Gaussian values. "laplace" is the algorithm as published.
+    epsilon, delta, neighbours, random_state, ledger
+        The privacy budget for one row, and its options, as in `LogisticRegression`.
 
     Notes
     -----

@@ -92,6 +92,8 @@ class SparseRegression(LinearRegressor):
         on clipped residuals, after which `Peeling` keeps 2·sparsity features. Finally the equations are solved again on
         the remaining features. It finds features that others hide, and adds more noise. "auto", the default, uses "iht"
         if the noise of a round, a public number, is small.
+    epsilon, delta, neighbours, random_state, ledger
+        The privacy budget for one row, and its options, as in `LogisticRegression`.
 
     Notes
     -----

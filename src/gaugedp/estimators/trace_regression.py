@@ -62,13 +62,15 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         loss, "moments" releases the sums Σ aaᵀ and Σ y·a of a = vec(A) once, with noise. "grams", for matrices,
         releases Σ AAᵀ, Σ AᵀA and Σ y·A instead. "descent" uses noisy projected gradients of all rows, and "frank_wolfe"
         steps to the extreme points of such gradients. These two clip predictions to the target's bounds in their slopes
-        (the loss stays convex). "stochastic" takes every row once, and clips nothing. "gibbs", for matrices and delta
-        above 0, draws X from the regularised exponential mechanism of the nuclear norm, in the Frobenius ball around
-        it.
+        (the loss stays convex). "stochastic" uses every row only once, and clips nothing. "gibbs", for matrices and
+        delta above 0, draws X from the regularised exponential mechanism of the nuclear norm, in the Frobenius ball
+        around it.
     noise : {"toeplitz", "oja"}
         How "stochastic", which needs delta above 0, finds extreme points. "toeplitz", the default, adds noise to its
         running gradients, correlated over the steps; "oja" adds noise to the products of these gradients with one
         direction.
+    epsilon, delta, neighbours, random_state, ledger
+        The privacy budget for one row, and its options, as in `LogisticRegression`.
 
     Notes
     -----

@@ -92,7 +92,7 @@ class ExponentialLoss(Guarantee):
     def group(self, size: int) -> "ExponentialLoss":
         """Return the guarantee for groups of `size` units.
 
-        It is that of `size` times the sensitivity.
+        A group of `size` units has `size` times the sensitivity.
         """
         whole(minimum=1, size=size)
         return ExponentialLoss(up_decimal(size * decimal(self.epsilon_value)))

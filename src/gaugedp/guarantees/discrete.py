@@ -99,7 +99,7 @@ class DiscreteLaplaceLoss(Guarantee):
     def group(self, size: int) -> "DiscreteLaplaceLoss":
         """Return the guarantee for groups of `size` units.
 
-        It is that of `size` times the sensitivity.
+        A group of `size` units has `size` times the sensitivity.
         """
         whole(minimum=1, size=size)
         return DiscreteLaplaceLoss(self.scale, self.sensitivity * int(size))
@@ -175,7 +175,7 @@ class DiscreteGaussianLoss(Guarantee):
     def group(self, size: int) -> "DiscreteGaussianLoss":
         """Return the guarantee for groups of `size` units.
 
-        It is that of `size` times the sensitivity.
+        A group of `size` units has `size` times the sensitivity.
         """
         whole(minimum=1, size=size)
         return DiscreteGaussianLoss(self.noise_std, self.sensitivity * int(size))

@@ -84,7 +84,7 @@ class LaplaceLoss(Guarantee):
     def group(self, size: int) -> "LaplaceLoss":
         """Return the guarantee for groups of `size` units.
 
-        It is that of `size` times the sensitivity.
+        A group of `size` units has `size` times the sensitivity.
         """
         whole(minimum=1, size=size)
         return LaplaceLoss(down_decimal(decimal(self.scale) / size))
