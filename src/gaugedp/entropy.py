@@ -23,16 +23,17 @@ if hasattr(os, "register_at_fork"):
 
 
 def fork_count() -> int:
-    """Return how often this process is a fork of another."""
+    """Return how many forks separate this process from the first."""
     return _forks
 
 
 class Entropy:
     """Stream of random bits: ChaCha20 with a secret 32-byte key.
 
-    By default the operating system supplies the key, and a forked process takes a new one, so two processes never share
-    noise. A research stream takes its key from a seed: its noise protects nobody, and everything made with it is marked
-    with the seed. Streams can be neither copied nor pickled.
+    All noise is drawn from such a stream. By default the operating system supplies the key, and a forked process takes
+    a new one, so two processes never share noise. A research stream takes its key from a seed. Its noise protects
+    nobody, and everything that is made with it is marked with the seed. Streams can be neither copied nor pickled,
+    because noise must be used only once.
     """
 
     def __init__(self, seed: int | None = None) -> None:
@@ -46,11 +47,11 @@ class Entropy:
         return self.seed is None
 
     def words(self, count: int) -> np.ndarray:
-        """Return `count` uniform 64-bit words, dtype uint64."""
+        """Return `count` uniform 64-bit words, of dtype uint64."""
         return np.frombuffer(self.bytes(8 * count), dtype="<u8")
 
     def bits(self, count: int) -> np.ndarray:
-        """Return `count` fair coins, dtype bool."""
+        """Return `count` fair coin tosses, of dtype bool."""
         packed = np.frombuffer(self.bytes((count + 7) // 8), dtype=np.uint8)
         return np.unpackbits(packed, count=count).astype(bool)
 
@@ -68,7 +69,10 @@ class Entropy:
         return self._buffer[self._used - count : self._used]
 
     def bytes(self, count: int) -> bytes:
-        """Return `count` uniform bytes, never repeated, from any thread or process."""
+        """Return `count` uniform bytes, which are never returned again.
+
+        You may call it from any thread or process.
+        """
         if self.seed is None and self._generation != _forks:
             self._rekey()
         with self._lock:
@@ -91,19 +95,23 @@ class Entropy:
 
 
 def system_rng() -> Entropy:
-    """Return a new stream with a system key, the default."""
+    """Return a new random stream with a system key.
+
+    It is the default wherever a function takes `rng`.
+    """
     return Entropy()
 
 
 def research_rng(seed: int) -> Entropy:
-    """Return a reproducible random stream, for tests and research only.
+    """Return a reproducible random stream, for research and tests only.
 
-    Noise from it protects nobody, because whoever knows the seed can subtract the noise.
+    Use it to repeat an experiment on public or simulated data. Noise from this stream protects nobody, because whoever
+    knows the seed can subtract the noise.
 
     Parameters
     ----------
     seed : int
-        The seed. Equal seeds give equal streams.
+        The seed, an integer from 0 to 2^256 − 1. Equal seeds give equal streams.
 
     Examples
     --------

@@ -4,12 +4,12 @@ from typing import Any
 
 
 class Bound(float):
-    """Upper bound on ε or δ, with the rule that gave it.
+    """Upper bound on ε or δ, with its composition rule.
 
-    The number itself is the upper bound. `method` names the rule that attained it. `low` is a lower bound on the value
-    that is provable from the single guarantees: no mechanism with these guarantees has a larger privacy loss than the
-    bound, and no proof that uses only their privacy profiles can give less than `low`. If a rule is not known to be
-    tight, `low` is 0.
+    You can use it as a number, which is the upper bound. `method` names the rule that attained it. `low` is
+    a lower bound that is provable from the single guarantees: no mechanism with these guarantees has a larger privacy
+    loss than the upper bound, and no proof that uses only their privacy profiles can give less than `low`. If a rule is
+    not known to be tight, `low` is 0.
     """
 
     method: str

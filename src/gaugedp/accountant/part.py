@@ -23,12 +23,12 @@ class Part(ABC):
 
     @property
     def pair_is_least(self) -> bool:
-        """True if the pair has the guarantee's own profile, not one above it."""
+        """True if the pair has exactly the guarantee's own profile."""
         return True
 
     @property
     def n_units(self) -> int:
-        """The number of units in which tables differ."""
+        """Number of units in which neighbouring tables differ."""
         return 1
 
     @abstractmethod
@@ -37,20 +37,24 @@ class Part(ABC):
 
     @abstractmethod
     def renyi(self, order: float) -> float:
-        """Return an upper bound on the Rényi divergence of `order` in [1, ∞], in nats."""
+        """Return an upper bound on the Rényi divergence, in nats.
+
+        `order` is in [1, ∞].
+        """
 
     @abstractmethod
     def cost(self, accounting: Accounting) -> Cost | None:
         """Return the charge to a budget in `accounting`, or None.
 
-        Charges add up under composition: "pure" (ε); "approx" (ε, δ), basic composition; "zcdp" (ρ); "gaussian" (μ²).
-        Each sum is valid also when parameters depend on earlier answers: docs/theory/budgets.md.
+        Charges add up under composition. They are ε in "pure"; (ε, δ) in "approx", by basic composition; ρ in "zcdp";
+        and μ² in "gaussian". Each sum is also valid if parameters depend on earlier answers: docs/theory/budgets.md.
         """
 
     def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
-        """Return the dominating pair, or None if it is unknown.
+        """Return the dominating pair of distributions P and Q.
 
-        P has `removed` of the `n_units`, which Q lacks, and Q has the others; symmetric neighbours have one pair.
+        It is None if the pair is unknown. P has `removed` of the `n_units`, which Q lacks, and Q has the others. If
+        neighbours are symmetric, there is only one pair.
         """
         return None
 

@@ -1,4 +1,4 @@
-"""Audits of the guarantee of any mechanism, from its outputs.
+"""Audits that test from outputs whether a guarantee holds.
 
 Nothing here reads a table or spends a budget.
 """

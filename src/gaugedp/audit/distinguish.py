@@ -39,8 +39,10 @@ def audit(  # noqa: PLR0913, PLR0917 - an entry point
 ) -> Audit:
     """Test whether a mechanism violates its privacy guarantee.
 
-    The mechanism runs many times on two neighbouring answers. If its outputs differ by more than the guarantee allows,
-    the audit reports a violation. No table is read and nothing is spent.
+    Use it on a mechanism of your own, or of any library, before you rely on its guarantee. The mechanism runs many
+    times on two neighbouring answers, that is, answers to tables that differ in one unit. If the outputs differ by more
+    than the guarantee allows, the audit reports a violation. Note that finding no violation does not prove privacy. No
+    table is read and nothing is spent.
 
     Parameters
     ----------
@@ -50,15 +52,15 @@ def audit(  # noqa: PLR0913, PLR0917 - an entry point
     answer_a, answer_b : array_like or object
         Answers on two neighbouring tables. For a function of your own, only you can know that they are.
     guarantee : Guarantee, optional
-        The claim; by default that of the mechanism.
+        The claim to test; by default it is that of the mechanism.
     runs : int
         Number of runs. Default 20,000.
     confidence : float
         A correct mechanism is reported as a violation with probability at most 1 − `confidence`. Default 0.99.
     rng : Entropy, optional
-        Random stream for reproducible audits.
+        Random stream for reproducible audits. By default the operating system supplies the randomness.
     name : str, optional
-        Name of the mechanism in the result.
+        Name of the mechanism in the result. By default it is derived from the mechanism.
     on_progress : callable, optional
         Called with the completed share of the audit, from 0 to 1.
 

@@ -140,7 +140,11 @@ def _covers(mechanism: NormNoise) -> bool:
 def noise_tests(
     mechanism: AdditiveNoise, draws: np.ndarray, rng: Entropy | None = None, progress: Progress = silent
 ) -> Found:
-    """Test the noise of a mechanism, and return p-values by test.
+    """Test the noise of a mechanism, and return p-values.
+
+    Use it to check that an implementation draws the noise that its guarantee assumes. The tests are of the
+    distribution, size, sign and independence of coordinates or cells, of projections, of the gauge, and of repeated and
+    successive draws.
 
     Parameters
     ----------
@@ -149,16 +153,15 @@ def noise_tests(
     draws : ndarray, shape (n, d)
         At least 50 draws of the noise, in lattice steps.
     rng : Entropy, optional
-        Random stream for reference noise.
+        Random stream for the reference noise. By default the operating system supplies the randomness.
     progress : callable, optional
         Called with the completed share of the reference noise.
 
     Returns
     -------
     dict of str to float
-        The p-value of each test. If the noise has its distribution, a p-value is at most p with probability at most p.
-        Tests that `goodness_of_fit` marks CLT need many draws for this. The tests are of the distribution, size, sign
-        and independence of coordinates or cells, of projections, of the gauge, and of repeated and successive draws.
+        The p-value of each test, by its name. If the noise has its distribution, a p-value is at most p with
+        probability at most p. Tests that `goodness_of_fit` marks CLT need many draws for this.
     """
     if draws.ndim != 2 or draws.shape[1] != mechanism.body.ambient_dim or len(draws) < _LEAST_DRAWS:
         raise InvalidRequest(

@@ -34,8 +34,9 @@ _FEW = "So few runs can hardly contradict the claim, whatever the outputs: about
 class Test:
     """Result of one statistical test of an audit.
 
-    If the claimed guarantee is true, a p-value of `p_value` or less has at most that probability. Only `counted` tests
-    can raise an alarm. Black-box tests also have a lower bound on ε at `delta`, and the ε that the claim has there.
+    If the claimed guarantee is true, a p-value of `p_value` or less has at most that probability. Only tests that are
+    `counted` can raise an alarm. Black-box tests also have a lower bound on ε at `delta`, and the ε that the claim has
+    there.
     """
 
     __test__ = False  # for pytest: not a test case
@@ -51,7 +52,7 @@ class Test:
     delta: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the test for JSON, with infinity as null."""
+        """Return the test as JSON-compatible data, with infinity as null."""
         return {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in vars(self).items()}
 
 
@@ -59,11 +60,13 @@ class Test:
 class Audit:
     """Result of an audit: whether a mechanism violates its guarantee.
 
-    `violated` is True if a test contradicts the claim; for a correct mechanism that has probability at most 1 −
-    `confidence`. `epsilon_lower` is a lower confidence bound on the ε of the mechanism at `delta`, and
-    `epsilon_claimed` the ε that the claim has there. A white-box test, of the noise distribution itself, also finds
-    noise that is too large. `method` names the decisive test. `reach` is the distance of the two answers, relative to
-    the largest of neighbours: for additive noise an audit sees that share of ε.
+    `violated` is True if a test contradicts the claim, which happens for a correct mechanism with probability at most 1
+    − `confidence`. `method` names the decisive test. `epsilon_lower` is a lower confidence bound on the ε of the
+    mechanism at `delta`, and `epsilon_claimed` is the ε that the claim has there.
+
+    A white-box test, of the noise distribution itself, also finds noise that is too large. `reach` is the distance
+    between the two answers, relative to the largest distance between neighbours: for additive noise an audit can see
+    only that share of ε.
     """
 
     mechanism: str
@@ -87,14 +90,14 @@ class Audit:
         return [test.to_dict() for test in order]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything in a form for JSON."""
+        """Return the whole result as JSON-compatible data."""
         return vars(self) | {"guarantee": repr(self.guarantee), "tests": self.table()}
 
     @property
     def mu_lower(self) -> float | None:
-        """Lower confidence bound on μ, or None if no μ is claimed.
+        """Lower confidence bound on μ, if μ-GDP is claimed.
 
-        It is the largest μ, rounded down, with δ(`epsilon_lower`) ≤ `delta`.
+        It is the largest μ, rounded down, with δ(`epsilon_lower`) ≤ `delta`. Without such a claim it is None.
         """
         if not isinstance(self.guarantee, GaussianDP):
             return None

@@ -1,4 +1,4 @@
-"""Norms as convex bodies: the sensitivity of a query's answers."""
+"""Convex bodies, which describe how far one unit can change the answers."""
 
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.box_hull import BoxHull

@@ -9,12 +9,15 @@ from gaugedp.errors import InvalidRequest
 
 
 class Body(ABC):
-    """Symmetric convex body in ℝ^d: the unit ball of a norm.
+    """Symmetric convex body: the unit ball of a norm.
 
-    It states the sensitivity of a query, from which mechanisms derive their noise: a sensitivity body contains every
-    change f(D) − f(D′) of the answers between neighbouring tables. `gauge` is the norm of a change, at most 1 inside
-    the body. `support` is how far the body reaches in a direction, and `radius` how far in any. Points and directions
-    are rows: shape (k, d), or (d,) for one.
+    A body in ℝ^d describes the sensitivity of a query: it contains every change f(D) − f(D′) of the answers f that one
+    unit can cause, that is, between neighbouring tables D and D′. Mechanisms derive the size and the shape of their
+    noise from it.
+
+    `gauge` is the norm of a change, at most 1 inside the body. `support` states how far the body reaches in a
+    direction, and `radius` how far it reaches in any direction. Points and directions are rows: shape (k, d), or (d,)
+    for one.
     """
 
     @property
@@ -39,23 +42,29 @@ class Body(ABC):
 
     @abstractmethod
     def radius(self, p: float, weights: np.ndarray | None = None) -> float:
-        """Return an upper bound on ‖z/weights‖_p over all z in K.
+        """Return an upper bound on ‖z/weights‖_p over the body.
 
-        It is the maximum itself where documented. p is between 1 and ∞; `weights` has shape (d,), is positive, and is 1
-        by default.
+        The maximum is over all points z of the body; it is attained where a subclass states so. p is between 1 and ∞.
+        `weights`, of shape (d,), are positive, and 1 by default.
         """
 
     @abstractmethod
     def gauge(self, points: np.ndarray) -> np.ndarray:
-        """Return the norm of each point, inf{r ≥ 0 : point in r·K}, shape (k,)."""
+        """Return the norm of each point, shape (k,).
+
+        It is the smallest r ≥ 0 such that the point lies in r times the body.
+        """
 
     @abstractmethod
     def support(self, directions: np.ndarray) -> np.ndarray:
-        """Return max over z in K of ⟨direction, z⟩, shape (k,)."""
+        """Return how far the body reaches in each direction.
+
+        It is the maximum of ⟨direction, z⟩ over the points z of the body, shape (k,).
+        """
 
     @abstractmethod
     def argmax(self, directions: np.ndarray) -> np.ndarray:
-        """Return points of K that attain the supports, shape (k, d)."""
+        """Return the points that attain the supports, shape (k, d)."""
 
 
 def check_points(points: np.ndarray, ambient_dim: int) -> np.ndarray:

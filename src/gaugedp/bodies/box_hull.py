@@ -17,10 +17,13 @@ _LOG_2 = math.log(2)
 
 @dataclass(frozen=True)
 class BoxHull(Polytope):
-    """Convex hull of a box B = Π[l_i, u_i] and its negative.
+    """Convex hull of a box and its negative.
 
-    It is the sensitivity body of several sums: a row adds to each sum a number between bounds, so its changes fill a
-    box B. If rows are added or removed, it is factor·conv(B ∪ −B). If they are replaced (`differences`), it is
+    It is the sensitivity body of several sums. A row adds to each sum a number between the bounds l_i and u_i, so the
+    possible changes of the sums fill the box B = Π[l_i, u_i]. Make it with `BoxHull.of`; `gd.bounded_sums` does so for
+    you.
+
+    If rows are added or removed, the body is factor·conv(B ∪ −B). If they are replaced (`differences`), it is
     factor·conv(B − B), or factor·conv((B − B) ∪ ±B) `with_zero`.
 
     Theorem (docs/theory/sums.md, theorem 1). With c = (l + u)/2, h = (u − l)/2 and H = Π[−h_i, h_i] it is factor times
@@ -28,8 +31,8 @@ class BoxHull(Polytope):
         {t·c + (α − β·|t|)·y : |t| ≤ 1, y ∈ H},
 
     with (α, β) = (1, 0), the sum of a segment and a box, or (2, 1) for differences with zero. For differences without
-    zero it is factor·2·H. Every method is exact up to rounding, in time O(d) for a point, except the gauge: see there.
-    A coordinate with l_i = u_i is a count next to the sums. Two of them are proportional, so the body is then flat.
+    zero it is factor·2·H. Every method except `gauge` is exact up to rounding, in time O(d) for a point. A coordinate
+    with l_i = u_i is a count next to the sums. Two of them are proportional, so the body is then flat.
     """
 
     generators: Corners
@@ -38,7 +41,7 @@ class BoxHull(Polytope):
     def of(
         cls, low: np.ndarray, high: np.ndarray, factor: float = 1, differences: bool = False, with_zero: bool = False
     ) -> "BoxHull":
-        """Return the body of a box with bounds `low` ≤ `high`."""
+        """Return the body of the box from `low` to `high`."""
         positive(factor=factor)
         return cls(Corners(tuple(low), tuple(high)), factor, differences, with_zero)
 
@@ -49,12 +52,12 @@ class BoxHull(Polytope):
 
     @property
     def has_closed_form(self) -> bool:
-        """True."""
+        """True, because no list of corners is needed."""
         return True
 
     @property
     def shrinking(self) -> tuple[float, float]:
-        """The coefficients (α, β)."""
+        """The coefficients (α, β) of the class docstring's theorem."""
         if not self.differences:
             return 1.0, 0.0
         return (2.0, 1.0) if self.with_zero else (2.0, 0.0)
@@ -79,34 +82,44 @@ class BoxHull(Polytope):
 
     @property
     def rank(self) -> int:
-        """The number of coordinates with l < u, plus one if `still`."""
+        """The dimension of the span.
+
+        It is the number of coordinates with l < u, plus one if `still` is not 0.
+        """
         return int((self.half > 0).sum()) + bool(self.still)
 
     @cached_property
     def still(self) -> float:
-        """The length of c on the coordinates with h_i = 0."""
+        """Length of c on the coordinates with h_i = 0."""
         return float(np.linalg.norm(self.middle[self.half == 0]))
 
     @property
     def span(self) -> np.ndarray:
-        """The axes with l < u, then c on the other coordinates."""
+        """An orthonormal basis of the span.
+
+        It consists of the axes with l < u, and of c on the other coordinates.
+        """
         axes = np.eye(self.ambient_dim)[:, self.half > 0]
         if not self.still:
             return axes
         return np.column_stack([axes, np.where(self.half == 0, self.middle, 0.0) / self.still])
 
     def radius(self, p: float, weights: np.ndarray | None = None) -> float:
-        """Return max ‖z/weights‖_p, attained at α·(±h) or c + (α − β)·(±h)."""
+        """Return max ‖z/weights‖_p over the body, exactly.
+
+        It is attained at α·(±h) or at c + (α − β)·(±h), where c and h include the factor.
+        """
         (alpha, beta), scales = self.shrinking, with_weights(weights, self.ambient_dim)
         sizes = np.stack([alpha * self.half, np.abs(self.middle) + (alpha - beta) * self.half]) / scales
         largest = float(sizes.max())  # divided out, so that no square underflows
         return largest * float(np.linalg.norm(sizes / largest, p, axis=1).max()) if largest else 0.0
 
     def gauge(self, points: np.ndarray) -> np.ndarray:
-        """Return the gauge of each point, infinite off the span.
+        """Return the norm of each point, infinite off the span.
 
         It is the least s with |z_i − t·c_i| ≤ (α·s − β·|t|)·h_i for all i and |t| ≤ s: the minimum of a convex
-        piecewise linear function of t, found by cuts, and never too small. Where l_i = u_i ≠ 0 for some i, t = z_i/c_i.
+        piecewise linear function of t, found by cuts, and never too small. If l_i = u_i ≠ 0 for some i, t = z_i/c_i.
+        Here c and h include the factor.
         """
         rows = check_points(points, self.ambient_dim)
         moving = self.half > 0
@@ -153,7 +166,10 @@ class BoxHull(Polytope):
         return best
 
     def support(self, directions: np.ndarray) -> np.ndarray:
-        """Return max(α·Σh_i|y_i|, |⟨c, y⟩| + (α − β)·Σh_i|y_i|)."""
+        """Return how far the body reaches in each direction y.
+
+        It is factor·max(α·Σh_i|y_i|, |⟨c, y⟩| + (α − β)·Σh_i|y_i|).
+        """
         rows, (alpha, beta) = check_points(directions, self.ambient_dim), self.shrinking
         across = np.abs(rows) @ self.half
         return np.maximum(alpha * across, np.abs(rows @ self.middle) + (alpha - beta) * across)
@@ -169,11 +185,12 @@ class BoxHull(Polytope):
 
     @cached_property
     def log_parts(self) -> np.ndarray:
-        """Logarithms of the volumes of α·H and of its facets' sweeps, (d + 1,).
+        """Logarithms of the volumes of the parts of the body.
 
-        As t runs from 0 to 1, and to −1, the box t·c + (α − β|t|)·H moves and shrinks; its facet i sweeps 2^r·(|c_i| −
-        β·h_i)₊·Π_{j≠i} h_j·∫₀¹ (α − β·t)^{r−1} dt, and no point is swept twice (theorem 2). If only c moves some
-        coordinates, they count as one, of length `still`, and all of the volume is theirs.
+        The parts, d + 1 in number, are α·H and the sweeps of its facets. As t runs from 0 to 1, and to −1, the box t·c
+        + (α − β|t|)·H moves and shrinks; its facet i sweeps 2^r·(|c_i| − β·h_i)₊·Π_{j≠i} h_j·∫₀¹ (α − β·t)^{r−1} dt,
+        and no point is swept twice (theorem 2). If only c moves some coordinates, they count as one, of length `still`,
+        and all of the volume is theirs.
         """
         (alpha, beta), rank, moving = self.shrinking, self.rank, self.half > 0
         box = rank * _LOG_2 + math.fsum(np.log(self.half[moving]))
@@ -198,7 +215,7 @@ class BoxHull(Polytope):
 
     @cached_property
     def second_moment(self) -> np.ndarray:
-        """E zzᵀ for z uniform on the body, shape (d, d)."""
+        """Second moments E zzᵀ of a uniform point z."""
         (alpha, _), shares = self.shrinking, self.shares
         shift, both, size = self._moments_of_sweeps
         swept, ends = shares[1:], np.where(self.middle < 0, -1.0, 1.0) * self.half
@@ -208,7 +225,7 @@ class BoxHull(Polytope):
 
     @property
     def shares(self) -> np.ndarray:
-        """The parts' shares of the volume, shape (d + 1,)."""
+        """Share of each part in the volume, (d + 1,)."""
         return np.exp(self.log_parts - self.log_volume)
 
     @property

@@ -68,9 +68,10 @@ def _independent_points(body: Body) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class LinearImage(FramedBody):
-    """Linear image of a body: {M·z : z ∈ K} for a matrix M, shape (k, d).
+    """Image of a body under a linear map.
 
-    It is the sensitivity of answers that are computed from other answers, as M·answers. Make it with `image`.
+    It is {M·z : z ∈ K} for a body K and a matrix M of shape (k, d): the sensitivity body of answers M·a that are
+    computed from answers a with the sensitivity body K. Make it with `image`.
     """
 
     body: Body
@@ -91,7 +92,10 @@ class LinearImage(FramedBody):
         return radius_by_support(self, p, weights)
 
     def gauge(self, points: np.ndarray) -> np.ndarray:
-        """Return the norm of each point's preimage; refuse M that is not one-to-one."""
+        """Return the norm of each point's preimage.
+
+        A matrix M that is not one-to-one is refused.
+        """
         rows = check_points(points, self.ambient_dim)
         if self.rank < self.body.rank:
             raise InvalidRequest(
@@ -109,7 +113,7 @@ class LinearImage(FramedBody):
         return self.body.support(check_points(directions, self.ambient_dim) @ self.matrix)
 
     def argmax(self, directions: np.ndarray) -> np.ndarray:
-        """Return the image of the argmax of Mᵀ·direction."""
+        """Return M times the argmax of K at Mᵀ·direction."""
         return self.body.argmax(check_points(directions, self.ambient_dim) @ self.matrix) @ self.matrix.T
 
     @cached_property
@@ -128,10 +132,11 @@ class LinearImage(FramedBody):
 
 @dataclass(frozen=True, eq=False)
 class MinkowskiSum(FramedBody):
-    """Minkowski sum of two bodies: {y + z : y ∈ K, z ∈ L}.
+    """Minkowski sum of two bodies.
 
-    It is the sensitivity body if one unit can change the answers by a point of K and, in addition, by a point of L. Its
-    gauge takes milliseconds per point up to rank 10.
+    The sum of K and L is {y + z : y ∈ K, z ∈ L}. It is the sensitivity body if one unit can change the answers by a
+    point of K and, in addition, by a point of L. Make it with `minkowski_sum`. Up to rank 10, the gauge takes
+    milliseconds per point.
     """
 
     one: Body
@@ -148,7 +153,10 @@ class MinkowskiSum(FramedBody):
         return min(apart, radius_by_support(self, p, weights))
 
     def gauge(self, points: np.ndarray) -> np.ndarray:
-        """Return the gauges, to 1e−9; they are infinite off the span."""
+        """Return the norm of each point, to 1e−9.
+
+        It is infinite off the span.
+        """
         rows = check_points(points, self.ambient_dim)
         inside = self.frame.coordinates(rows)[1]
         gauges = np.full(len(rows), np.inf)

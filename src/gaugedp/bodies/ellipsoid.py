@@ -14,7 +14,10 @@ _SMALLEST = 1e-140  # squares must not leave the floats
 
 @dataclass(frozen=True, eq=False)
 class Ellipsoid(FramedBody):
-    """Ellipsoid {A·u : ‖u‖₂ ≤ 1} of a matrix A (d, k), flat if the rank is below d."""
+    """Ellipsoid: the image of a Euclidean ball.
+
+    It is {A·u : ‖u‖₂ ≤ 1} for a matrix A (d, k), and it is flat if the rank of A is below d.
+    """
 
     matrix: np.ndarray
 
@@ -35,9 +38,10 @@ class Ellipsoid(FramedBody):
 
     @cached_property
     def frame(self) -> Frame:
-        """Independent columns B with BBᵀ = AAᵀ: the body is {B·x : ‖x‖₂ ≤ 1}.
+        """Independent columns B with BBᵀ = AAᵀ.
 
-        They are A itself or, if A has k > r columns, Bᵀ of a QR decomposition Aᵀ = Q·Bᵀ with pivoting.
+        The body is {B·x : ‖x‖₂ ≤ 1}. The columns are A itself or, if A has more columns than its rank, Bᵀ of a QR
+        decomposition Aᵀ = Q·Bᵀ with pivoting.
         """
         rank = len(independent(self.matrix))
         if rank == self.matrix.shape[1]:
@@ -58,7 +62,10 @@ class Ellipsoid(FramedBody):
         return self.matrix.shape[0]
 
     def gauge(self, points: np.ndarray) -> np.ndarray:
-        """Return the length of the shortest u with A·u = point."""
+        """Return the norm of each point.
+
+        It is the length of the shortest u with A·u = point.
+        """
         answers, inside = self.frame.coordinates(check_points(points, self.ambient_dim))
         return np.where(inside, np.linalg.norm(answers, axis=1), np.inf)
 
@@ -75,10 +82,11 @@ class Ellipsoid(FramedBody):
         return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0) @ self.matrix.T
 
     def radius(self, p: float, weights: np.ndarray | None = None) -> float:
-        """Return max ‖A·u/weights‖_p, or an upper bound.
+        """Return max ‖A·u/weights‖_p, or an upper bound on it.
 
-        It is exact at p = 2, p = ∞, and p = 1 with d ≤ 16. The bound is the lesser of Hölder's inequality between the
-        radii at 1, 2 and ∞, and the ℓ_p norm of the row lengths (each |z_i| is at most the length of row i).
+        The maximum is exact at p = 2, p = ∞, and p = 1 with d ≤ 16. The upper bound is the lesser of Hölder's
+        inequality between the radii at 1, 2 and ∞, and the ℓ_p norm of the row lengths (each |z_i| is at most the
+        length of row i).
         """
         matrix = self.matrix / with_weights(weights, self.ambient_dim)[:, None]
         lengths = np.linalg.norm(matrix, axis=1)

@@ -34,11 +34,12 @@ class Structure:
 
 
 class Generators(Protocol):
-    """A linear map F whose columns v_1 … v_n generate a body.
+    """Linear map F whose columns generate a body.
 
-    Each column is the effect of one possible row on the answers. The map may be implicit, without a stored matrix.
-    `whole_numbers` is True if the answers are integers. `counting` is True if, in addition, neighbours' answers differ
-    by an integer combination of columns, so integer noise on the coefficients protects.
+    Each column v_i, i = 1 … n, is the effect of one possible row on the answers. The map may be implicit, without a
+    stored matrix, so that queries with many cells fit into memory. `whole_numbers` is True if the answers are integers.
+    `counting` is True if, in addition, neighbours' answers differ by an integer combination of columns, so that integer
+    noise on the coefficients protects.
     """
 
     @property
@@ -63,20 +64,26 @@ class Generators(Protocol):
 
     @property
     def structure(self) -> Structure | None:
-        """The structure of the map, if known, for large queries."""
+        """The structure of the map for large queries, if known."""
 
     @property
     def nesting(self) -> Nesting | None:
-        """The levels of areas, if only these are counted."""
+        """The levels of nested areas, if only these are counted."""
 
     def apply(self, coefficients: np.ndarray) -> np.ndarray:
-        """Return F·coefficients (…, d) for coefficients (…, n), exact for integers."""
+        """Return F·coefficients, exact for integers.
+
+        The coefficients have shape (…, n), and the result has shape (…, d).
+        """
 
     def adjoint(self, direction: np.ndarray) -> np.ndarray:
         """Return Fᵀ·direction, shape (n,)."""
 
     def extremes(self, direction: np.ndarray) -> tuple[tuple[float, int], tuple[float, int]]:
-        """Return (max_i ⟨direction, v_i⟩, i) and (min_i ⟨direction, v_i⟩, i)."""
+        """Return the largest and the least ⟨direction, v_i⟩.
+
+        Both are pairs of the product and the index i.
+        """
 
     def column(self, index: int) -> np.ndarray:
         """Return v_index, shape (d,)."""
@@ -85,10 +92,10 @@ class Generators(Protocol):
         """Return Σ_j F_ij² for each row, shape (d,)."""
 
     def largest_norm(self, p: float, weights: np.ndarray | None) -> float:
-        """Return an upper bound of max_i ‖v_i/weights‖_p."""
+        """Return an upper bound on ‖v_i/weights‖_p."""
 
     def largest_difference(self, p: float, weights: np.ndarray | None) -> float:
-        """Return an upper bound of max_{i,j} ‖(v_i − v_j)/weights‖_p."""
+        """Return an upper bound on ‖(v_i − v_j)/weights‖_p."""
 
 
 class MatrixGenerators:

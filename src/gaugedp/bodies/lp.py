@@ -12,13 +12,14 @@ from gaugedp.errors import InvalidRequest
 
 @dataclass(frozen=True)
 class LpBall(Body):
-    """Ball of the ℓ_p norm: {z in ℝ^d : ‖z‖_p ≤ radius}, with 1 ≤ p ≤ ∞.
+    """Ball of the ℓ_p norm, with a given radius.
 
-    Every method is exact up to rounding.
+    It is {z in ℝ^d : ‖z‖_p ≤ radius}, where p is in [1, ∞]. Use it if you know the ℓ_p sensitivity of answers, which is
+    the radius of the ball. Every method is exact up to rounding.
 
     Examples
     --------
-    The ℓ₂ radius of the ℓ₁ ball of radius 1, and the ℓ₁ norm of the point (0.5, 1):
+    For the ℓ₁ ball of radius 1, print the largest ℓ₂ norm of its points, and the ℓ₁ norm of the point (0.5, 1):
 
     >>> from gaugedp.bodies import LpBall
     >>> LpBall(2, 1).radius(2), LpBall(2, 1).gauge([[0.5, 1.0]]).tolist()
@@ -51,7 +52,7 @@ class LpBall(Body):
         return np.eye(self.d)
 
     def radius(self, p: float, weights: np.ndarray | None = None) -> float:
-        """Return max ‖z/weights‖_p, which attains Hölder's inequality."""
+        """Return max ‖z/weights‖_p over the ball, exactly."""
         inverse = np.ones(self.d) if weights is None else 1 / np.asarray(weights, dtype=float)
         if p >= self.p:
             return float(self.size * inverse.max())
@@ -63,11 +64,11 @@ class LpBall(Body):
         return np.linalg.norm(check_points(points, self.d), self.p, axis=1) / self.size
 
     def support(self, directions: np.ndarray) -> np.ndarray:
-        """Return radius·‖direction‖_q, 1/p + 1/q = 1."""
+        """Return radius·‖direction‖_q, where 1/p + 1/q = 1."""
         return self.size * np.linalg.norm(check_points(directions, self.d), dual_exponent(self.p), axis=1)
 
     def argmax(self, directions: np.ndarray) -> np.ndarray:
-        """Return the point of equality in Hölder's inequality."""
+        """Return the point where Hölder's inequality is an equality."""
         rows = check_points(directions, self.d)
         if self.p == 1:
             points = np.zeros_like(rows)

@@ -20,7 +20,10 @@ from gaugedp.errors import InvalidRequest
 
 
 def scaled(body: Body, factor: float) -> Body:
-    """Return a multiple of a body: {factor·z : z ∈ body}, of the same kind."""
+    """Return a multiple of a body, of the same kind.
+
+    The multiple is {factor·z : z ∈ body}.
+    """
     positive(factor=factor)
     match body:
         case LpBall() | SchattenBall():
@@ -39,10 +42,11 @@ def scaled(body: Body, factor: float) -> Body:
 
 
 def image(body: Body, matrix: np.ndarray) -> Body:
-    """Return the image of a body under a matrix: {M·z : z ∈ body}.
+    """Return the image of a body under a matrix.
 
-    The images of polytopes, ellipsoids, ℓ₁ and ℓ₂ balls, and sums of these, are polytopes, ellipsoids and sums. Other
-    bodies become a `LinearImage`, which is given by its support function.
+    Use it if answers are computed from other answers by a matrix M: the image {M·z : z ∈ body} is the sensitivity body
+    of M·answers. The images of polytopes, ellipsoids, ℓ₁ and ℓ₂ balls, and sums of these, are polytopes, ellipsoids and
+    sums. Other bodies become a `LinearImage`, which is given by its support function.
 
     Parameters
     ----------
@@ -103,7 +107,10 @@ def _image_of_ball(body: LpBall, matrix: np.ndarray) -> Body:
 
 
 def project(body: Body, basis: np.ndarray) -> Body:
-    """Return the projection of a body on the orthonormal columns of `basis` (d, k)."""
+    """Return the orthogonal projection of a body.
+
+    The projection is onto the span of the orthonormal columns of `basis` (d, k).
+    """
     columns = np.asarray(basis, dtype=float)
     if columns.ndim != 2 or not np.isfinite(columns).all() or 0 in columns.shape:
         raise InvalidRequest(f"The basis has shape {columns.shape}.", "Give finite numbers, one vector per column.")
@@ -114,10 +121,11 @@ def project(body: Body, basis: np.ndarray) -> Body:
 
 
 def minkowski_sum(first: Body, second: Body) -> Body:
-    """Return the Minkowski sum of two bodies: {y + z : y ∈ first, z ∈ second}.
+    """Return the Minkowski sum of two bodies.
 
-    Two balls of one norm make a ball of that norm, and two polytopes make a polytope; one with points of more than 10^7
-    numbers is refused. Other sums become a `MinkowskiSum`.
+    Use it if one unit can change the answers by a point of the first body and, in addition, by a point of the second:
+    the sum is {y + z : y ∈ first, z ∈ second}. Two balls of one norm make a ball of that norm, and two polytopes make a
+    polytope; a polytope with points of more than 10^7 numbers is refused. Other sums become a `MinkowskiSum`.
 
     Examples
     --------

@@ -19,9 +19,13 @@ MOST_DENSE = 10**7
 class Polytope(Body):
     """Convex hull of points ±v_i, or of their differences.
 
-    It is the sensitivity body of a linear query: factor·conv{±v_i} if units are added or removed, and
-    factor·conv({v_i − v_j} ∪ {±v_i}) if they are replaced (`differences`). There ±v_i belong to it only `with_zero`, if
-    a unit may contribute nothing (docs/theory/bodies.md). Make it with `symmetric_hull` or `difference_hull`.
+    It is the sensitivity body of a linear query, such as a set of counts: v_i is the change of the answers if a unit
+    with the i-th possible row is added. Make it with `symmetric_hull` if units are added or removed, and with
+    `difference_hull` if they are replaced.
+
+    In formulas, it is factor·conv{±v_i} for added or removed units, and factor·conv({v_i − v_j} ∪ {±v_i}) for replaced
+    units (`differences`). The points ±v_i belong to the latter only `with_zero`, if a unit may contribute nothing
+    (docs/theory/bodies.md).
     """
 
     generators: Generators
@@ -38,7 +42,10 @@ class Polytope(Body):
 
     @classmethod
     def symmetric_hull(cls, matrix: np.ndarray, factor: float = 1) -> "Polytope":
-        """Return factor·conv{±v_i} for the columns v_i of `matrix` (d, n), not all zero."""
+        """Return the polytope for units that are added or removed.
+
+        It is factor·conv{±v_i} for the columns v_i of `matrix` (d, n), which must not all be zero. Default factor = 1.
+        """
         positive(factor=factor)
         generators = MatrixGenerators(matrix)
         if not generators.matrix.any():
@@ -49,7 +56,11 @@ class Polytope(Body):
 
     @classmethod
     def difference_hull(cls, matrix: np.ndarray, factor: float = 1, with_zero: bool = False) -> "Polytope":
-        """Return factor·conv{v_i − v_j} (∪ {±v_i}) for the columns v_i of `matrix` (d, n)."""
+        """Return the polytope for units that are replaced.
+
+        It is factor·conv{v_i − v_j} for the columns v_i of `matrix` (d, n). `with_zero` adds the points ±v_i to the
+        hull.
+        """
         positive(factor=factor)
         return cls(MatrixGenerators(matrix), factor, differences=True, with_zero=with_zero)
 
@@ -74,12 +85,18 @@ class Polytope(Body):
 
     @cached_property
     def prepared(self) -> PreparedGenerators:
-        """The distinct generators, or differences, with a basis (without the factor)."""
+        """The distinct generators or differences, with a basis.
+
+        They do not include the factor.
+        """
         return prepared(self._from_one_end)
 
     @cached_property
     def distinct(self) -> PreparedGenerators:
-        """Distinct points v_j with a basis: the body is factor·conv{±v_j}."""
+        """Distinct points v_j with a basis.
+
+        The body is factor·conv{±v_j}.
+        """
         return prepared(self.symmetric_columns()) if self.differences else self.prepared
 
     def radius(self, p: float, weights: np.ndarray | None = None) -> float:
@@ -92,14 +109,15 @@ class Polytope(Body):
 
     @property
     def coefficient_radius(self) -> float:
-        """The largest ℓ₁ distance of two neighbours' coefficients."""
+        """The largest ℓ₁ distance between the coefficients of two neighbours."""
         return self.factor * (2 if self.differences and self.generators.n_generators > 1 else 1)
 
     def gauge(self, points: np.ndarray) -> np.ndarray:
-        """Return min Σ|x| with F·x = point, or the least flow.
+        """Return the norm of each point, by a linear program.
 
-        A linear program per point computes it to a relative error of about 1e−7, in coordinates of a basis of
-        generators. It is exact up to rounding if the distinct generators are independent. The flow is for differences.
+        The norm is the least Σ|x| over coefficients x with F·x = point, where F has the generators as columns; for
+        differences it is a least flow. The program, in coordinates of a basis of generators, has a relative error of
+        about 1e−7. The norm is exact up to rounding if the distinct generators are independent.
         """
         rows = check_points(points, self.ambient_dim)
         if self._is_origin:
@@ -110,7 +128,10 @@ class Polytope(Body):
         return gauges / self.factor
 
     def support(self, directions: np.ndarray) -> np.ndarray:
-        """Return factor·max|Fᵀy|, or factor·(max Fᵀy − min Fᵀy)."""
+        """Return how far the body reaches in each direction y.
+
+        It is factor·max|Fᵀy|, or factor·(max Fᵀy − min Fᵀy) for differences, where F has the generators as columns.
+        """
         return np.array([self._attained(row)[0] for row in np.atleast_2d(directions)])
 
     def argmax(self, directions: np.ndarray) -> np.ndarray:
@@ -130,7 +151,10 @@ class Polytope(Body):
         return self.factor * float(high - low), self.factor * (top - bottom)
 
     def columns(self) -> np.ndarray:
-        """Return the generators as a matrix (d, n), without the factor."""
+        """Return the generators as a matrix (d, n).
+
+        They do not include the factor.
+        """
         size = self.generators.n_generators
         self._check_size(size)
         if size <= 512:  # generators up to which a product with unit vectors is faster than one column after another
@@ -138,7 +162,10 @@ class Polytope(Body):
         return np.stack([self.generators.column(i) for i in range(size)], axis=1).astype(float)
 
     def symmetric_columns(self) -> np.ndarray:
-        """Return points (d, k) with the body equal to factor·conv{±column}."""
+        """Return points (d, k) whose symmetric hull is the body.
+
+        The body is factor·conv{±column} over these columns.
+        """
         columns = self._dense()
         if self.differences:
             first, second = np.triu_indices(columns.shape[1], 1)
@@ -148,9 +175,10 @@ class Polytope(Body):
 
     @property
     def representation(self) -> np.ndarray:
-        """Columns (m, n) with gauge = min{Σ|λ| : columns·λ = point}/`coefficient_radius`.
+        """Columns (m, n) that express the gauge as a minimum.
 
-        In coordinates of `prepared`; m is the rank; for differences plus a last row of ones, and points a last 0.
+        The gauge is min{Σ|λ| : columns·λ = point}/`coefficient_radius`, in the coordinates of `prepared`; m is the
+        rank. For differences the columns have a last row of ones, and points have a last 0.
         """
         columns = self._coordinates
         return np.vstack([columns, np.ones(columns.shape[1])]) if self.differences else columns

@@ -13,14 +13,15 @@ KEPT = 2**17  # size in numbers up to which a prepared matrix is cached
 
 @dataclass(frozen=True, eq=False)
 class PreparedGenerators:
-    """The distinct generators v_1 … v_k of a body, and a basis.
+    """Distinct generators of a body, with a basis.
 
-    The basis B has r of them, r the rank, and v_j = B·w_j with |w_ij| ≤ 1 + 1e−5: no exchange of one column enlarges
+    `columns` (d, k) are the generators v_1 … v_k. Each of them is column `kept[j]` of the given matrix, with the same
+    sign. `basis` (r,) are the indices of the basis B, `frame` is B, and `coordinates` (r, k) holds the w_j with v_j =
+    B·w_j.
+
+    The basis B has r of the generators, where r is the rank, and |w_ij| ≤ 1 + 1e−5: no exchange of one column enlarges
     |det B| by more. So conv{±b_i}, whose volume is 2^r |det B| / r!, is the largest such cross-polytope up to
     exchanges, and in coordinates of B the body lies between the cross-polytope and the cube.
-
-    `columns` (d, k) are the generators, column `kept[j]` of the given matrix each, with the same sign; `basis` (r,) are
-    the indices of B, `frame` is B, and `coordinates` (r, k) holds the w_j.
     """
 
     columns: np.ndarray
@@ -38,7 +39,8 @@ class PreparedGenerators:
 def prepared(generators: np.ndarray) -> PreparedGenerators:
     """Return the distinct columns of `generators` with a basis.
 
-    Zeros and repetitions up to sign are dropped. The rank is numerical (`independent`). Refused if all zero.
+    Zeros, and repetitions up to sign, are dropped. The rank is numerical (`independent`). If all columns are zero, they
+    are refused.
     """
     matrix = np.asarray(generators, dtype=float)
     if matrix.ndim != 2 or not np.isfinite(matrix).all():

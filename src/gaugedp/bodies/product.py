@@ -10,9 +10,10 @@ from gaugedp.errors import InvalidRequest
 
 @dataclass(frozen=True, eq=False)
 class Product(Body):
-    """Product K_1 × … × K_n of bodies, for independent parts of an answer.
+    """Product K_1 × … × K_n of bodies.
 
-    One unit may change each part as far as its own body permits, whatever the change of the others.
+    It is the sensitivity body of an answer with independent parts: one unit may change each part as far as its own body
+    K_i permits, whatever the change of the other parts.
     """
 
     parts: tuple[Body, ...]

@@ -12,10 +12,11 @@ from gaugedp.errors import InvalidRequest
 
 @dataclass(frozen=True)
 class SchattenBall(Body):
-    """Ball of a Schatten norm: matrices Z with ‖σ(Z)‖_p ≤ radius, 1 ≤ p ≤ ∞.
+    """Ball of a Schatten norm of m × n matrices.
 
-    σ(Z) are the singular values of the m × n matrix Z. Points are vectors of length m·n, row after row. p = 1 is the
-    nuclear ball, p = 2 the Euclidean (Frobenius) ball, and p = ∞ the ball of the largest singular value.
+    It is the set of matrices Z with ‖σ(Z)‖_p ≤ radius, where σ(Z) are the singular values of Z and 1 ≤ p ≤ ∞. Use it as
+    the sensitivity body of an answer that is a matrix. p = 1 is the nuclear ball, p = 2 the Euclidean (Frobenius) ball,
+    and p = ∞ the ball of the largest singular value. Points are vectors of length m·n, row after row.
     """
 
     shape: tuple[int, int]
@@ -54,21 +55,28 @@ class SchattenBall(Body):
         return self.spectrum.gauge(self._values(check_points(points, self.ambient_dim)))
 
     def support(self, directions: np.ndarray) -> np.ndarray:
-        """Return radius·‖σ(direction)‖_q, 1/p + 1/q = 1. By von Neumann's trace inequality."""
+        """Return radius·‖σ(direction)‖_q, where 1/p + 1/q = 1.
+
+        The equality is von Neumann's trace inequality.
+        """
         return self.spectrum.support(self._values(check_points(directions, self.ambient_dim)))
 
     def argmax(self, directions: np.ndarray) -> np.ndarray:
-        """Return the direction's singular vectors with the values' argmax."""
+        """Return the points that attain the supports, shape (k, m·n).
+
+        They have the singular vectors of the direction.
+        """
         rows = check_points(directions, self.ambient_dim)
         left, values, right = np.linalg.svd(self._matrices(rows), full_matrices=False)
         return ((left * self.spectrum.argmax(values)[:, None, :]) @ right).reshape(rows.shape)
 
     def radius(self, p: float, weights: np.ndarray | None = None) -> float:
-        """Return an upper bound of max ‖Z/weights‖_p.
+        """Return an upper bound on ‖Z/weights‖_p over the body.
 
-        The body lies in the Euclidean ball of radius·k^(1/2 − 1/max(p, 2)), k = min(m, n), and in the cube of the same
-        radius; the lesser of their radii is returned. Without weights it is exact at p = 2 and p = ∞, and at every p
-        for a body of p ≤ 2; with weights it is exact at p = ∞, and at p ≥ 2 for a body of p ≤ 2.
+        The body lies in the Euclidean ball of radius·k^(1/2 − 1/max(p, 2)), k = min(m, n), where p is that of the body,
+        and in the cube of the same radius. The bound is the lesser of the radii of these two. Without weights it is
+        exact at p = 2 and p = ∞, and at every p for a body of p ≤ 2; with weights it is exact at p = ∞, and at p ≥ 2
+        for a body of p ≤ 2.
         """
         euclidean = LpBall(self.ambient_dim, 2, self.spectrum.radius(2))
         cube = LpBall(self.ambient_dim, np.inf, self.size)

@@ -29,10 +29,10 @@ _SLOWEST, _FASTEST = 1.1, 2  # times the points, from one hull to the next
 class Volume:
     """Logarithm of the volume of a body in its span.
 
-    `kind` states how it is known. "exact": rounding may move vol^(1/rank) by a millionth at most. "lower": a lower
-    bound, with rounding subtracted. "certified": a lower bound that holds with `confidence` over a public key.
-    "estimate": from random draws, with the `standard_error` of the logarithm. `log_error` bounds the rounding error of
-    an exact logarithm.
+    `kind` states how the volume is known. "exact" means that rounding moves vol^(1/rank) by a millionth at most, and
+    `log_error` bounds the rounding error of the logarithm. "lower" is a lower bound, with rounding subtracted.
+    "certified" is a lower bound that holds with `confidence` over a public key. "estimate" comes from random draws,
+    with the `standard_error` of the logarithm.
     """
 
     log_volume: float
@@ -43,7 +43,7 @@ class Volume:
 
     @property
     def value(self) -> float:
-        """The volume; infinity or zero beyond the floats."""
+        """The volume, or infinity or zero beyond the floats."""
         try:
             return math.exp(self.log_volume)
         except OverflowError:
@@ -54,9 +54,10 @@ class Volume:
 def volume(body: Body) -> Volume:
     """Return the volume of a body in its span.
 
-    The volume is exact for balls of ℓ_p, ellipsoids, hulls of a box and its negative, and Schatten balls with p = 2,
-    p = ∞ or a single row or column. It is exact too for polytopes with r independent generators, r the rank, or of rank
-    at most 8 with few facets, and for one-to-one images of these. Other polytopes get a lower bound.
+    From the volume follows a lower bound on the error of every pure mechanism (`gd.bounds.lower_bound`). The volume is
+    exact for balls of ℓ_p, ellipsoids, hulls of a box and its negative, and Schatten balls with p = 2, p = ∞ or a
+    single row or column. It is also exact for polytopes with independent generators, or of rank at most 8 with few
+    facets, and for one-to-one images of all these. Other polytopes get a lower bound.
     """
     raise InvalidRequest(f"The volume of {body!r} is not known.", "Give a ball, an ellipsoid or a polytope.")
 

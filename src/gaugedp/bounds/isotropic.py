@@ -16,9 +16,10 @@ from gaugedp.samplers.uniform import moments
 class IsotropicPosition:
     """Linear map that brings a body into isotropic position.
 
-    `map` T has shape (r, d): T·K has the volume of K, and its uniform points have the covariance `deviation`²·I.
-    `constant` is the isotropic constant L_K, an upper bound if the volume is a lower one. `c` is the least number for
-    which K itself is c-approximately isotropic. `kind` is that of the second moments, "exact" or "estimated".
+    `isotropic_position` returns it. `map` T has shape (r, d): the image T·K has the volume of K, and its uniform points
+    have the covariance `deviation`²·I. `constant` is the isotropic constant L_K, an upper bound if the volume is a
+    lower bound. `c` is the least number for which K itself is c-approximately isotropic. `kind` is that of the second
+    moments, "exact" or "estimated".
     """
 
     map: np.ndarray
@@ -28,9 +29,10 @@ class IsotropicPosition:
     kind: str
 
     def root_mean_square(self, epsilon: float) -> float:
-        """Return the bound c·L_K·√((r + 1)(r + 2)r)·vol_r(K)^{1/r}/ε for K-norm noise.
+        """Bound the root mean square of K-norm noise.
 
-        Theorem 5 of docs/theory/lower-bound.md, for the least c; after Lodrant (2019), theorem 7.4.
+        The upper bound is c·L_K·√((r + 1)(r + 2)r)·vol_r(K)^{1/r}/ε: theorem 5 of docs/theory/lower-bound.md, for the
+        least c; after Lodrant (2019), theorem 7.4.
         """
         positive(epsilon=epsilon)
         rank = len(self.map)
@@ -40,9 +42,10 @@ class IsotropicPosition:
 def isotropic_position(body: Body) -> IsotropicPosition:
     """Return the linear map that makes a body isotropic.
 
-    A body is isotropic if a uniform point varies equally in all directions. The map is T = det(C)^{1/(2r)}·C^{−1/2}·Sᵀ,
-    where C (r, r) is the covariance of a uniform point in coordinates of S = body.span. It is unique up to a rotation
-    (Milman and Pajor 1989, section 1.6; Lodrant 2019, propositions 7.2 and 8.7).
+    A body is isotropic if a uniform point of it varies equally in all directions. The map is T =
+    det(C)^{1/(2r)}·C^{−1/2}·Sᵀ, where C (r, r) is the covariance of a uniform point in coordinates of S = body.span,
+    and r is the rank. It is unique up to a rotation (Milman and Pajor 1989, section 1.6; Lodrant 2019, propositions 7.2
+    and 8.7).
 
     Parameters
     ----------
@@ -61,6 +64,8 @@ def isotropic_position(body: Body) -> IsotropicPosition:
 
     Examples
     --------
+    A rectangle with sides in the ratio 4 : 1 becomes a square of the same area:
+
     >>> import numpy as np
     >>> from gaugedp.bodies import LpBall, image
     >>> from gaugedp.bounds import isotropic_position

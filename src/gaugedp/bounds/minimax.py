@@ -9,16 +9,17 @@ from gaugedp.errors import InvalidRequest
 
 
 class UnmetHypothesis(UserWarning):
-    """Warning about a rate whose theorem does not apply."""
+    """Warning that the theorem behind a rate does not apply."""
 
 
 class Rate(float):
     """Minimax rate of an estimation problem, known up to constants.
 
-    The least worst-case error is between c and C times this number, for unknown constants c and C. The number is the
-    sum of `statistical`, the error of any estimator, and `privacy`, what privacy adds. Use it to compare the two parts,
-    or two numbers of rows; never compare an error with it. `upper` is the rate that is attained. If `unmet` lists
-    hypotheses of the theorem that do not hold, the number means nothing.
+    Use it to see whether privacy or sampling dominates the error, or how the error changes with the number of rows. The
+    rate is the sum of `statistical`, the error of any estimator, and `privacy`, what privacy adds. The least worst-case
+    error is between c and C times the rate, for unknown constants c and C, so never compare an error with the rate
+    itself. `upper` is the rate that is attained. If `unmet` lists hypotheses of the theorem that do not hold, the
+    number means nothing.
     """
 
     kind = "rate, constants unknown"
@@ -30,7 +31,7 @@ class Rate(float):
 
     @classmethod
     def of(cls, statistical: float, privacy: float, upper: float, n: int, unmet: tuple[str, ...] = ()) -> "Rate":
-        """Return the rate with these parts."""
+        """Return the rate with the given parts."""
         rate = cls(statistical + privacy)
         rate.unmet = unmet
         rate.statistical, rate.privacy, rate.upper, rate.n = statistical, privacy, upper, n
@@ -38,14 +39,14 @@ class Rate(float):
 
     @property
     def value(self) -> float:
-        """The sum of both parts."""
+        """The rate: the statistical plus the privacy part."""
         return float(self)
 
     def free_from(self, share: float = 0.1) -> int:
         """Return the number of rows from which privacy is negligible.
 
-        From there on, the privacy part is at most `share` of the statistical part. The number is known up to a factor,
-        as the constants are unknown.
+        With at least that many rows, the privacy part is at most `share` of the statistical part. The number is known
+        only up to a factor, because the constants are unknown.
         """
         positive(share=share)
         return math.ceil(self.n * (self.privacy / (share * self.statistical)) ** 2)
@@ -64,11 +65,9 @@ class Rate(float):
 def sparse_mean(  # noqa: PLR0913 - public numbers
     n: int, d: int, s: int, epsilon: float, delta: float, sigma: float = 1.0, *, bounded: bool = False
 ) -> Rate:
-    """Return the minimax rate of the error of a sparse mean.
+    """Return the minimax rate for a sparse mean.
 
-    The error is E‖estimate − mean‖₂. Its rate is σ·(√(s·log d/n) + s·log(d/s)·√log(1/δ)/(nε)) (Cai, Wang and Zhang
-    2021, theorem 13). `upper` (theorem 14) has log d for log(d/s) and, unless rows are bounded, a factor √log n in its
-    second part.
+    Use it to see whether privacy or sampling dominates the error of a mean of d columns, of which only s differ from 0.
 
     Parameters
     ----------
@@ -77,22 +76,28 @@ def sparse_mean(  # noqa: PLR0913 - public numbers
     s
         The number of coordinates of the mean that are not 0.
     epsilon, delta
-        The guarantee.
+        The guarantee, ε and δ.
     sigma
-        The rows are σ-sub-Gaussian in every coordinate.
+        The σ for which the rows are σ-sub-Gaussian in every coordinate. Default 1.
     bounded
-        True if a public constant bounds every coordinate of every row (part 1 of theorem 14).
+        Whether a public constant bounds every coordinate of every row (part 1 of theorem 14). Default False.
 
     Returns
     -------
     Rate
-        With its parts.
+        The rate with its statistical and its privacy part.
 
     Warns
     -----
     UnmetHypothesis
         If √(s·log(1/δ))·log(d/s)/(nε) is above 1, ε above 10, or δ not between e^{−3εn/2}/n and 1/n. Beyond the first
         the estimate 0, of error √s·max|μ_j|, is better.
+
+    Notes
+    -----
+    The error is E‖estimate − mean‖₂. Its rate is σ·(√(s·log d/n) + s·log(d/s)·√log(1/δ)/(nε)) (Cai, Wang and Zhang
+    2021, theorem 13). `upper` (theorem 14) has log d for log(d/s) and, unless rows are bounded, a factor √log n in its
+    second part.
 
     Examples
     --------
@@ -112,11 +117,13 @@ def sparse_mean(  # noqa: PLR0913 - public numbers
 
 
 def dense_mean(n: int, d: int, epsilon: float, delta: float, sigma: float = 1.0, *, bounded: bool = False) -> Rate:
-    """Return the minimax rate of the error of a mean.
+    """Return the minimax rate for a mean.
 
-    The error is E‖estimate − mean‖₂. Its rate is σ·(√(d/n) + d·√log(1/δ)/(nε)) (Cai, Wang and Zhang 2021, theorem 12);
-    `upper` (theorem 15) has a factor √log n in its second part unless rows are bounded. Parameters and warnings are
+    Use it to see from how many rows on the privacy of a mean of d columns costs little. Parameters and warnings are
     those of `sparse_mean`; the first hypothesis is that √(d·log(1/δ))/(nε) is at most 1.
+
+    The error is E‖estimate − mean‖₂. For n rows its rate is σ·(√(d/n) + d·√log(1/δ)/(nε)) (Cai, Wang and Zhang 2021,
+    theorem 12); `upper` (theorem 15) has a factor √log n in its second part unless rows are bounded.
     """
     _check(n, d, epsilon, delta, sigma)
     statistical = sigma * math.sqrt(d / n)

@@ -72,14 +72,16 @@ def floor_in_words(ratio: float) -> str:
 
 
 def counts_lower_bound(body: Polytope, epsilon: float, shadows: bool = True) -> VolumeBound:
-    """Return a lower bound on the error of pure mechanisms for counts.
+    """Bound the error of pure mechanisms for counts from below.
 
-    Every ε-DP mechanism M on counts x ∈ ℕ^n, of which units are added or removed, has sup_x E‖M(x) − Fx‖₂ ≥ L. Without
-    `shadows` only the body itself is evaluated, which is faster at high rank.
+    Use it instead of `lower_bound` if the answers Fx are counts. Every ε-DP mechanism M on counts x ∈ ℕ^n, of which
+    units are added or removed, has sup_x E‖M(x) − Fx‖₂ ≥ L. If `shadows` is False, only the body itself is evaluated
+    and not its projections, which is faster at high rank.
 
-    Theorem. L(K, ε) = L′(K, e^ε − 1) − ‖F‖_F/√6, L′ the bound for real-valued data and F the distinct generators v_j of
-    K = conv{±v_j}. Randomised rounding of a real x makes an (e^ε − 1)-DP mechanism of M, and moves the answer by
-    ‖F‖_F/√6 at most, on average over x (docs/theory/lower-bound.md, theorem 4). The bound is near L′(K, ε) for small ε.
+    Theorem. L(K, ε) = L′(K, e^ε − 1) − ‖F‖_F/√6, where L′ is the bound for real-valued data and F has as columns the
+    distinct generators v_j of K = conv{±v_j}. Randomised rounding of a real x makes an (e^ε − 1)-DP mechanism of M, and
+    moves the answer by ‖F‖_F/√6 at most, on average over x (docs/theory/lower-bound.md, theorem 4). The bound is near
+    L′(K, ε) for small ε.
     """
     positive(epsilon=epsilon)
     if not isinstance(body, Polytope) or body.differences or body.factor < 1:

@@ -23,9 +23,10 @@ _LISTED = 8  # up to this rank a polytope's volume is by its facets
 def lower_bound(body: Body, epsilon: float, norm: float = 2) -> VolumeBound:
     """Return the best known lower bound on the error.
 
-    Every ε-DP mechanism M has sup_x E‖M(x) − Fx‖_p ≥ L, with p = `norm`, in the setting of `volume_lower_bound`. It is
-    the larger of `staircase_lower_bound`, if the volume is known, and a multiple of `projected_lower_bound`, as ‖z‖_p ≥
-    d^{min(0, 1/p − 1/2)}·‖z‖₂.
+    Use it to see how far a mechanism is from the best possible one: every ε-DP mechanism M has sup_x E‖M(x) − Fx‖_p ≥
+    L, where p = `norm` and Fx are the answers to the table x. The bound L is the larger of `staircase_lower_bound`, if
+    the volume is known, and a multiple of `projected_lower_bound`, as ‖z‖_p ≥ d^{min(0, 1/p − 1/2)}·‖z‖₂ in d
+    dimensions.
 
     Parameters
     ----------
@@ -38,6 +39,8 @@ def lower_bound(body: Body, epsilon: float, norm: float = 2) -> VolumeBound:
 
     Examples
     --------
+    No mechanism with ε = 1 for an ℓ₁ ball in three dimensions has an expected ℓ₂ error below 2.046:
+
     >>> import gaugedp as gd
     >>> round(gd.bounds.lower_bound(gd.bodies.LpBall(3, 1), epsilon=1.0), 3)
     2.046
@@ -52,9 +55,12 @@ def lower_bound(body: Body, epsilon: float, norm: float = 2) -> VolumeBound:
 
 
 def projected_lower_bound(body: Body, epsilon: float, covariance: np.ndarray | None = None) -> VolumeBound:
-    """Return a lower bound on the error from projections of the body.
+    """Bound the error from below by projections of the body.
 
-    The projections (shadows) are those on the top eigenvectors of `covariance` (d, d).
+    An elongated body can have a small volume but large projections (shadows), which then give a larger bound.
+    The projections are those onto the top eigenvectors of `covariance` (d, d), by default the covariance of the
+    generators. The matrix only selects the projections, so any matrix gives a valid bound. `volume` and `rank` of the
+    result are those of the best projection, or of the body itself, if its volume is certified and adds more than 1 %.
 
     Theorem. For an orthogonal projection P of rank k, P·M is an ε-DP mechanism for the query PFx. So every bound L_k
     for the body PK is one for K. For nested shadows, together,
@@ -62,12 +68,11 @@ def projected_lower_bound(body: Body, epsilon: float, covariance: np.ndarray | N
         (sup_x E‖M(x) − Fx‖₂)² ≥ Σ_i e^{s_i},
 
     s_i the slopes of the least concave majorant of k ↦ k·log(L_k²/k), 0 at k = 0: at least every L_k²
-    (docs/theory/lower-bound.md, theorems 3 and 9; Hardt and Talwar 2010 have the first). `covariance` only selects the
-    P's, and any matrix is valid: without one, the covariance of the generators. `volume` and `rank` are those of the
-    best shadow; those of the body, if its volume is certified and adds more than 1 %.
+    (docs/theory/lower-bound.md, theorems 3 and 9; Hardt and Talwar 2010 have the first).
 
-    The shadow of rank 1 is a segment, 2·h_K(u) long, for every body. A polytope's shadows of rank up to 8 have exact
-    volumes, if its generators are few enough; larger ones, at about 8 ranks, are bounded by cross-polytopes.
+    The shadow of rank 1 is a segment, 2·h_K(u) long for the support h_K in the direction u, for every body. A
+    polytope's shadows of rank up to 8 have exact volumes, if its generators are few enough; larger ones, at about 8
+    ranks, are bounded by cross-polytopes.
     """
     bounds = nested_bounds(body, epsilon, covariance)
     sure = [bound for bound in bounds if bound.confidence == 1]

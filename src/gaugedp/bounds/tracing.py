@@ -21,9 +21,10 @@ def tracing_power(  # noqa: PLR0913, PLR0917 - a public function
     noise: float = 0.0,
     guarantee: Guarantee | None = None,
 ) -> float:
-    """Return the power of a tracing attack on a released mean.
+    """Return the power of an attack on a released mean.
 
-    The power is the probability with which the attack recognises a row that is in the data.
+    Use it before a release, to see whether an attack could succeed. The power is the probability with which the attack
+    recognises a row that is in the data.
 
     Parameters
     ----------
@@ -34,18 +35,19 @@ def tracing_power(  # noqa: PLR0913, PLR0917 - a public function
     delta : float
         The attack takes a row that is not in the data for a member with probability at most δ². Default 1e-6.
     statistic : {"printed", "signed"}
-        The attack, as in `gd.audit.tracing_attack`.
+        The attack, as in `gd.audit.tracing_attack`. Default "printed".
     noise : float
         Standard deviation of noise added to the mean, in deviations of one entry of a row. Default 0.
     guarantee : Guarantee, optional
-        A guarantee for one row: the power is then at most `tracing_ceiling`.
+        A guarantee for one row, which limits the power to at most `tracing_ceiling`. By default there is none.
 
     Notes
     -----
-    Let r = 1/√(n + n²·noise²), the correlation of a member's x_j and M_j, and T the sum of the s largest of d
-    independent normal variables ("signed": of their sizes). The power is E Φ((r·T − √(8·s·log(1/δ)))/√(s·(2 − r²))), by
-    lemma 13 of Cai, Wang and Zhang (2021). T is taken as normal with the mean and variance of a trimmed sum (Stigler
-    1973): an error below 0.03, and below 0.002 from s = 10 on if d is 1,000 or more. docs/theory/audit.md
+    Let r = 1/√(n + n²·noise²), the correlation of a member's coordinate x_j and the released M_j, and T the sum of the
+    s largest of d independent normal variables ("signed": of their sizes). The power is E Φ((r·T −
+    √(8·s·log(1/δ)))/√(s·(2 − r²))), by lemma 13 of Cai, Wang and Zhang (2021), where Φ is the normal distribution
+    function. T is taken as normal with the mean and variance of a trimmed sum (Stigler 1973): an error below 0.03, and
+    below 0.002 from s = 10 on if d is 1,000 or more. docs/theory/audit.md
     """
     one_of(STATISTICS, statistic=statistic)
     whole(minimum=1, n=n, d=d)
@@ -60,12 +62,15 @@ def tracing_power(  # noqa: PLR0913, PLR0917 - a public function
 
 
 def tracing_ceiling(guarantee: Guarantee, false_positive_rate: float) -> float:
-    """Return the largest power of any membership test under a guarantee.
+    """Return the largest power of a test under a guarantee.
 
-    It is the largest true-positive rate, for one row, of a test with this `false_positive_rate`.
+    Use it to see what a guarantee means for an attacker who tests whether one row is in the data. The power is the
+    true-positive rate, the probability of recognising such a row, of a test with this `false_positive_rate`.
 
     Examples
     --------
+    If ε = 1, a test that wrongly accuses 1 % of the others recognises a member with probability at most 2.72 %:
+
     >>> import gaugedp as gd
     >>> round(gd.bounds.tracing_ceiling(gd.PureDP(1), false_positive_rate=0.01), 4)
     0.0272

@@ -21,10 +21,11 @@ _WAVES = 64  # terms of a series that are added one by one
 
 
 class VolumeBound(float):
-    """Lower bound on an expected error, with its volume.
+    """Lower bound on an expected error, from a volume.
 
-    `volume` is that of the body or a shadow, in `rank` dimensions. `kind` states how the volume is known: "exact" and
-    "lower" are proved, "certified" holds with `confidence`, and "estimate" has only a `standard_error`.
+    It is a float. `volume` is that of the body or of one of its projections, in `rank` dimensions. `kind` states how
+    the volume is known: "exact" and "lower" are proved, "certified" holds with `confidence`, and "estimate" has only a
+    `standard_error`.
     """
 
     volume: Volume
@@ -42,20 +43,25 @@ class VolumeBound(float):
 
     @property
     def kind(self) -> str:
-        """The kind of the volume."""
+        """How the volume is known; see `bodies.Volume`."""
         return self.volume.kind
 
     @property
     def confidence(self) -> float:
-        """1 for a proof; 1 − 1e−9 for a "certified" bound."""
+        """Confidence in the bound: 1 for a proof.
+
+        It is 1 − 1e−9 for a "certified" bound.
+        """
         return self.volume.confidence
 
 
 def volume_lower_bound(body: Body, epsilon: float, norm: float = 2, power: int = 1) -> VolumeBound:
-    """Return a lower bound on the error of any pure mechanism.
+    """Bound the error of every pure mechanism from below.
 
-    The bound follows from the volume of the sensitivity body: every ε-DP mechanism M has sup_x E‖M(x) − Fx‖_p^s ≥ L,
-    with p = `norm` ≥ 1 and s = `power`, 1 or 2.
+    Use it to see how far a mechanism is from the best possible one. The bound L follows from the volume of the
+    sensitivity body: for the answers Fx to a table x, every ε-DP mechanism M has sup_x E‖M(x) − Fx‖_p^s ≥ L, with p =
+    `norm` ≥ 1 (default 2) and s = `power`, 1 (default) or 2. If answers are counts, which are integers, L is the bound
+    of the relaxed query; see `counts_lower_bound`.
 
     Theorem. Let x run over ℝ^n, or over the x ≥ 0, and let P(M(x) ∈ S) ≤ e^ε·P(M(x′) ∈ S) whenever x − x′ ∈ U, U convex
     and symmetric with F·U = K, the body, of rank r. Then the bound holds with
@@ -64,16 +70,15 @@ def volume_lower_bound(body: Body, epsilon: float, norm: float = 2, power: int =
 
     κ = (vol_r K/vol_r B)^{1/r}, B the unit ball of ℓ_p^r (docs/theory/lower-bound.md, theorem 1; after Hardt and Talwar
     2010, who have no constants). A flat body with p ≠ 2 is first projected on r coordinates, which lengthens nothing.
-    Answers that are counts are integers: there L is the bound of the relaxed query, see `counts_lower_bound`.
     """
     shown, body_volume = _measured(body, norm)
     return bound_from_volume(body_volume, shown, epsilon, (norm, power), sharp=False)
 
 
 def staircase_lower_bound(body: Body, epsilon: float, norm: float = 2, power: int = 1) -> VolumeBound:
-    """Return a lower bound as `volume_lower_bound` does, but a larger one.
+    """Return a larger lower bound than `volume_lower_bound`, from the volume.
 
-    It is sharp for K a ball of ℓ_p:
+    The setting and the arguments are those of `volume_lower_bound`. The bound is sharp if K is a ball of ℓ_p:
 
         L = κ^s · r/(r + s) · min_{0≤u≤1} Σ_{k≥0} (u + k)^{r+s} e^{−εk} / Σ_{k≥0} (u + k)^r e^{−εk}.
 
@@ -89,7 +94,8 @@ def bound_from_volume(
 ) -> VolumeBound:
     """Return the lower bound for a volume in `rank` dimensions.
 
-    `moment` is (norm, power); `sharp` selects `staircase_lower_bound`.
+    Use it if you know the volume of a body, but not the body. `moment` is (norm, power), by default (2, 1), as in
+    `volume_lower_bound`. `sharp`, the default, selects the formula of `staircase_lower_bound`.
     """
     norm, power = moment
     positive(epsilon=epsilon)

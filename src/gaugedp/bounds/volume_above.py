@@ -10,10 +10,9 @@ from gaugedp.errors import InvalidRequest
 
 
 def volume_upper_bound(body: Polytope) -> float:
-    """Return an upper bound on the log volume of a polytope.
+    """Bound the log volume of a polytope from above.
 
-    The bound is the least of three. One is 2^r·Πh_i for the box around the body, with supports h_i. Two are
-    vol(B₂)²·(2π)^{−r/2}·t^r/ΠP(|g|·‖v_j‖ ≤ t), in two systems of coordinates, with g standard normal and the best t.
+    Use it together with the lower bound of `bodies.volume` if the exact volume is not known.
 
     Parameters
     ----------
@@ -23,20 +22,25 @@ def volume_upper_bound(body: Polytope) -> float:
     Returns
     -------
     float
-        log vol_r, r the rank.
+        The upper bound on log vol_r, where r is the rank.
 
     Raises
     ------
     InvalidRequest
-        If the body is no polytope, or a point.
+        If the body is not a polytope, or is a single point.
 
     Notes
     -----
-    The theorem and its proof, by Blaschke and Santaló's and Šidák's inequalities, are in docs/theory/lower-bound.md,
-    theorem 10. The orders are those of Bárány and Füredi (1988); Lodrant (2019), theorems 4.5 to 4.7.
+    The bound is the least of three. One is 2^r·Πh_i for the box around the body, with supports h_i. Two are
+    vol(B₂)²·(2π)^{−r/2}·t^r/ΠP(|g|·‖v_j‖ ≤ t), in two systems of coordinates, with g standard normal and the best t,
+    for the unit ball B₂ and the generators v_j. The theorem and its proof, by Blaschke and Santaló's and Šidák's
+    inequalities, are in docs/theory/lower-bound.md, theorem 10. The orders are those of Bárány and Füredi (1988);
+    Lodrant (2019), theorems 4.5 to 4.7.
 
     Examples
     --------
+    The volume of a cross-polytope in three dimensions is 4/3. The upper bound is less than twice as large:
+
     >>> from math import exp
     >>> from gaugedp.bodies import Polytope, volume
     >>> from gaugedp.bounds import volume_upper_bound

@@ -31,10 +31,10 @@ from gaugedp.releases.planning import plan as make_plan
 @click.command()
 @question_options
 @guarantee_options
-@click.option("--mechanism", "name", metavar="NAME", help="Mechanism to audit. [default: the chosen one]")
-@click.option("--runs", metavar="NUMBER", help="Number of runs. [default: 20,000, or 2,000 if it is slow]")
+@click.option("--mechanism", "name", metavar="NAME", help="Mechanism to audit. [default: that of a release]")
+@click.option("--runs", metavar="NUMBER", help="Number of runs. [default: 20,000, or 2,000 for slow mechanisms]")
 @click.option("--confidence", default="0.99", show_default=True, metavar="NUMBER", help="Confidence level.")
-@click.option("--report", metavar="FILE", help="Write a report: one HTML page that needs no network.")
+@click.option("--report", metavar="FILE", help="Write a report, an HTML page that works offline.")
 @click.option("--json", "as_json", is_flag=True, help="Print the audit as JSON.")
 def audit(
     domain_path: str,
@@ -48,8 +48,9 @@ def audit(
 ) -> int:
     """Test whether a mechanism violates its privacy guarantee.
 
-    The audit runs the mechanism many times on two neighbouring answers and compares the outputs. No data is read and
-    nothing is spent. Exit codes: 0 no violation was found; 1 a violation was found; 2 wrong input.
+    Use it to check the noise that a release would draw. The audit runs the mechanism many times on two neighbouring
+    answers and compares the outputs. No data is read and nothing is spent. Exit codes: 0 no violation was found; 1 a
+    violation was found; 2 wrong input.
 
     Example: gaugedp audit --domain domain.toml --query "SEX*AGEP" --epsilon 1
     """

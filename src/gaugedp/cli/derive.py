@@ -20,11 +20,16 @@ from gaugedp.releases.publication.publication import Publication
 @click.option("--query", "text", required=True, metavar="TEXT", help='Statistics, such as "share(SEX) by REGION".')
 @click.option("--against", metavar="RELEASE", help='Earlier release to compare with, as in --query "change(SEX)".')
 @click.option("--against-publication", "earlier", metavar="FILE", help="Publication file of the earlier release.")
-@click.option("--domain", "domain_path", metavar="FILE", help="Domain file, for sums, means and numeric cells.")
+@click.option("--domain", "domain_path", metavar="FILE", help="Domain file, needed for sums, means and numeric cells.")
 @click.option("--publication", metavar="FILE", help="Publication file of the release, instead of a domain file.")
-@click.option("--level", default="0.95", metavar="NUMBER", help="Confidence level for gini, lorenz and compared means.")
+@click.option(
+    "--level",
+    default="0.95",
+    metavar="NUMBER",
+    help="Confidence level for gini, lorenz and compared means. [default: 0.95]",
+)
 @click.option("--out", metavar="FILE", help="Write the statistics and intervals as CSV, one column per attribute.")
-@click.option("--report", metavar="FILE", help="Write a report: one HTML page that needs no network.")
+@click.option("--report", metavar="FILE", help="Write a report, an HTML page that works offline.")
 @click.option("--save", metavar="FILE", help="Write the statistics as a release in JSON.")
 def derive(
     path: str,
@@ -40,8 +45,8 @@ def derive(
 ) -> None:
     """Compute other statistics from a release, at no cost.
 
-    RELEASE is the JSON file that --save wrote. No table is read and nothing is spent. The intervals follow from the
-    noise of the release.
+    Use it for shares, changes and other statistics that follow from published answers. RELEASE is the JSON file that
+    --save wrote. No table is read and nothing is spent. The intervals follow from the noise of the release.
 
     Example: gaugedp derive release.json --query "share(SEX) by REGION"
     """

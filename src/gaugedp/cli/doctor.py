@@ -49,7 +49,8 @@ Line = dict[str, str]
 def doctor(place: str | None, folder: str | None, as_json: bool) -> int:
     """Check the installation and engines, and test a ledger in FOLDER.
 
-    FOLDER is the current folder by default. The exit code is 0 if everything but optional extras works, else 1.
+    Use it after the installation, or if a ledger does not work. FOLDER is the current folder by default. The exit code
+    is 0 if everything except optional extras works, otherwise 1.
     """
     if place is not None and folder is not None:
         raise InvalidRequest("The folder is given twice.", "Give it either as FOLDER or as --folder.")

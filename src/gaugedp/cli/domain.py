@@ -87,16 +87,19 @@ _SECTION = re.compile(r"^[ \t]*\[columns\][^\n]*\n", re.MULTILINE)
 @click.option("--step", metavar="NUMBER", help="With --learn: public step size of values and bounds. [default: 1]")
 @click.option("--epsilon", metavar="NUMBER", help="With --learn: privacy parameter epsilon of the bounds.")
 @click.option("--delta", metavar="NUMBER", help="With --learn: privacy parameter delta. [default: 0]")
-@click.option("--ledger", "ledger_path", metavar="FILE", help="With --learn: ledger that is charged.")
+@click.option("--ledger", "ledger_path", metavar="FILE", help="With --learn: ledger to charge.")
 @budget_option
 @signature_options
-@click.option("--key", metavar="TEXT", help="With --learn: name of the request. Repeating it costs nothing.")
+@click.option("--key", metavar="TEXT", help="With --learn: name of the request. Repeating a request costs nothing.")
 def domain(table: str, out: str | None, header_confirmed: bool, learn: str | None, **options: str | None) -> None:
     """Write a domain file for TABLE, to be filled in.
 
-    TABLE is a .csv, .tsv or .parquet file. Only the first line with the column names is read. Names that may be the
-    values of a row, such as numbers, are refused without --header-confirmed. With --learn, the command reads the rows,
-    estimates the bounds of a numeric column with noise, charges the ledger, and writes the bounds into the file.
+    A domain file describes the columns of a table from public knowledge; all other commands need it. TABLE is a .csv,
+    .tsv or .parquet file. Only the first line, with the column names, is read. Names that may be the values of a row,
+    such as numbers, are refused without --header-confirmed.
+
+    With --learn, the command reads the rows, estimates the bounds of a numeric column with noise, charges the ledger,
+    and writes the bounds into the domain file.
     """
     check_files({"table": table}, out=(out, ".toml"))
     domain_file = options["domain_path"]

@@ -24,18 +24,19 @@ _START = "Computing the initial epsilon only ..."
 
 @click.command()
 @question_options
-@click.option("--out", required=True, metavar="FILE", help="Write the page to this .html file. It needs no network.")
+@click.option("--out", required=True, metavar="FILE", help="Write the page to this .html file, which works offline.")
 @click.option("--epsilon", default="1", metavar="NUMBER", help="Initial epsilon shown on the page. [default: 1]")
 @click.option("--delta", default="0", metavar="NUMBER", help="Initial delta shown on the page. [default: 0]")
-@click.option("--seconds", default="10", metavar="NUMBER", help="Time limit. 0: initial epsilon only. [default: 10]")
-@click.option("--release", "released", metavar="FILE", help="Saved release whose report is to contain this page.")
+@click.option("--seconds", default="10", metavar="NUMBER", help="Time limit; 0 computes one epsilon. [default: 10]")
+@click.option("--release", "released", metavar="FILE", help="Saved release, to write a report that contains this page.")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 def explore(
     domain_path: str, text: str, out: str, epsilon: str, delta: str, seconds: str, released: str | None, as_json: bool
 ) -> None:
     """Write a page that helps to choose epsilon and delta.
 
-    The page plots errors and lower bounds against epsilon and delta, and explains the guarantee. No data is read.
+    The page plots the errors of the answers, and lower bounds on them, against epsilon and delta. It also explains what
+    the guarantee means. No data is read.
     """
     from gaugedp.report.explorer import check_start
 

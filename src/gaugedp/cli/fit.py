@@ -48,7 +48,9 @@ if TYPE_CHECKING:
 )
 @click.option("--epsilon", required=True, metavar="NUMBER", help="Privacy parameter epsilon of the fit.")
 @click.option("--delta", metavar="NUMBER", help="Privacy parameter delta of the fit. [default: 0]")
-@click.option("--radius", metavar="NUMBER", help="Public bound on the norm of the coefficients; see the how-to.")
+@click.option(
+    "--radius", metavar="NUMBER", help="Public bound on the norm of the coefficients (docs/how-to/fit-a-model.md)."
+)
 @click.option("--norm", metavar="NORM", help="Norm that --radius bounds: l2, or l1 for linear regression (lasso).")
 @click.option(
     "--reference",
@@ -58,13 +60,13 @@ if TYPE_CHECKING:
 @click.option(
     "--score",
     metavar="NUMBER",
-    help="Score the model on held-out rows with this epsilon. Fit and score together cost the larger of both epsilons.",
+    help="Also score the model on held-out rows, with this epsilon. Fit and score together cost the larger epsilon.",
 )
 @payment_options()
 @click.option(
     "--key",
     metavar="TEXT",
-    help="Name of this request. Repeated with this name, it returns the stored model at no cost.",
+    help="Name of this request. If you repeat it with the same name, you get the stored model at no cost.",
 )
 @click.option("--out", metavar="FILE", help="Write the model as JSON, for gaugedp predict.")
 @click.option("--details", is_flag=True, help="Also print how to predict, and how the rows were read.")
@@ -89,8 +91,8 @@ def fit(
 ) -> None:
     """Fit a private regression, classification or rating model to TABLE.
 
-    TABLE is a .csv, .tsv or .parquet file. The ledger is charged before the table is read. The model is scored only
-    with --score.
+    TABLE is a .csv, .tsv or .parquet file. The ledger is charged before the table is read. The model is scored only if
+    you specify --score.
 
     Example: gaugedp fit people.csv --domain domain.toml --model logistic --target EMPLOYED --features "SEX, AGEP"
     --epsilon 1 --ledger people.ledger --budget 3

@@ -19,14 +19,15 @@ from gaugedp.queries.base import Query
 @click.command()
 @question_options
 @click.option("--epsilon", default="1", metavar="NUMBER", help="Privacy parameter epsilon for the errors. [default: 1]")
-@click.option("--svg", metavar="FILE", help="Write a drawing of the body and the noise. Needs gaugedp[report].")
-@click.option("--axes", metavar="I,J", help="The two answers to draw, counted from 0. [default: longest axes]")
+@click.option("--svg", metavar="FILE", help="Write a drawing of the body and the noise. It needs gaugedp[report].")
+@click.option("--axes", metavar="I,J", help="Numbers of the two answers to draw, from 0. [default: longest axes]")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def geometry(domain_path: str, text: str, epsilon: str, svg: str | None, axes: str | None, as_json: bool) -> None:
     """Describe how one unit can change the answers to a query.
 
     These changes form a convex body, the sensitivity body. The command prints its volume and moments, the errors of
-    mechanisms, and lower bounds on the error. No data is read.
+    mechanisms, and lower bounds on the error of any mechanism. Use it to see how close a mechanism is to the best
+    possible one. No data is read.
     """
     domain, unit = load(domain_path)
     plane = _plane(axes)

@@ -20,18 +20,20 @@ _RUN = ("noise_multiplier", "sampling_rate", *_COUNTS, "batches", "neighbours")
 
 @click.command()
 @guarantee_options
-@click.option("--noise-multiplier", metavar="NUMBER", help="DP-SGD: noise deviation divided by the clipping norm.")
+@click.option("--noise-multiplier", metavar="NUMBER", help="DP-SGD: noise standard deviation over clipping norm.")
 @click.option("--sampling-rate", metavar="NUMBER", help="DP-SGD: batch size divided by the number of examples.")
 @click.option("--steps", metavar="N", help="DP-SGD: number of steps.")
 @click.option("--epochs", metavar="N", help="DP-SGD with shuffled or banded batches: passes over the examples.")
-@click.option("--batches", type=click.Choice(list(HYPOTHESES)), help="DP-SGD: kind of batches. [default: poisson]")
+@click.option("--batches", type=click.Choice(list(HYPOTHESES)), help="DP-SGD: how batches are made. [default: poisson]")
 @click.option("--bands", metavar="N", help="DP-FTRL with banded batches: number of bands of the factorisation.")
 @click.option("--neighbours", type=click.Choice(["add_remove", "replace"]), help="DP-SGD: how neighbours differ.")
-@click.option("--file", "path", metavar="FILE", help="Guarantee or training log in JSON, instead of options.")
+@click.option(
+    "--file", "path", metavar="FILE", help="JSON file with a guarantee or a training log, instead of options."
+)
 @click.option("--times", default="1", metavar="N", help="Number of releases with this guarantee. [default: 1]")
 @click.option("--group", default="1", metavar="K", help="Number of units to protect together. [default: 1]")
 @click.option("--prior", metavar="NUMBER", help="Attacker's prior probability of membership. [default: 0.5]")
-@click.option("--svg", metavar="FILE", help="Write a plot of the trade-off curve. Needs gaugedp[report].")
+@click.option("--svg", metavar="FILE", help="Write a plot of the trade-off curve. It needs gaugedp[report].")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def guarantee(
     path: str | None, times: str, group: str, prior: str | None, svg: str | None, as_json: bool, **options: str | None
@@ -39,7 +41,8 @@ def guarantee(
     """Show what a privacy guarantee means. No data is read.
 
     For a run of DP-SGD or DP-FTRL, the command prints epsilon at --delta. For any other guarantee, and with --prior, it
-    prints how well the best membership test can do: its error rates, its advantage and the attacker's posterior.
+    prints how well the best membership test can do. Such a test guesses from the release whether a person is in the
+    data. The output states its error rates, its advantage and the attacker's posterior probability.
 
     Example: gaugedp guarantee --noise-multiplier 1.1 --sampling-rate 0.004 --steps 3500 --delta 1e-5
     """

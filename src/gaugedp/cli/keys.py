@@ -23,16 +23,16 @@ from gaugedp.tables.table import Table
 @click.option(
     "--delta",
     metavar="NUMBER",
-    help="Privacy parameter delta, which is required: it bounds the probability of publishing one person's category.",
+    help="Privacy parameter delta (required). It bounds the probability of publishing a category of one person only.",
 )
 @payment_options()
 @click.option(
     "--key",
     metavar="TEXT",
-    help="Name of this request. Repeated with this name, it returns the stored keys at no cost.",
+    help="Name of this request. If you repeat it with the same name, you get the stored keys at no cost.",
 )
 @click.option("--out", metavar="FILE", help="Write a domain file (.toml) with the published categories.")
-@click.option("--report", metavar="FILE", help="Write a report: one HTML page that needs no network.")
+@click.option("--report", metavar="FILE", help="Write a report, an HTML page that works offline.")
 @click.option("--json", "as_json", is_flag=True, help="Print the keys as JSON.")
 def keys(
     table: str,
@@ -48,8 +48,8 @@ def keys(
 ) -> None:
     """Publish the categories of a column that enough people share.
 
-    Use this partition selection if the categories are not known in advance, such as cities. Later queries can use the
-    published categories; rare ones stay hidden and count as "other". The ledger is charged.
+    Use this command, known as partition selection, if you cannot list the categories in advance, such as cities. Later
+    queries can use the published categories. Rare categories stay hidden and count as "other". The ledger is charged.
     """
     domain, unit = load(domain_path)
     guarantee = guarantee_asked(**numbers(epsilon=epsilon, delta=delta))

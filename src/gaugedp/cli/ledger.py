@@ -35,9 +35,12 @@ def ledger() -> None:
     help='Budget: "2" (epsilon), "3,1e-5" (epsilon, delta), "rho=0.5", "mu=1" or "best=2,1e-6" (Renyi curves).',
 )
 @click.option("--domain", "domain_path", metavar="FILE", help="Domain file whose privacy unit the ledger is bound to.")
-@click.option("--approval", is_flag=True, help="Refuse every charge that no second person approved.")
+@click.option("--approval", is_flag=True, help="Refuse every charge that a second person has not approved.")
 def open_ledger(path: str, text: str, domain_path: str | None, approval: bool) -> None:
-    """Create a ledger at PATH, or check the budget of an existing one."""
+    """Create a ledger at PATH, or check the budget of an existing one.
+
+    A ledger limits what may be spent on a table, and records every charge.
+    """
     domain, unit = load(domain_path) if domain_path else (None, None)
     name = domain.name if domain else None
     account = Ledger.open(path, budget(text), table=name, unit=unit, approval=approval)
@@ -47,7 +50,7 @@ def open_ledger(path: str, text: str, domain_path: str | None, approval: bool) -
 
 @ledger.command()
 @click.argument("path")
-@click.option("--delta", "delta_text", metavar="NUMBER", help="δ of the tight total. [default: 1e-6, or the spent δ]")
+@click.option("--delta", "delta_text", metavar="NUMBER", help="δ of the total ε. [default: 1e-6, or the spent δ]")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def show(path: str, delta_text: str | None, as_json: bool) -> None:
     """Show what was spent on which queries, and what is left."""
@@ -82,12 +85,12 @@ def show(path: str, delta_text: str | None, as_json: bool) -> None:
 
 @ledger.command()
 @click.argument("path")
-@click.option("--tip", metavar="HASH", help="Tip that was printed earlier, which must be part of the chain.")
+@click.option("--tip", metavar="HASH", help="Hash that was printed earlier; it must be part of the chain.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def verify(path: str, tip: str | None, as_json: bool) -> int:
     """Check that the ledger was not altered.
 
-    The hash chain and all sums are recomputed. The exit code is 3 if they do not match.
+    The command recomputes the hash chain and all sums. The exit code is 3 if they do not match.
     """
     account = Ledger.open(path)
     report = account.verify(tip)
@@ -102,12 +105,13 @@ def verify(path: str, tip: str | None, as_json: bool) -> int:
 
 @ledger.command()
 @click.argument("path")
-@click.option("--year", metavar="YYYY", help="Year of the report, such as 2026. [default: that of the last entry]")
-@click.option("--out", required=True, metavar="FILE", help="Write the page to this .html file. It needs no network.")
+@click.option("--year", metavar="YYYY", help="Year of the report, such as 2026. [default: year of the last entry]")
+@click.option("--out", required=True, metavar="FILE", help="Write the page to this .html file, which works offline.")
 def report(path: str, year: str | None, out: str) -> int:
     """Write a page about one year of the ledger.
 
-    The page shows what was spent by month, purpose and person, and what is left. The exit codes are those of verify.
+    The page shows what was spent by month, purpose and person, and what is left. The exit codes are those of gaugedp
+    ledger verify.
     """
     check_files({"ledger": path}, out=(out, ".html"))
     chosen_year = None if year is None else whole_number("year", year)

@@ -23,11 +23,11 @@ SPIN = "20"  # log₂ of the processor cycles that a thread of OpenBLAS waits; i
 def cli() -> None:
     """Publish statistics about people with differential privacy.
 
-    Start with a domain file (gaugedp domain), compare the precision of a query (gaugedp plan), and publish the answers
-    (gaugedp release).
+    Start with a domain file, which describes your table (gaugedp domain). Then see how precise the answers to a query
+    would be (gaugedp plan), and publish the answers (gaugedp release). `gaugedp COMMAND --help` explains each command.
 
-    Exit codes: 0 success; 2 wrong input; 3 refused by the ledger (for 2 and 3, nothing was read or spent); 1 a failure
-    after the charge, or an audit found a violation.
+    Exit codes: 0 success; 2 wrong input; 3 refused by the ledger; 1 a failure after the charge, or a violation that an
+    audit found. With the codes 2 and 3, nothing was read or spent.
     """
 
 

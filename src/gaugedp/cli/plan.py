@@ -28,7 +28,7 @@ from gaugedp.releases.planning import plan as make_plan
 _SHOWN = ("chosen", "mechanism", "error", "interval_95", "simultaneous_95", "guarantee", "exactness")
 _OF_MODELS = ("rows", "features", "classes", "neighbours")
 _ERROR = (
-    "Find the least epsilon for this expected error (l2 norm over all answers), instead of giving --epsilon. It is in "
+    "Instead of --epsilon: find the least epsilon for this expected error, the l2 norm over all answers. It is in "
     "rows for counts, quantiles and means, and in the column's unit if all terms are sums."
 )
 
@@ -44,9 +44,9 @@ def optional_question(command: Command) -> Command:
 @importance_option
 @intervals_option
 @click.option("--error", metavar="NUMBER", help=_ERROR)
-@click.option("--model", metavar="NAME", help="Plan a model of gaugedp fit instead of a query. No domain is needed.")
+@click.option("--model", metavar="NAME", help="Plan a model of gaugedp fit, instead of a query. No domain is needed.")
 @click.option("--rows", metavar="N", help="With --model: the approximate number of rows.")
-@click.option("--features", metavar="N", help="With --model: the number of features; each category counts as one.")
+@click.option("--features", metavar="N", help="With --model: the number of features. Each category counts as one.")
 @click.option("--classes", metavar="K", help="With --model: the number of classes. [default: 2]")
 @click.option("--neighbours", metavar="NAME", help="With --model: add_remove or replace. [default: add_remove]")
 @click.option("--score", metavar="NUMBER", help="With --model: find the least epsilon for this accuracy or R2.")
@@ -65,7 +65,8 @@ def plan(
 ) -> None:
     """Show the expected errors of a query, or of a fit, before a release.
 
-    The plan compares all mechanisms at the requested guarantee. No data is read and nothing is spent.
+    Use it to choose epsilon. The plan compares all mechanisms at the requested guarantee. No data is read and nothing
+    is spent.
 
     Example: gaugedp plan --domain domain.toml --query "SEX*AGEP" --epsilon 1
     """

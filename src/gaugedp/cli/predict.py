@@ -24,13 +24,14 @@ if TYPE_CHECKING:
 @click.argument("table")
 @click.option("--model", "model_path", required=True, metavar="FILE", help="Model that gaugedp fit --out wrote.")
 @click.option("--domain", "domain_path", required=True, metavar="FILE", help="Domain file that the fit used.")
-@click.option("--scores", "with_scores", is_flag=True, help="Add a column for each class: its probability or score.")
+@click.option("--scores", "with_scores", is_flag=True, help="Add a column per class, with its probability or score.")
 @click.option("--out", metavar="FILE", help="Write the lines with their predictions as CSV, instead of printing them.")
 def predict(table: str, model_path: str, domain_path: str, with_scores: bool, out: str | None) -> None:
     """Predict the target of each line of TABLE with a fitted model.
 
-    TABLE is a .csv, .tsv or .parquet file. Nothing is spent. A line whose value of an attribute is not in the domain
-    gets no prediction, and numbers beyond their bounds are clipped. Keep the output as secret as TABLE.
+    TABLE is a .csv, .tsv or .parquet file. Nothing is spent. A line with an attribute outside the domain gets no
+    prediction, and numbers outside their bounds are clipped. The predictions reveal the lines, so keep them as secret
+    as TABLE.
     """
     from gaugedp.estimators.stored_model import load_model
     from gaugedp.tables.lines import FileLines

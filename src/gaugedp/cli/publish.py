@@ -28,16 +28,16 @@ from gaugedp.tables.table import Table
 @click.command()
 @click.argument("publication")
 @payment_options("the table", required=False)
-@click.option("--table", metavar="FILE", help="Table to read, instead of the one that the publication file names.")
+@click.option("--table", metavar="FILE", help="Table to read, instead of the one named in the publication file.")
 @click.option("--out", metavar="FOLDER", help="Folder to write: a page, one file per table and a manifest.")
 @click.option("--supersedes", metavar="FOLDER", help="Earlier published folder that this publication corrects.")
-@click.option("--reason", metavar="TEXT", help="What was wrong with the earlier one. The erratum prints it.")
+@click.option("--reason", metavar="TEXT", help="What was wrong with the superseded publication, for the erratum.")
 @language_option
-@click.option("--propose", metavar="FILE", help="File for the plan and its charge, to be approved. Charges nothing.")
-@click.option("--approve", metavar="NAME", help="Approve the proposal PUBLICATION, as a second person.")
-@click.option("--approval", metavar="FILE", help="Approved proposal of this publication, if the ledger requires it.")
-@click.option("--dry-run", is_flag=True, help="Show the cost and precision of each table, and stop. No row is read.")
-@click.option("--check", "compare", is_flag=True, help="Compare the folder PUBLICATION with its manifest, and stop.")
+@click.option("--propose", metavar="FILE", help="Write the plan and its charge, for approval. Charges nothing.")
+@click.option("--approve", metavar="NAME", help="Approve PUBLICATION, a proposal, as a second person with this name.")
+@click.option("--approval", metavar="FILE", help="Approved proposal of this publication, if the ledger requires one.")
+@click.option("--dry-run", is_flag=True, help="Only show the cost and precision of each table. No row is read.")
+@click.option("--check", "compare", is_flag=True, help="Only compare the folder PUBLICATION with its manifest.")
 def publish(
     publication: str,
     payment: Payment,
@@ -52,7 +52,8 @@ def publish(
 ) -> None:
     """Publish all tables that a publication file describes.
 
-    PUBLICATION is a .toml file (see docs/how-to/publish.md). All tables are answered together, for one charge.
+    Use it for a set of tables that belong together, such as a yearly report. PUBLICATION is a .toml file (see
+    docs/how-to/publish.md). All tables are answered together, for one charge.
 
     Example: gaugedp publish people.toml --ledger people.ledger --budget 3 --out published
     """

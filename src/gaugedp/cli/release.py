@@ -65,11 +65,11 @@ _MOST_COLUMNS, _MOST_ATTRIBUTES = 6, 3
 @importance_option
 @intervals_option
 @payment_options()
-@click.option("--adaptive", is_flag=True, help="Choose tables adaptively, as input for gaugedp rows.")
+@click.option("--adaptive", is_flag=True, help="Choose the tables to measure adaptively, as input for gaugedp rows.")
 @click.option(
     "--key",
     metavar="TEXT",
-    help="Name of this request. Repeated with this name, it returns the stored answer at no cost.",
+    help="Name of this request. If you repeat it with the same name, you get the stored answer at no cost.",
 )
 @click.option("--buckets", "parts", metavar="N", help="Process the people in N batches, to use less memory.")
 @click.option(
@@ -83,10 +83,12 @@ _MOST_COLUMNS, _MOST_ATTRIBUTES = 6, 3
     metavar="FILE",
     help="Write the answers and intervals to a .csv, .parquet or .xlsx file, one column per attribute.",
 )
-@click.option("--labels", default="both", metavar="WHICH", help="Cells in --out: codes, labels, or both (default).")
-@click.option("--report", metavar="FILE", help="Write a report: one HTML page that needs no network.")
+@click.option(
+    "--labels", default="both", metavar="WHICH", help="Cells in --out: codes, labels or both. [default: both]"
+)
+@click.option("--report", metavar="FILE", help="Write a report, an HTML page that works offline.")
 @language_option
-@click.option("--save", metavar="FILE", help="Write the release as JSON, for gaugedp derive and others.")
+@click.option("--save", metavar="FILE", help="Write the release as JSON, for gaugedp derive and other commands.")
 @click.option("--json", "as_json", is_flag=True, help="Print the release as JSON.")
 def release(
     table: str,
@@ -111,7 +113,7 @@ def release(
     """Publish private answers to a query about TABLE.
 
     TABLE is a .csv, .tsv or .parquet file. The ledger is charged before the table is read. Answers are printed with as
-    many digits as their intervals justify; --out, --save and --json have all digits.
+    many digits as their intervals justify; --out, --save and --json contain all digits.
 
     Example: gaugedp release people.csv --domain domain.toml --query "SEX*AGEP" --epsilon 1 --ledger people.ledger
     --budget 3

@@ -22,16 +22,17 @@ _SAVED: dict[str, Callable[[SyntheticRows, Path], None]] = {
 
 @click.command()
 @click.argument("path", metavar="LEDGER")
-@click.option("--key", "keys", metavar="TEXT", required=True, multiple=True, help="Key of a release; repeatable.")
+@click.option("--key", "keys", metavar="TEXT", required=True, multiple=True, help="Key of a release. May be repeated.")
 @click.option("--out", required=True, metavar="FILE", help="Write the rows to this .csv or .parquet file.")
-@click.option("--rows", "n_rows", metavar="N", help="Number of rows. [default: the number that the releases estimate]")
+@click.option("--rows", "n_rows", metavar="N", help="Number of rows. [default: as the releases estimate]")
 @click.option("--seed", metavar="N", help="Seed of the random numbers, for reproducible rows.")
 @click.option("--beside", metavar="FILE", help="Write released and synthetic counts next to each other, as CSV.")
 def rows(path: str, keys: Sequence[str], out: str, n_rows: str | None, seed: str | None, beside: str | None) -> None:
     """Write synthetic rows that match tables stored in LEDGER.
 
-    The rows follow from the tables of counts that were released under the keys. No table is read and nothing is spent.
-    Each released count is printed with its 95 % interval, next to the count of the synthetic rows.
+    Use it if you need rows instead of tables, for example to test a program. The rows follow from the tables of counts
+    that were released under the keys. No table is read and nothing is spent. Each released count is printed with its 95
+    % interval, next to the count of the synthetic rows.
     """
     ending = Path(out).suffix.lower()
     kind = ending if ending in _SAVED else ".csv"

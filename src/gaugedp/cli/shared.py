@@ -43,12 +43,13 @@ language_option = click.option("--language", metavar="CODE", help="Language of p
 def guarantee_options(command: Command) -> Command:
     """Add --epsilon, --delta, --rho and --mu."""
     for name, text in (
-        ("mu", "Privacy parameter mu of Gaussian differential privacy."),
-        ("rho", "Privacy parameter rho of zero-concentrated differential privacy."),
-        ("delta", "Privacy parameter delta. Give it together with --epsilon. [default: 0, pure differential privacy]"),
+        ("mu", "Privacy parameter mu of Gaussian differential privacy, instead of --epsilon."),
+        ("rho", "Privacy parameter rho of zero-concentrated differential privacy, instead of --epsilon."),
+        ("delta", "Privacy parameter delta, used with --epsilon. [default: 0, which is pure differential privacy]"),
         (
             "epsilon",
-            "Privacy parameter epsilon: one unit's data changes any answer's probability by at most a factor e^epsilon",
+            "Privacy parameter epsilon: the data of one unit changes the probability of any answer by at most a factor "
+            "of e^epsilon (plus delta). Smaller values protect more.",
         ),
     ):
         command = click.option(f"--{name}", metavar="NUMBER", help=text)(command)
@@ -80,8 +81,8 @@ def budget_option(command: Command) -> Command:
 def signature_options(command: Command) -> Command:
     """Add --by and --purpose."""
     for name, metavar, text in (
-        ("purpose", "TEXT", "Purpose of the request, in one line. It is public and is stored in the ledger."),
-        ("by", "NAME", "Person who makes the request, in one line. The name is public and is stored in the ledger."),
+        ("purpose", "TEXT", "Purpose of the request, in one line. The ledger stores it, and it is public."),
+        ("by", "NAME", "Person who makes the request, in one line. The ledger stores the name, and it is public."),
     ):
         command = click.option(f"--{name}", metavar=metavar, help=text)(command)
     return command
@@ -126,7 +127,7 @@ def payment_options(tables: str = "the table", required: bool = True) -> Callabl
         def paying(ledger_path: str, budget_text: str | None, by: str | None, purpose: str | None, **rest: Any) -> Any:
             return command(payment=Payment.of(ledger_path, budget_text, by, purpose), **rest)
 
-        text = f"Ledger that is charged. It records everything that was spent on {tables}."
+        text = f"Ledger to charge. It records everything that was spent on {tables}."
         ledger = click.option("--ledger", "ledger_path", required=required, metavar="FILE", help=text)
         return ledger(budget_option(signature_options(paying)))
 
@@ -143,12 +144,12 @@ def processing_options(command: Command) -> Any:
         to_base = [] if base is None else [f"rounded to {whole_number('--round-to', base)}"]
         return command(steps=[*steps, *to_base], **rest)
 
-    text = "Round counts to multiples of BASE, such as 5. With --consistent, tables still add up. No cost."
+    text = "Round counts to multiples of BASE, such as 5, at no cost. With --consistent, tables still add up."
     processing = click.option("--round-to", "base", metavar="BASE", help=text)(processing)
     for name, text in (
-        ("rounded", "Round counts to integers. With --consistent, tables of moderate size still add up. No cost."),
-        ("non_negative", "Replace negative counts by 0. With --consistent, tables of moderate size add up. No cost."),
-        ("consistent", "Make answers about the same rows add up, by least squares. Intervals do not change. No cost."),
+        ("rounded", "Round counts to integers, at no cost. With --consistent, tables of moderate size still add up."),
+        ("non_negative", "Set negative counts to 0, at no cost. With --consistent, tables of moderate size add up."),
+        ("consistent", "Make overlapping tables add up, by least squares, at no cost. Intervals do not change."),
     ):
         flag = "--round" if name == "rounded" else f"--{name.replace('_', '-')}"
         processing = click.option(flag, name, is_flag=True, help=text)(processing)
@@ -157,13 +158,13 @@ def processing_options(command: Command) -> Any:
 
 def importance_option(command: Command) -> Command:
     """Add --importance."""
-    text = 'How much the errors of a term count, such as "REGION=100; DISTRICT*SEX=10". [default: 1 for each term]'
+    text = 'Weights of the terms in the total error, such as "REGION=100; DISTRICT*SEX=10". [default: 1 for each term]'
     return click.option("--importance", metavar="TEXT", help=text)(command)
 
 
 def intervals_option(command: Command) -> Command:
     """Add --intervals."""
-    text = "Errors that intervals cover: noise, or total (with the sampling error of weighted terms). [default: noise]"
+    text = "Errors that intervals cover: noise, or total (adds the sampling error of weighted terms). [default: noise]"
     return click.option("--intervals", default=NOISE, metavar="WHICH", help=text)(command)
 
 

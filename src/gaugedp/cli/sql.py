@@ -9,7 +9,7 @@ from gaugedp.cli.shared import load
 from gaugedp.errors import InvalidRequest
 from gaugedp.queries.sql import sql_text
 
-_LEDGER = click.Option(["--ledger", "ledger_path"], metavar="FILE", help="Ledger that records what was spent.")
+_LEDGER = click.Option(["--ledger", "ledger_path"], metavar="FILE", help="Ledger to charge.")
 
 
 def _sql(statement: str, table: str | None, domain_path: str, ledger_path: str | None, **others: Any) -> None:

@@ -39,7 +39,11 @@ from gaugedp.tables.table import Table
 
 @click.group()
 def stream() -> None:
-    """Publish answers for each period, such as a month, for one charge."""
+    """Publish answers for each period, such as a month, for one charge.
+
+    Use it for statistics that are published regularly: open the stream once, and then publish the answers of each
+    period.
+    """
 
 
 @stream.command("open")
@@ -65,7 +69,7 @@ def open_stream(
 ) -> None:
     """Charge the ledger for all periods and write the file STATE.
 
-    STATE holds the noise of all periods: keep it as secret as the tables. Repeating the command with the same
+    STATE holds the noise of all periods, so keep it as secret as the tables. Repeating the command with the same
     options costs nothing. The guarantee needs --epsilon with --delta, or --rho, or --mu.
     """
     domain, unit = load(domain_path)
@@ -94,9 +98,9 @@ def open_stream(
 @stream.command("next")
 @click.argument("state")
 @click.argument("table")
-@click.option("--period", metavar="N", help="Number of the period. An earlier one returns its stored answer.")
-@click.option("--ledger", "ledger_path", metavar="FILE", help="New place of the ledger, if it was moved.")
-@click.option("--domain", "domain_path", metavar="FILE", help="New place of the domain file, if it was moved.")
+@click.option("--period", metavar="N", help="Number of the period. An earlier period returns its stored answer.")
+@click.option("--ledger", "ledger_path", metavar="FILE", help="New path of the ledger, if it was moved.")
+@click.option("--domain", "domain_path", metavar="FILE", help="New path of the domain file, if it was moved.")
 @signature_options
 @click.option("--out", metavar="FILE", help="Write this period's answers and the running totals as CSV.")
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")

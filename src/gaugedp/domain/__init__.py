@@ -1,4 +1,4 @@
-"""Public facts about the rows, and the file that describes them."""
+"""Descriptions of tables from public knowledge, and their files."""
 
 from gaugedp.domain.domain import Domain
 from gaugedp.domain.unit import PrivacyUnit

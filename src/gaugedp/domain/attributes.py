@@ -171,8 +171,7 @@ class Integers(Attribute):
 class UnknownKeys(Attribute):
     """Attribute whose categories are not known in advance.
 
-    Select its categories by `gd.release_keys` before a query uses the attribute. At most `most` of them are published;
-    every other value is "other" afterwards.
+    `gd.release_keys` selects and publishes at most `most` of them; every other value is "other" afterwards.
     """
 
     most: int
@@ -197,12 +196,11 @@ class UnknownKeys(Attribute):
 
 @dataclass(frozen=True, repr=False)
 class BoundedColumn:
-    """Numeric column that can be summed: bounds, step and missing values.
+    """Numeric column that can be summed, with its bounds.
 
-    Values are clipped to [low, high], in multiples of `step`; an infinite value is clipped like any other. `missing` is
-    the rule for NULL, NaN, text that is not a number and the codes in `unknown`: "drop" leaves the row out of the
-    query, and a number replaces the value. For a column of a lookup table (`gd.look_up`), `by_key` holds the steps
-    above `low` for each value of the table's `column`.
+    Values, also infinite ones, are clipped to [low, high], in multiples of `step`. `missing` is the rule for NULL, NaN,
+    text that is no number and the codes in `unknown`: "drop" leaves the row out, and a number replaces the value. For a
+    column of a lookup table (`gd.look_up`), `by_key` holds the steps above `low` for each value of `column`.
     """
 
     low: Fraction
@@ -233,12 +231,12 @@ class BoundedColumn:
 
 
 def categories(values: Sequence[str], outside: str = "drop") -> Categories:
-    """Describe an attribute by a list of categories.
+    """Describe a column of text by a list of categories.
 
     Parameters
     ----------
     values : sequence of str
-        The categories, from public knowledge.
+        The categories, from public knowledge, such as the regions of a country. Each category is one cell to count in.
     outside : {"drop", "other"}
         The rule for other values: leave the row out, or count it in an additional cell "other". Default "drop".
 
@@ -256,7 +254,7 @@ def categories(values: Sequence[str], outside: str = "drop") -> Categories:
 def unknown_keys(most: int) -> UnknownKeys:
     """Describe an attribute whose categories are not known in advance.
 
-    `gd.release_keys` then selects categories that enough people share, and publishes at most `most` of them.
+    Use it for names or codes that you cannot list: `gd.release_keys` publishes up to `most` that enough people share.
 
     Examples
     --------
@@ -275,14 +273,16 @@ def bins(
     edges: Sequence[float] | None = None,
     outside: str = "drop",
 ) -> Bins | EdgeBins:
-    """Describe an attribute by numeric bins.
+    """Describe a numeric column by bins to count in.
+
+    Use it for counts by intervals of a number, such as age groups. Give `low`, `high` and `width`, or `edges`.
 
     Parameters
     ----------
     low, high, width : float, optional
-        Bins [low, low + width), … of equal width; the last is closed at `high`.
+        The bins [low, low + width), … have equal width; the last is closed at `high`.
     edges : sequence of float, optional
-        Increasing edges of bins of unequal width, instead of the above. `outside` is as for `gd.categories`.
+        Increasing edges of bins of unequal width. `outside` is as for `gd.categories`.
 
     Examples
     --------
@@ -308,9 +308,9 @@ def bins(
 
 
 def integers(first: int, last: int, outside: str = "drop") -> Integers:
-    """Describe an attribute by the integers from `first` to `last`.
+    """Describe a column of integers from `first` to `last`.
 
-    Each integer is one cell. `outside` is as for `gd.categories`.
+    Each integer, such as a number of children, is one cell to count in. `outside` is as for `gd.categories`.
 
     Examples
     --------
@@ -330,18 +330,18 @@ def bounded(
 ) -> BoundedColumn:
     """Describe a numeric column that can be summed and averaged.
 
-    Choose the bounds from public knowledge, never from the data. Wider bounds cause larger noise in sums.
+    Choose the bounds from public knowledge, never from the data. Wider bounds cause larger noise in sums and means.
 
     Parameters
     ----------
     low, high : float
-        Public bounds. Smaller and larger values are clipped to them.
+        Public bounds. Smaller values are raised to `low`, and larger values are lowered to `high`.
     step : float
-        Values are rounded to multiples of it. Default 1.
+        Values are rounded to multiples of this number. Default 1.
     missing : "drop" or float
-        "drop" leaves rows without a value out; a number replaces the missing value. Default "drop".
+        "drop", the default, leaves rows without a value out. A number replaces every missing value.
     unknown : sequence of float
-        Codes that mean a missing value, such as 99 or −1. Default none.
+        Codes that mean a missing value, such as 99 or −1. By default there are none.
 
     Examples
     --------

@@ -12,9 +12,10 @@ OWN = ("label", "labels", "unit", "geography")  # for an attribute or a column
 
 @dataclass(frozen=True)
 class Caption:
-    """Caption of a column: its title, unit, cell labels and map.
+    """Caption of a column: title, unit, cell labels and map.
 
-    Pages show it instead of the column's name and codes. `areas` maps cells to outlines for maps.
+    Pages and tables show the caption instead of the column's name and codes. `areas` maps cells to outlines, from which
+    maps are drawn.
     """
 
     label: str = ""
@@ -24,7 +25,10 @@ class Caption:
 
     @classmethod
     def of(cls, place: str, facts: Mapping[str, Any], cells: Sequence[str] | None = None) -> "Caption":
-        """Return the caption that a mapping describes; only `cells` may have labels."""
+        """Return the caption that a mapping describes.
+
+        Labels are allowed only for the named `cells`.
+        """
         label, unit = (_text(f"{key} in {place}", facts.get(key, "")) for key in ("label", "unit"))
         labels = facts.get("labels", {})
         if not isinstance(labels, Mapping):
@@ -42,10 +46,11 @@ class Caption:
 
 @dataclass(frozen=True)
 class Captions:
-    """Title, source and footnote of a table, and captions of its columns.
+    """Captions of a table and of its columns.
 
-    `rows` is the plural noun for the rows, such as "persons". `date`, `contact`, `licence` and `next_release` are
-    printed on pages and in notes. Captions change no query and no answer.
+    Use captions to publish answers in plain words: a title, a source and a footnote of the table, and a `Caption` for
+    each column. They change no query and no answer. `rows` is the plural noun for the rows, such as "persons". `date`,
+    `contact`, `licence` and `next_release` are printed on pages and in notes.
     """
 
     title: str = ""
@@ -68,7 +73,7 @@ class Captions:
         return cls(**texts, columns=columns, terms=terms)
 
     def with_columns(self, columns: Mapping[str, Caption]) -> "Captions":
-        """Return the captions with those of other columns."""
+        """Return the captions with new captions of columns."""
         return replace(self, columns=columns)
 
     def name(self, column: str) -> str:
@@ -80,12 +85,12 @@ class Captions:
         return self._of(column).unit
 
     def cell(self, column: str, text: str) -> str:
-        """Return the label of a cell or of a run's ends."""
+        """Return the label of a cell or run of cells."""
         labels = self._of(column).labels
         return "..".join(labels.get(end, end) for end in text.split("..")) if labels else text
 
     def has_labels(self, column: str) -> bool:
-        """Return True if cells of the column have labels."""
+        """Return True if the cells of the column have labels."""
         return bool(self._of(column).labels)
 
     def areas(self, column: str) -> Mapping[str, str]:

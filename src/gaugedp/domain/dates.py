@@ -89,12 +89,15 @@ class Dates(Attribute):
 
 
 def dates(first: str, last: str, *, by: str, timezone: str | None = None, outside: str = "drop") -> Dates:
-    """Describe an attribute by calendar periods, with one cell each.
+    """Describe a column of dates by calendar periods.
+
+    Use it to count rows by day, week, month, quarter or year. Each period from `first` to `last` is one cell.
 
     Parameters
     ----------
     first, last : str
-        The first and the last period, such as 2017-01-31, 2017-W03, 2017-01, 2017-Q1 or 2017, or a day in it.
+        The first and the last period, such as 2017-01-31, 2017-W03, 2017-01, 2017-Q1 or 2017. You can also give a day
+        within the period.
     by : {"day", "week", "month", "quarter", "year"}
         Length of a period. At most 100,000 periods are allowed.
     timezone : str, optional

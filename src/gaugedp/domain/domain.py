@@ -37,11 +37,14 @@ from gaugedp.errors import InvalidRequest, UnknownName
 class Domain:
     """Public description of a table: its attributes and bounded columns.
 
-    Make it with `Domain.of` or `Domain.load`. It comes from public knowledge, never from the data. `unit` is the
-    privacy unit of the domain file, or None, and `file` the name of that file. `captions` are shown instead of names
-    and codes. If each row is a person, `made` states how it is aggregated from `rows`. `impossible` lists structural
-    zeros, which only synthetic rows use. `weights` names the column of survey weights, if any, and `design` its strata
-    and clusters. `text_format` states how text files are written.
+    A domain states which values each column can have. Queries need it, because noise must be calibrated without reading
+    the data. Make it with `Domain.of` or `Domain.load`, from public knowledge and never from the data. Attributes
+    define cells to count in; bounded columns can be summed and averaged.
+
+    `unit` is the privacy unit of the domain file, or None, and `file` is the name of that file. `captions` are shown
+    instead of names and codes. If each row is a person, `made` states how it is aggregated from `rows`. `impossible`
+    lists structural zeros, which only synthetic rows use. `weights` names the column of survey weights, if any, and
+    `design` its strata and clusters. `text_format` states how text files are written.
     """
 
     attributes: Mapping[str, Attribute]
@@ -74,11 +77,13 @@ class Domain:
     def of(cls, **columns: Attribute | BoundedColumn | Tree | Sequence[str]) -> "Domain":
         """Return a domain from a description of each column.
 
-        A description is a list of categories, or `gd.bins`, `gd.integers`, `gd.dates`, `gd.tree` or `gd.bounded`.
-        Attributes define cells to count in; bounded columns can be summed and averaged.
+        A description is a list of categories, or the result of `gd.bins`, `gd.integers`, `gd.dates`, `gd.tree` or
+        `gd.bounded`. Describe the columns that you want to query; you may omit all others.
 
         Examples
         --------
+        Describe two attributes, which define cells to count in, and a bounded column, which can be summed and averaged:
+
         >>> import gaugedp as gd
         >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 5000))
         >>> list(domain.attributes), list(domain.columns)
@@ -94,7 +99,10 @@ class Domain:
 
     @classmethod
     def load(cls, path: str | Path) -> "Domain":
-        """Return the domain of a TOML file; see docs/how-to/domain-file.md."""
+        """Return the domain that a TOML file describes.
+
+        The format is explained in docs/how-to/domain-file.md.
+        """
         facts = read_toml(path)
         only_keys("the domain file", facts, (*SECTIONS, *TEXTS))
         name = facts.get("name", Path(path).stem)
@@ -121,10 +129,11 @@ class Domain:
         return people.with_captions(captions).with_impossible(*impossible)
 
     def by_person(self, unit: PrivacyUnit, made: Mapping[str, PerPerson]) -> "Domain":
-        """Return the domain of a table with one row per person.
+        """Return the domain with one row per person.
 
-        `made` states how the rows of a person are aggregated to values. The unit must be the person, and the values
-        must fit the rows.
+        Use it if persons have several rows and you want to query facts about persons, such as their number of visits.
+        `made` maps the name of each fact to a `gd.PerPerson`, which states how the rows of a person are aggregated. The
+        `unit` must be the person, and the aggregates must fit the columns of the rows.
         """
         if unit.column is None or unit.max_rows != 1:
             raise InvalidRequest(
@@ -161,13 +170,13 @@ class Domain:
         return named(f"[person] {name}", lambda: per_person.described(self.attributes, self.columns))
 
     def origins(self, names: Sequence[str]) -> list[str]:
-        """Describe how values are aggregated from a person's rows."""
+        """Return sentences on how values follow from a person's rows."""
         columns = self.rows.columns if self.rows else {}
         person = self.unit.column if self.unit else None
         return [self.made[name].rule(name, person, columns) for name in dict.fromkeys(names) if name in self.made]
 
     def recipe(self, names: Sequence[str]) -> list[str]:
-        """Return further facts that decide values: text format and aggregation."""
+        """Return what else decides values: text format and aggregation."""
         rows = self.rows or self
         per_person = [self.made[name] for name in names if name in self.made]
         sources = [
@@ -177,19 +186,22 @@ class Domain:
         return written + ([repr((per_person, sources))] if per_person else [])
 
     def with_attribute(self, name: str, attribute: Attribute) -> "Domain":
-        """Return the domain with another description of an attribute."""
+        """Return the domain with a new description of an attribute."""
         self.described(name)
         return replace(self, attributes={**self.attributes, name: attribute})
 
     def with_weights(self, name: str, weight: BoundedColumn, strata: str = "", clusters: str = "") -> "Domain":
-        """Return the domain of a survey with weights in column `name`.
+        """Return the domain of a survey weighted by column `name`.
 
-        Weights are clipped to the public bounds of `weight`, which are at least 0 and at most 2^20 steps. Means, sums,
-        shares, comparisons, standard deviations and quantiles are then weighted, unless the query says `unweighted`.
-        `strata` and `clusters` name attributes that describe how the sample was drawn; total intervals use them.
+        Means, sums, shares, comparisons, standard deviations and quantiles are then weighted, unless the query contains
+        the word `unweighted`. Weights are clipped to the public bounds of `weight`, which are at least 0 and at most
+        2^20 steps. `strata` and `clusters` name attributes that describe how the sample was drawn; total intervals use
+        them. By default there are none.
 
         Examples
         --------
+        A weighted query reads the column of weights in addition to its own:
+
         >>> import gaugedp as gd
         >>> domain = gd.Domain.of(sex=["1", "2"], pay=gd.bounded(0, 100)).with_weights("w", gd.bounded(1, 600))
         >>> gd.query(domain, "weighted count by sex; mean(pay)").columns
@@ -201,7 +213,7 @@ class Domain:
         return replace(self, columns=columns, weights=name, design=Design(strata, clusters))
 
     def with_captions(self, captions: Captions) -> "Domain":
-        """Return the domain with other captions; queries do not change."""
+        """Return the domain with new captions; queries do not change."""
         return replace(self, captions=captions)
 
     def with_text_format(self, **facts: str) -> "Domain":
@@ -215,16 +227,17 @@ class Domain:
     def with_impossible(self, *combinations: Mapping[str, str | Sequence[str]]) -> "Domain":
         """Return the domain with additional structural zeros.
 
-        A structural zero is a combination of cells that no row can have, such as `{"AGE": "[0,10)", "DEGREE": ["BA",
-        "MA"]}`. State it from public knowledge, never from the data.
+        A structural zero is a combination of cells that no row can have, such as a child with a degree: `{"AGE":
+        "[0,10)", "DEGREE": ["BA", "MA"]}`. State it from public knowledge, never from the data.
         """
         added = (Impossible.of(combination, self.attributes) for combination in combinations)
         return replace(self, impossible=(*self.impossible, *added))
 
     def protected(self, unit: PrivacyUnit | None = None) -> PrivacyUnit:
-        """Return `unit`, the domain file's unit, or one row.
+        """Return `unit`, or by default the domain file's unit.
 
-        A `unit` that contradicts the domain file, and one of several rows per aggregated person, are refused.
+        Without a unit in either, each row is a unit. A `unit` that contradicts the domain file is refused, and so is
+        one of several rows if each row is a person.
         """
         if unit is None or self.unit is None:
             return replace(unit or self.unit or PrivacyUnit(), as_one=self.rows is not None)
@@ -238,7 +251,7 @@ class Domain:
         return replace(unit, as_one=self.rows is not None)
 
     def attribute(self, name: str) -> Attribute:
-        """Return an attribute; refuse one with unknown categories."""
+        """Return the attribute called `name`, whose categories must be known."""
         attribute = self.described(name)
         if not attribute.has_cells:
             raise InvalidRequest(
@@ -300,26 +313,32 @@ class Domain:
         return self.described(name).tree or name
 
     def levels(self, name: str) -> list[str]:
-        """Return the levels of an attribute's tree, from the coarsest to itself."""
+        """Return the levels of an attribute's tree, the coarsest first.
+
+        The last of them is the attribute itself.
+        """
         alike = [other for other in self.attributes if self.tree(other) == self.tree(name)]
         ordered = sorted(alike, key=lambda other: self.attributes[other].n_cells)
         return ordered[: ordered.index(name) + 1]
 
     def finest(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Return the names without levels that another one determines."""
+        """Return the names, without levels that a finer one determines."""
         last = {self.tree(name): name for name in sorted(names, key=lambda name: self.described(name).n_cells)}
         return tuple(name for name in names if last[self.tree(name)] == name)
 
     def starts(self, name: str, finer: str) -> tuple[int, ...]:
-        """Return each cell's first cell in a finer level."""
+        """Return, for each cell, its first cell in `finer`."""
         return starts_in(self.attribute(name), self.attribute(finer))
 
     def shape(self, names: Sequence[str]) -> tuple[int, ...]:
-        """Return the numbers of cells of the named attributes."""
+        """Return the number of cells of each named attribute."""
         return tuple(self.attribute(name).n_cells for name in names)
 
     def n_cells(self, names: Sequence[str] | None = None) -> int:
-        """Return the number of cells of a table of the (finest) attributes."""
+        """Return the number of cells of a cross-table of attributes.
+
+        By default, these are all attributes, of each tree the finest level.
+        """
         return math.prod(self.shape(self.finest(tuple(self.attributes)) if names is None else names))
 
 

@@ -43,15 +43,16 @@ class Tree:
 def tree(columns: Mapping[str, Sequence[str]], outside: str = "drop") -> Tree:
     """Describe nested attributes, such as regions and their districts.
 
-    The table has a column for the finest level only, and that column determines all levels.
+    Use it to count by every level, if each cell of a level lies in one cell of the next coarser level. The table has a
+    column for the finest level only, and that column determines all levels.
 
     Parameters
     ----------
     columns : mapping of str to sequence of str
-        The levels, the coarsest first, as columns of equal length with one line per finest area. The last one has the
-        name of the table's column, and lists its values without repetition.
+        The levels, the coarsest first, as columns of equal length with one line per finest area. The last level has the
+        name of the table's column and lists the values of that column without repetition.
     outside : {"drop", "other"}
-        The rule for all other values, at every level. Default "drop".
+        The rule for all other values, at every level: leave the row out, or count it in a cell "other". Default "drop".
 
     Raises
     ------
@@ -60,6 +61,8 @@ def tree(columns: Mapping[str, Sequence[str]], outside: str = "drop") -> Tree:
 
     Examples
     --------
+    Three districts lie in two regions, so there are two cells at the coarse level and three at the fine level:
+
     >>> import gaugedp as gd
     >>> areas = gd.tree({"region": ["N", "N", "S"], "district": ["N1", "N2", "S1"]})
     >>> domain = gd.Domain.of(district=areas)

@@ -21,25 +21,27 @@ def look_up(
 ) -> dict[str, Level | BoundedColumn]:
     """Describe attributes by a public table that classifies a column.
 
-    Such a lookup table gives, for example, the sector of each product code. The table of rows is not joined: each row's
-    cell follows from its own value, so the guarantee does not change (docs/theory/persons.md).
+    Use it to count by a property of a column's values, such as the sector of each product code. The lookup table, which
+    must be public, gives the property of each value. It is not joined with the private table: each row's cell follows
+    from its own value, so the guarantee does not change (docs/theory/persons.md).
 
     Parameters
     ----------
     table : mapping of str to sequence of str, or path
-        The lookup table: columns of texts of one length, or a CSV file.
+        The lookup table: columns of texts of equal length, or a CSV file.
     on : str
-        The column that lists the values of the private table's column of that name, without repetition.
+        The column of the lookup table with the values of the private table's column of the same name, without
+        repetition.
     outside : {"drop", "other"}
         The rule for rows whose value is not listed: leave them out, or count them in a cell "other". Default "drop".
     **numbers : BoundedColumn
-        Columns of the lookup table that are numbers, such as PRICE=gd.bounded(0, 100). Such a number is missing in rows
+        Columns of the lookup table that are numbers, such as PRICE=gd.bounded(0, 100). The number is missing in rows
         whose value is not listed.
 
     Returns
     -------
     dict of str to attribute or bounded column
-        One description for each other column of the lookup table, for `Domain.of`.
+        One description for each other column of the lookup table; pass them to `Domain.of`.
 
     Raises
     ------
@@ -48,6 +50,8 @@ def look_up(
 
     Examples
     --------
+    The private table has a column `place`. Count by the kind of place:
+
     >>> import gaugedp as gd
     >>> kinds = gd.look_up({"place": ["a", "b", "c"], "kind": ["town", "city", "town"]}, on="place")
     >>> gd.Domain.of(**kinds).attribute("kind").labels

@@ -21,14 +21,19 @@ _COARSER = "Describe one of them with fewer cells or a coarser step."
 
 @dataclass(frozen=True)
 class PerPerson:
-    """Value of a person, computed from all rows of that person.
+    """Value of a person, computed from all their rows.
 
-    Make it with one of the class methods and give it to `gd.by_person`. `kind` is the name of the method, `of` an
-    attribute or a bounded column of the rows (the column, if both have the name), and `cells` the cells that count.
-    `order` determines the last row. `values` are the values that a person may have, if `of` does not determine them.
+    Use it if persons have several rows, and you want to query facts about persons, such as their number of visits. Make
+    it with one of the class methods and pass it to `gd.by_person`.
+
+    `kind` is the name of the method, `of` is an attribute or a bounded column of the rows (the column, if both have the
+    name), and `cells` are the cells that count. `order` determines the last row. `values` are the values that a person
+    may have, if `of` does not determine them.
 
     Examples
     --------
+    Count the rows of each person, which are known to be between 0 and 50:
+
     >>> import gaugedp as gd
     >>> gd.PerPerson.count(gd.integers(0, 50)).kind
     'count'
@@ -55,35 +60,52 @@ class PerPerson:
 
     @classmethod
     def count(cls, values: Fact, of: str | None = None, *cells: str) -> "PerPerson":
-        """Count a person's rows, or those in given cells of an attribute."""
+        """Count a person's rows, or those in given cells.
+
+        `of` is the attribute of the `cells`, and `values` states the counts that are possible, such as gd.integers(0,
+        50).
+        """
         return cls("count", of, cells, values=values)
 
     @classmethod
     def sum(cls, of: str, values: Fact) -> "PerPerson":
-        """Sum a bounded column over a person's rows; missing values count 0."""
+        """Sum a bounded column over a person's rows.
+
+        A missing value counts as 0. `values` states the sums that are possible, such as gd.bounded(0, 500).
+        """
         return cls("sum", of, values=values)
 
     @classmethod
     def max(cls, of: str, values: Fact | None = None) -> "PerPerson":
-        """Take the largest value of a person's rows, or the last cell."""
+        """Take the largest value of a person's rows.
+
+        For an attribute it is the last cell.
+        """
         return cls("max", of, values=values)
 
     @classmethod
     def min(cls, of: str, values: Fact | None = None) -> "PerPerson":
-        """Take the smallest value of a person's rows, or the first cell."""
+        """Take the smallest value of a person's rows.
+
+        For an attribute it is the first cell.
+        """
         return cls("min", of, values=values)
 
     @classmethod
     def any(cls, of: str, *cells: str) -> "PerPerson":
-        """Return "yes" for a person with a row in one of the cells."""
+        """Check whether a person has rows in given cells.
+
+        The value is "yes" or "no".
+        """
         return cls("any", of, cells)
 
     @classmethod
     def last(cls, of: str, order: str, values: Fact | None = None) -> "PerPerson":
-        """Take the value of a person's last row, by another column.
+        """Take the value of a person's last row.
 
-        `order` is an attribute or a bounded column, such as a date. Rows without a value or without an `order` are
-        skipped. Among several last rows, the largest value is taken, so the order of the table has no influence.
+        `order` is the attribute or bounded column, such as a date, by which rows are ordered. Rows without a value or
+        without an `order` are skipped. If several rows are last, the largest of their values is taken, so the order of
+        rows in the table has no influence.
         """
         return cls("last", of, order=order, values=values)
 
@@ -98,7 +120,10 @@ class PerPerson:
         return self.kind in ("max", "min", "last")
 
     def described(self, attributes: Mapping[str, Attribute], columns: Mapping[str, BoundedColumn]) -> Fact:
-        """Return the possible values; refuse an aggregate that does not fit the rows."""
+        """Return the possible values of the aggregate.
+
+        An aggregate that does not fit the rows is refused.
+        """
         for name in self.sources:
             if name not in attributes and name not in columns:
                 raise UnknownName.among("attribute or column of the rows", name, [*attributes, *columns])

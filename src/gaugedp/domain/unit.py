@@ -14,16 +14,18 @@ from gaugedp.errors import InvalidRequest
 class PrivacyUnit:
     """Privacy unit: who is protected, and how neighbouring tables differ.
 
-    A guarantee limits how much the data of one unit can change the probability of any answer.
+    A guarantee limits how much the data of one unit can change the probability of any answer. Two tables that differ in
+    the data of one unit are called neighbours. Choose the person as the unit if a person can have several rows, because
+    otherwise only single rows are protected.
 
     Parameters
     ----------
     column : str, optional
-        The column that identifies a unit, such as a person: its unit is all rows with the same value. By default each
-        row is a unit.
+        The column that identifies a unit, such as a person. All rows with the same value in this column are one unit.
+        By default each row is a unit.
     neighbours : {"add_remove", "replace"}
-        With "add_remove", the rows of one unit are added or removed. With "replace", the rows of one unit change, and
-        the number of units is public.
+        With "add_remove", the default, the rows of one unit are added or removed. With "replace", the rows of one unit
+        change, and the number of units is public.
     max_rows : int
         The largest number of rows per unit that a query uses. Default 1.
     as_one : bool
@@ -31,6 +33,8 @@ class PrivacyUnit:
 
     Examples
     --------
+    Protect persons who have up to three rows each:
+
     >>> import gaugedp as gd
     >>> str(gd.PrivacyUnit("person_id", max_rows=3))
     'the rows of one person_id (at most 3), added or removed'
@@ -55,24 +59,30 @@ class PrivacyUnit:
 
     @property
     def most_changes(self) -> int:
-        """Largest number of rows added or removed between neighbours."""
+        """Largest number of rows in which neighbouring tables differ."""
         return self.max_rows * (2 if self.neighbours == "replace" else 1)
 
     @classmethod
     def load(cls, path: str | Path) -> "PrivacyUnit":
-        """Return the unit of a domain file, by default one row."""
+        """Return the unit that a domain file specifies.
+
+        Without one, each row is a unit.
+        """
         return cls.of(read_toml(path).get("unit", {}))
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> "PrivacyUnit":
-        """Return the unit of a mapping with column, neighbours and max_rows."""
+        """Return the unit that a mapping describes.
+
+        The keys of the mapping are column, neighbours and max_rows.
+        """
         is_made = isinstance(facts, Mapping) and "as_one" in facts
         only_keys("[unit]", facts, ("column", "neighbours", "max_rows", *["as_one"] * is_made))
         return cls(**facts)
 
     @property
     def rules(self) -> list[str]:
-        """Rules for units with many rows, and for rows without unit."""
+        """Rules for units with many rows and rows without unit."""
         if self.column is None:
             return []
         rows = "Only one row" if self.max_rows == 1 else f"At most {self.max_rows} rows"

@@ -24,28 +24,36 @@ from gaugedp.optimization.lattice import shared
 class AdditiveClassifier(Scored, ClassifierMixin, AdditiveModel):
     """Additive logistic regression with differential privacy.
 
-    The score of a class is a sum of functions of one feature each. Such a function has one value per bin (and class, if
-    there are more than two). It is a sum of few cosines of the bin's number with falling amplitude, so it is smooth.
-
-    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/additive_models.md
-
-    After fit: shape_functions_, intercept_ (1,) or (K,), classes_, solver_, guarantee_, release_, n_features_in_, and
-    feature_names_in_ if X is a data frame.
+    Use it if you want to plot how each feature acts on the prediction, or if effects are not linear. The score of a
+    class is a sum of functions of one feature each (a generalised additive model). Each function has one value per bin
+    of its feature, and one per class as well if there are more than two. The functions are smooth, because each is a
+    sum of a few cosines of the bin's number with falling amplitude.
 
     Parameters
     ----------
     epsilon, delta : float
-        Total privacy budget for one row. delta = 0 gives pure ε-DP.
+        Total privacy budget for one row. The default is epsilon = 1 and delta = 0, which gives pure ε-DP.
     bounds, missing_indicator, classes, strict_labels, radius
-        These describe rows and labels by public facts, in the forms of `LogisticRegression`.
+        Public facts about rows and labels, as in `LogisticRegression`.
     categories, bins, edges, monotone
-        These describe the functions of the columns, in the forms of `AdditiveRegressor`.
+        Options of the functions of the columns, as in `AdditiveRegressor`.
     solver : str
-        "auto" is that of `LogisticRegression`. "newton" provides standard errors for two classes, on bins of equal
-        width or public edges, and needs more rows.
+        "auto", the default, chooses as in `LogisticRegression`. "newton" provides standard errors for two classes, on
+        bins of equal width or public edges, and needs more rows.
+    neighbours, random_state, ledger
+        Further options of the privacy budget, as in `LogisticRegression`.
+
+    Notes
+    -----
+    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/additive_models.md
+
+    After `fit`, the model has the attributes shape_functions_, intercept_ of shape (1,) or (K,) for K classes,
+    classes_, solver_, guarantee_, release_, n_features_in_, and feature_names_in_ if X is a data frame.
 
     Examples
     --------
+    The label depends on how far the first feature is from 0, which no linear model can represent:
+
     >>> import numpy as np
     >>> from gaugedp.estimators import AdditiveClassifier
     >>> X = np.random.default_rng(0).uniform(-1, 1, (2000, 2))
@@ -61,7 +69,10 @@ class AdditiveClassifier(Scored, ClassifierMixin, AdditiveModel):
     radius: float | None = None
 
     def fit(self, X: Any, y: Any) -> "AdditiveClassifier":
-        """Fit to rows X (n, d) and labels y (n,); other labels count as rows of zeros."""
+        """Fit the model to rows X and labels y.
+
+        X has shape (n, d) and y has shape (n,). A row with another label counts as a row of zeros.
+        """
         requested, rows = self._requested(), self._rows(X)
         check_given(self.classes, self.bounds if self.categories is None else (0, 1), None)
         one_of(("auto", "newton"), solver=self.solver)
@@ -116,7 +127,11 @@ class AdditiveClassifier(Scored, ClassifierMixin, AdditiveModel):
         inner.fit(np.zeros((2, width)), [classes[0], classes[0]])
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return scores, (n,) for two classes (above 0 for the second), else (n, K)."""
+        """Return the score of each row for each class.
+
+        The scores have the shape (n, K) for K > 2 classes. For two classes they have the shape (n,), and a score above
+        0 predicts the second class.
+        """
         return self._scores(X)
 
     def predict(self, X: Any) -> np.ndarray:
@@ -126,7 +141,7 @@ class AdditiveClassifier(Scored, ClassifierMixin, AdditiveModel):
         return self.classes_[codes]
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return class probabilities (n, K)."""
+        """Return the class probabilities of each row, shape (n, K)."""
         return self._probabilities(X)
 
     def _probabilities(self, X: Any) -> np.ndarray:

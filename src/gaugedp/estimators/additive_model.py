@@ -93,18 +93,22 @@ class AdditiveModel(PrivateEstimator):
 
     @property
     def shape_functions_(self) -> dict[str, ShapeFunction]:
-        """Shape functions by name of the feature."""
+        """The fitted functions, by name of the feature."""
         check_is_fitted(self, "n_features_in_")
         return {function.bins.name: function for function in self.functions_}
 
     def shape_table(self) -> list[dict[str, Any]]:
-        """Return one dict per feature, bin (and class), such as pandas.DataFrame takes."""
+        """Return the functions as a list of dicts.
+
+        There is one dict per feature and bin (and class), so that `pandas.DataFrame` accepts the list.
+        """
         return [row for function in self.shape_functions_.values() for row in function.rows()]
 
     def plot(self, features: Any = None, *, level: float = 0.95) -> ShapePlot:
         """Return charts of the shape functions, for a notebook.
 
-        `features` names some of them; bands are at `level`, where the solver provides standard errors.
+        `features` selects some of the features by name; by default all are drawn. If the solver provides standard
+        errors, each chart has a confidence band at `level` (default 0.95).
         """
         between(0, 1, level=level)
         functions = self.shape_functions_

@@ -21,38 +21,48 @@ from gaugedp.optimization.lattice import for_gaussian_releases, shared
 class AdditiveRegressor(Scored, RegressorMixin, AdditiveModel):
     """Additive regression with differential privacy.
 
-    A prediction is a sum of functions of one feature each. Such a function has one value per bin. It is a sum of few
-    cosines of the bin's number with falling amplitude, so it is smooth.
-
-    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/additive_models.md
-
-    After fit: shape_functions_, intercept_ (1,), guarantee_, release_, n_features_in_, and feature_names_in_ if X
-    is a data frame.
+    Use it if you want to plot how each feature acts on the prediction, or if effects are not linear. A prediction is a
+    sum of functions of one feature each (a generalised additive model). Each function has one value per bin of its
+    feature. The functions are smooth, because each is a sum of a few cosines of the bin's number with falling
+    amplitude.
 
     Parameters
     ----------
     epsilon, delta : float
-        Total privacy budget for one row. delta = 0 gives pure ε-DP.
+        Total privacy budget for one row. The default is epsilon = 1 and delta = 0, which gives pure ε-DP.
     bounds, missing_indicator
-        The public interval of each column, and the columns with an indicator of missing numbers, in the forms of
+        The public interval of each column, and the columns with an indicator of missing numbers, as in
         `LogisticRegression`. Columns of `categories` need no bounds.
     target_bounds : (low, high)
         Public bounds to which the target and the predictions are clipped.
     categories : {column: list of values}, optional
-        Public categories of columns, by name or by number from 0. Each value gets a bin; any other value adds nothing.
+        Public categories of columns, which are named or numbered from 0. Each value gets a bin; any other value adds
+        nothing to a prediction.
     bins : int
-        The largest number of bins of a numeric column.
+        The largest number of bins of a numeric column. Default 64.
     edges : "private", "equal" or {column: edges}
-        "private" learns the edges of bins from the rows, for 6 % of μ² (a tenth of ε at δ = 0). "equal" makes bins of
-        equal width. Public edges may be given for some columns; the others then get bins of equal width.
+        "private", the default, learns the edges of bins from the rows. This costs 6 % of μ², where μ is the Gaussian-DP
+        parameter of the fit, or a tenth of ε at δ = 0. "equal" makes bins of equal width. If you give public edges for
+        some columns, the others get bins of equal width.
     monotone : {column: 1 or −1}, optional
-        Columns whose functions are made monotone after the fit.
+        Columns whose functions are made increasing (1) or decreasing (−1) after the fit.
     solver : {"auto", "preconditioned"}
-        "auto" is clipped descent with a calibration. "preconditioned" is that of `LinearRegression` on bins of equal
-        width or public edges, which provides standard errors and needs more rows.
+        "auto", the default, is clipped gradient descent followed by a calibration. "preconditioned" is the solver of
+        `LinearRegression` on bins of equal width or public edges, which provides standard errors and needs more rows.
+    neighbours, random_state, ledger
+        Further options of the privacy budget, as in `LogisticRegression`.
+
+    Notes
+    -----
+    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/additive_models.md
+
+    After `fit`, the model has the attributes shape_functions_, intercept_ of shape (1,), guarantee_, release_,
+    n_features_in_, and feature_names_in_ if X is a data frame.
 
     Examples
     --------
+    The target depends on the absolute value of the first feature, so its function falls and then rises:
+
     >>> import numpy as np
     >>> from gaugedp.estimators import AdditiveRegressor
     >>> X = np.random.default_rng(0).uniform(-1, 1, (2000, 2))
@@ -66,7 +76,10 @@ class AdditiveRegressor(Scored, RegressorMixin, AdditiveModel):
     target_bounds: Any = None
 
     def fit(self, X: Any, y: Any) -> "AdditiveRegressor":
-        """Fit to rows X (n, d) and target y (n,)."""
+        """Fit the model to rows X and target y.
+
+        X has shape (n, d) and y has shape (n,). The model's ledger, if any, is charged before any row is read.
+        """
         self._requested()  # refuses
         rows = self._rows(X)
         target = read_target(y, len(rows))
@@ -116,6 +129,6 @@ class AdditiveRegressor(Scored, RegressorMixin, AdditiveModel):
         self._publish(values, guarantee, exactness, {"solver": self.solver}, reservation)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return predictions (n,), within the bounds of the target."""
+        """Return a prediction for each row, within the target's bounds."""
         low, high = (float(end) for end in self.target_bounds)
         return np.clip(self._scores(X), low, high)

@@ -78,7 +78,8 @@ class Scored:
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy (classifier) or R² (regressor) of `predict`.
 
-        It reads rows X and targets y (n,) without privacy and charges no ledger: for public rows, or for your own eyes.
+        It reads rows X (n, d) and targets y (n,) without privacy and charges no ledger, so use it only on public rows,
+        or if only you will see the result. For a score that you can publish, use `score_report`.
         """
         return float(super().score(X, y, sample_weight))  # type: ignore[misc]
 

@@ -29,7 +29,10 @@ class ColumnTransformer(OneToOneFeatureMixin, TransformerMixin, PartialFits, Pri
     bounds: Any = None
 
     def fit(self, X: Any, y: Any = None) -> "ColumnTransformer":
-        """Fit to rows X (n, d); missing numbers are left out."""
+        """Estimate column statistics from rows X of shape (n, d).
+
+        Missing numbers are left out. The model's ledger, if any, is charged before any row is read.
+        """
         del y
         requested, rows = self._requested(), self._rows(X)
         self._check()
@@ -72,24 +75,33 @@ class ColumnTransformer(OneToOneFeatureMixin, TransformerMixin, PartialFits, Pri
 class StandardScaler(ColumnTransformer):
     """Standardise columns by private means and standard deviations.
 
-    Theorem. A row contributes the presence of each number, the number and its square, in [−1, 1] by the bounds. `fit`
-    releases the sums with noise and is (ε, δ)-DP for one row, ε-DP at δ = 0 (GroupSums). A standard deviation is at
-    least a hundredth of half the range.
-
-    In a pipeline, this scaler and a private model each spend their own budget: give both the same ledger. The model's
-    bounds then refer to the scaled columns, such as (−3, 3). After fit: mean_, var_, scale_ (d,), guarantee_, release_.
+    Use it before a private model if good bounds of the columns are not known. In a pipeline, the scaler and the model
+    each spend their own budget, so give both the same ledger. The model's bounds then refer to the scaled columns, such
+    as (−3, 3).
 
     Parameters
     ----------
     bounds : (low, high)
-        Public bounds, as for `LogisticRegression`, to which columns are clipped.
+        Public bounds, as in `LogisticRegression`, to which columns are clipped.
     with_mean, with_std : bool
         Whether to centre the columns, and whether to divide them by their standard deviations. Default True.
     copy
-        Ignored: X is never changed.
+        Ignored, because X is never changed.
+    epsilon, delta, neighbours, random_state, ledger
+        The privacy budget for one row, and its options, as in `LogisticRegression`.
+
+    Notes
+    -----
+    Theorem. A row contributes the presence of each number, the number and its square, in [−1, 1] by the bounds. `fit`
+    releases the sums with noise and is (ε, δ)-DP for one row, ε-DP at δ = 0 (GroupSums). A standard deviation is at
+    least a hundredth of half the range.
+
+    After `fit`, the model has the attributes mean_, var_ and scale_ (d,), guarantee_ and release_.
 
     Examples
     --------
+    Scale two columns, which lie within [0, 100], for ε = 1:
+
     >>> import numpy as np
     >>> from gaugedp.estimators import StandardScaler
     >>> X = np.random.default_rng(0).uniform(20, 60, (1000, 2))
@@ -112,7 +124,7 @@ class StandardScaler(ColumnTransformer):
         return np.where(np.isnan(read_table(X)), 0.0, scaled)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
-        """Return rows (n, d) in the original units from scaled ones."""
+        """Return scaled rows (n, d) in their original units."""
         check_is_fitted(self, "scale_")
         scaled = read_table(X)
         if scaled.shape[1] != self.n_features_in_:
@@ -133,22 +145,31 @@ class StandardScaler(ColumnTransformer):
 class SimpleImputer(ColumnTransformer):
     """Replace missing numbers by private means of their columns.
 
-    Theorem. A row contributes the presence of each number, and the number, in [−1, 1] by the bounds. `fit` releases
-    the sums with noise and is (ε, δ)-DP for one row, ε-DP at δ = 0 (GroupSums).
-
-    After fit: statistics_ (d,), guarantee_, release_.
+    Use it as the first step of a pipeline whose models cannot handle missing numbers. It spends a budget of its own on
+    the means of the columns.
 
     Parameters
     ----------
     bounds : (low, high)
-        Public bounds, as for `LogisticRegression`, to which numbers are clipped before averaging.
+        Public bounds, as in `LogisticRegression`, to which numbers are clipped before averaging.
     strategy : "mean"
         The only strategy. A median or a most frequent value is another query (`gd.query`).
     missing_values, copy
         Ignored: NaN and everything that is not a number is missing.
+    epsilon, delta, neighbours, random_state, ledger
+        The privacy budget for one row, and its options, as in `LogisticRegression`.
+
+    Notes
+    -----
+    Theorem. A row contributes the presence of each number, and the number, in [−1, 1] by the bounds. `fit` releases the
+    sums with noise and is (ε, δ)-DP for one row, ε-DP at δ = 0 (GroupSums).
+
+    After `fit`, the model has the attributes statistics_ (d,), the means of the d columns, guarantee_ and release_.
 
     Examples
     --------
+    After the transformation no number is missing:
+
     >>> import numpy as np
     >>> from gaugedp.estimators import SimpleImputer
     >>> X = np.array([[1.0, np.nan], [2.0, 3.0]] * 500)

@@ -54,7 +54,10 @@ class CubeRegressor(LinearRegressor):
     _starts_at_mean: ClassVar[bool] = False  # True if coefficients lead away from a released mean of the target
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "CubeRegressor":
-        """Fit to rows X (n, d) and target y (n,)."""
+        """Fit the model to rows X and target y.
+
+        X has shape (n, d) and y has shape (n,). The model's ledger, if any, is charged before any row is read.
+        """
         if fits_in_parts(self, y):
             fit_in_parts(self, X, y, sample_weight)
             return self

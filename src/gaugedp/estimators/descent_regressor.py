@@ -74,30 +74,39 @@ class DescentRegressor(CubeRegressor):
 class HuberRegressor(DescentRegressor):
     """Robust linear regression with the Huber loss.
 
-    The loss (Huber 1964) is quadratic within `width` of the target and linear beyond.
-
-    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/gradient.md, as slopes are at most 1. With an
-    intercept it starts at a released mean of the target, and coefficients shrink where noise is large.
-
-    After fit: coef_ (d + m,) for d columns and m indicators, intercept_, guarantee_, release_.
+    Use it instead of `LinearRegression` if a few targets may be far off. The loss of a residual (Huber 1964) is
+    quadratic up to `width` and linear beyond, so that large residuals have a limited influence.
 
     Parameters
     ----------
     alpha
-        Ignored: `radius` limits the coefficients.
+        Ignored, because `radius` limits the coefficients.
     epsilon : float
-        Privacy budget. In scikit-learn it is the threshold, here `width`; epsilon = 1.35 therefore warns.
+        The privacy budget, default 1. Note that in scikit-learn epsilon is the threshold of the loss, which here is
+        `width`; therefore epsilon = 1.35, scikit-learn's default, causes a warning.
     width : float
-        Public width of the quadratic part, in units in which the target's bounds are −1 and 1. At 0.05, the minimum,
-        the loss is nearly the absolute loss.
+        Public width of the quadratic part, in units in which the target's bounds are −1 and 1. At the minimum, 0.05,
+        the loss is nearly the absolute loss. Default 0.1.
     radius : float, optional
-        Public bound on the norm of the coefficients for rows of norm 1 and a target in [−1, 1]. Default √k for k
-        coefficients.
+        Public bound on the norm of the coefficients for rows of norm 1 and a target in [−1, 1]. By default it is √k for
+        k coefficients.
     bounds, missing_indicator, target_bounds, fit_intercept, weight_bound
-        These state public bounds and options of the fit, in the forms of `Lasso`.
+        Public bounds and options of the fit, as in `Lasso`.
+    delta, neighbours, random_state, ledger
+        Further options of the privacy budget, as in `LogisticRegression`.
+
+    Notes
+    -----
+    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/gradient.md, as slopes are at most 1. With an
+    intercept it starts at a released mean of the target, and coefficients shrink if noise is large.
+
+    After `fit`, the model has the attributes coef_ of shape (d + m,) for d columns and m indicators, intercept_,
+    guarantee_ and release_.
 
     Examples
     --------
+    The target is the sum of two columns, so there are two coefficients:
+
     >>> import numpy as np
     >>> from gaugedp.estimators import HuberRegressor
     >>> X = np.random.default_rng(0).uniform(-1, 1, (1000, 2))
@@ -134,26 +143,33 @@ class HuberRegressor(DescentRegressor):
 class PoissonRegressor(DescentRegressor):
     """Poisson regression for counts with log-linear means.
 
-    The model is E y = exp(⟨coef, x⟩ + intercept), fitted by the Poisson likelihood.
-
-    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/gradient.md, as slopes are at most 1.
-
-    After fit: coef_ (d + m,) for d columns and m indicators, intercept_, guarantee_, release_.
+    Use it to predict counts, such as the number of visits of a person. The model is E y = exp(⟨coef, x⟩ + intercept)
+    for a row x with the count y, and is fitted by the Poisson likelihood.
 
     Parameters
     ----------
     target_bounds : (0, high)
-        Public bounds to which counts are clipped. Slopes (mean − count)/high are clipped to [−1, 1], so a predicted
-        mean above twice the bound has no more influence than one at it.
+        Public bounds to which counts are clipped. The slope of a row's loss, (mean − count)/high, is clipped to [−1,
+        1], so a predicted mean above twice the bound has no more influence than a mean of twice the bound.
     radius : float, optional
-        Public bound on the norm of the coefficients of log(mean/average) for rows of norm 1. Default 3·√k for k
-        coefficients. The average of the counts is released first, for 3 % of the guarantee.
+        Public bound on the norm of the coefficients of log(mean/average) for rows of norm 1. By default it is 3·√k for
+        k coefficients. The average of the counts is released first, for 3 % of the guarantee.
     bounds, missing_indicator, fit_intercept, weight_bound
-        These state public bounds and options of the fit, in the forms of `Lasso`. Without an intercept the mean of a
-        row of zeros is 1.
+        Public bounds and options of the fit, as in `Lasso`. Without an intercept, the mean of a row of zeros is 1.
+    epsilon, delta, neighbours, random_state, ledger
+        The privacy budget for one row, and its options, as in `LogisticRegression`.
+
+    Notes
+    -----
+    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/gradient.md, as slopes are at most 1.
+
+    After `fit`, the model has the attributes coef_ of shape (d + m,) for d columns and m indicators, intercept_,
+    guarantee_ and release_.
 
     Examples
     --------
+    The counts depend on the first column only. All predicted means are positive:
+
     >>> import numpy as np
     >>> from gaugedp.estimators import PoissonRegressor
     >>> rng = np.random.default_rng(0)
@@ -167,7 +183,7 @@ class PoissonRegressor(DescentRegressor):
     _expected: ClassVar[float] = 3.0
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return predicted means (n,)."""
+        """Return the predicted mean count of each row, shape (n,)."""
         return means(super().predict(X))
 
     def _check(self, size: int, range_: Any, guarantee: Guarantee) -> None:

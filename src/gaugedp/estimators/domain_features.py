@@ -15,27 +15,32 @@ from gaugedp.tables.lines import frame_lines
 
 
 def from_domain(domain: Domain, features: Sequence[str] | None = None, target: str | None = None) -> "DomainFeatures":
-    """Return the preprocessing of `gaugedp fit` as a transformer.
+    """Return a transformer that prepares rows by their domain.
 
-    An attribute becomes an indicator for each of its cells (categories, bins, dates, levels of a tree), a bounded
-    column its value, clipped, rounded to its step and scaled to [−1, 1]. A missing number counts as the number that the
-    domain names for it, else as 0, the middle. A value in no cell gives zeros. Nothing is learnt from rows, so it
-    spends nothing.
-
-    Unlike `gd.fit`, a pipeline cannot leave rows out: a row without a cell keeps its other features. Missing targets
-    have no influence in either.
+    Use it in a scikit-learn pipeline to get the features that `gd.fit` and `gaugedp fit` use. An attribute becomes an
+    indicator for each of its cells (categories, bins, dates, levels of a tree). A bounded column becomes its value,
+    clipped, rounded to its step and scaled to [−1, 1]. Nothing is learnt from the rows, so the transformer costs no
+    budget.
 
     Parameters
     ----------
     domain : Domain
         The domain, whose unit is one row. For persons with several rows use `gd.fit`.
     features : sequence of str, optional
-        Names of attributes and bounded columns. Default: all, without the target.
+        Names of attributes and bounded columns. By default all are used, without the target.
     target : str, optional
-        An attribute, for classes, or a bounded column, for numbers.
+        The target: an attribute, for classes, or a bounded column, for numbers. By default there is none.
+
+    Notes
+    -----
+    A missing number counts as the number that the domain names for it, else as 0, the middle. A value in no cell gives
+    zeros. Unlike `gd.fit`, a pipeline cannot leave rows out: a row without a cell keeps its other features. Missing
+    targets have no influence in either.
 
     Examples
     --------
+    `pay` = 200 lies at −0.6 between 0 and 1000, scaled to [−1, 1]:
+
     >>> import gaugedp as gd
     >>> import pandas as pd
     >>> from gaugedp.estimators import LogisticRegression, from_domain
@@ -52,13 +57,16 @@ def from_domain(domain: Domain, features: Sequence[str] | None = None, target: s
 
 
 class DomainFeatures(TransformerMixin, BaseEstimator):
-    """Transformer of `from_domain`, usable in pipelines."""
+    """Transformer of the rows of a domain, made by `from_domain`.
+
+    It is a step of a scikit-learn pipeline. It learns nothing from the rows, so it costs no budget.
+    """
 
     def __init__(self, domain: Domain, features: Sequence[str] | None = None, target: str | None = None) -> None:
         self.domain, self.features, self.target = domain, features, target
 
     def check(self) -> "DomainFeatures":
-        """Return the transformer itself; refuse a domain that does not fit."""
+        """Check that the domain fits, and return the transformer."""
         if not isinstance(self.domain, Domain):
             raise InvalidRequest(
                 f"The domain is of type {type(self.domain).__name__}.", 'Give gd.Domain.load("domain.toml").'
@@ -84,7 +92,7 @@ class DomainFeatures(TransformerMixin, BaseEstimator):
 
     @property
     def row_norm(self) -> float:
-        """The largest ℓ₂ norm of a row of features."""
+        """The largest possible ℓ₂ norm of a row of features."""
         return self._design.row_norm
 
     @property
@@ -97,20 +105,20 @@ class DomainFeatures(TransformerMixin, BaseEstimator):
 
     @property
     def classes(self) -> list[str]:
-        """Classes of the target, an attribute."""
+        """The classes of the target, if it is an attribute."""
         if self.target not in self.domain.attributes:
             raise InvalidRequest(f"The target is {self.target!r}.", "Give an attribute as target for classes.", "")
         return list(self._design.classes or ())
 
     @property
     def target_bounds(self) -> tuple[float, float]:
-        """Bounds of the target, a bounded column."""
+        """Bounds of the target, if it is a bounded column."""
         if self.target not in self.domain.columns or self.target in self.domain.attributes:
             raise InvalidRequest(f"The target is {self.target!r}.", "Give a bounded column as target for numbers.", "")
         return self._design.bounds
 
     def fit(self, X: Any, y: Any = None) -> "DomainFeatures":
-        """Store the column names of a frame X; read nothing else."""
+        """Store the column names of a data frame X only."""
         del y
         self.check()
         names = names_of(X)
@@ -124,9 +132,10 @@ class DomainFeatures(TransformerMixin, BaseEstimator):
         return design.rows_of(*frame_lines(X, self.domain, design.attributes, design.columns))
 
     def target_of(self, X: Any) -> np.ndarray:
-        """Return the target (n,) of a frame X: labels, or numbers (NaN if missing).
+        """Return the target of each row of X.
 
-        A row in no class has a text that is no class: "", or "?" if a class is empty.
+        X is a data frame. The result, of shape (n,), contains labels or numbers; a missing number is NaN. A row whose
+        value is in no class gets a text that is no class: "", or "?" if one class is the empty text.
         """
         if self.target is None:
             raise InvalidRequest("The features have no target.", "Give from_domain a target.", "")

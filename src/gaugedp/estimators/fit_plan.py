@@ -34,7 +34,10 @@ class ScoreRange(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class FitPlan:
-    """Plan of a fit: its noise and expected score, without data."""
+    """Plan of a fit: its noise and expected score.
+
+    `plan_fit` returns it, from public numbers only.
+    """
 
     model: str
     requested: Guarantee
@@ -49,36 +52,48 @@ class FitPlan:
 
     @property
     def score(self) -> str:
-        """Name of the score: "accuracy" or "R²"."""
+        """The name of the score: "accuracy" or "R²"."""
         return "accuracy" if self.model in _CLASSIFIERS else "R²"
 
     @property
     def noise_to_signal(self) -> float:
-        """Length of the noise in a mean of rows of length 1."""
+        """Noise in a mean of rows, relative to their length.
+
+        It is the length of the noise in a mean of rows of length 1.
+        """
         return self._ratio(self.n_rows)
 
     @property
     def is_hopeless(self) -> bool:
-        """True if a constant may predict better than the noisy model."""
+        """True if predicting a constant may beat the noisy model."""
         return is_hopeless(self.model, self.requested, self.noise_to_signal)
 
     @property
     def expected_score(self) -> ScoreRange:
-        """Expected range of the score on new rows, under the assumptions of `plan_fit`."""
+        """Expected range of the score on new rows.
+
+        It depends on the assumptions of `plan_fit`.
+        """
         low, high = self.plain
         least = self._score(low, self._kept(self.n_rows, DOUBT), self.n_rows)
         return ScoreRange(least, self.trivial + self._kept(self.n_rows, 1 / DOUBT) * (high - self.trivial))
 
     @property
     def rows_needed(self) -> int:
-        """Number of rows at which a fifth of the advantage without privacy is left."""
+        """The number of rows that a useful fit needs.
+
+        With this many rows, a fifth of the advantage without privacy over the trivial model is left.
+        """
         middle = sum(self.plain) / 2
         goal = self.trivial + BEATEN * (middle - self.trivial)
         misses: Callable[[float], bool] = lambda log: self._score(middle, self._kept(n := math.exp(log)), n) < goal  # noqa: E731
         return math.ceil(math.exp(bisected(0.0, math.log(_ROWS), misses, apart=1e-4)[1]))
 
     def least_epsilon(self, score: float) -> float:
-        """Return the least ε at which the middle prediction reaches `score`."""
+        """Return the least ε at which `score` can be expected.
+
+        At this ε the middle of the expected range reaches `score`.
+        """
         low, high = (math.log(end) for end in _EPSILONS)
         if self.trivial < 1:
             between(self.trivial - 1e-9, 1, score=score)
@@ -157,10 +172,8 @@ def plan_fit(
 ) -> FitPlan:
     """Plan a fit of a model, without data.
 
-    Its noise follows from public numbers. The expected score is a guess from tables on which models were fitted
-    (docs/how-to/plan-a-fit.md). It states how much of the advantage over the trivial model is left at this ratio of
-    noise to signal. Another table may reach the same share with three times as much or as little noise. Under large
-    noise a fit may be worse than the trivial model; the low end of the range is then below that model's score.
+    Use it before a fit, to see whether the budget and the number of rows suffice. The plan states the noise, which
+    follows from public numbers, and the score to expect. It reads no data and costs nothing.
 
     Parameters
     ----------
@@ -169,27 +182,37 @@ def plan_fit(
     n_rows, n_features
         The approximate number of rows, and the number of columns, where each category counts as one.
     epsilon, delta, neighbours
-        The guarantee of a named model (ε = 1, δ = 0 and "add_remove" by default), or instead of the estimator's.
+        The guarantee of a named model, by default ε = 1, δ = 0 and "add_remove". For an estimator they replace its own.
     n_classes
-        Number of classes; by default those of the estimator, or 2.
+        Number of classes; by default that of the estimator, or 2.
     most_common
-        Assumed share of the most common class, whose prediction is the trivial model; by default 1/n_classes.
+        Assumed share of the most common class, whose prediction is the trivial model. By default it is 1/n_classes.
     plain_score
-        Assumed score of the model without privacy: accuracy, or R². By default from 30 to 80 % of the distance between
-        the trivial accuracy and 1, and an R² from 0.1 to 0.6.
+        Assumed score of the model without privacy: accuracy, or R². By default it ranges from 30 to 80 % of the
+        distance between the trivial accuracy and 1, or over an R² from 0.1 to 0.6.
 
     Returns
     -------
     FitPlan
-        With `noise_to_signal`, `expected_score`, `rows_needed`, `is_hopeless` and `least_epsilon`.
+        The plan, with `noise_to_signal`, `expected_score`, `rows_needed`, `is_hopeless` and `least_epsilon`.
 
     Raises
     ------
     InvalidRequest
         If the model has no plan or a number is invalid.
 
+    Notes
+    -----
+    The expected score is a guess from tables on which models were fitted (docs/how-to/plan-a-fit.md). It states how
+    much of the advantage over the trivial model is left at this ratio of noise to signal. Another table may reach the
+    same share with three times as much or as little noise. Under large noise a fit may be worse than the trivial model;
+    the low end of the range is then below that model's score.
+
     Examples
     --------
+    10,000 rows are enough for a logistic regression at ε = 1. With 100 rows and ε = 0.1, a constant may predict better
+    than ridge regression:
+
     >>> import gaugedp as gd
     >>> plan = gd.plan_fit("logistic", n_rows=10_000, n_features=20, epsilon=1.0, delta=1e-6)
     >>> plan.rows_needed < 10_000, plan.is_hopeless

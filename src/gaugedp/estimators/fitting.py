@@ -34,15 +34,17 @@ def fit(
     key: str | None = None,
     on_stage: Callable[[str], object] = str,
 ) -> dict[str, Any]:
-    """Fit a private model to a table and charge the ledger.
+    """Fit a private model to a table, charging a ledger.
 
-    The fit satisfies the guarantee for the privacy unit of the table. The ledger is charged before any row is read, and
-    stores the model. The function needs the extra `learn`.
+    Use it to fit a model to a table with a domain; for arrays use the classes of `gaugedp.estimators`. The ledger is
+    charged before any row is read, and then stores the model. The fit satisfies its guarantee for the privacy unit of
+    the table, such as all rows of a person. The function needs the extra `learn`.
 
     Parameters
     ----------
     model : str
-        "logistic", "svc", "linear", "ridge", "elastic-net", "lasso", "huber", "poisson" or "ratings".
+        The kind of model: "logistic", "svc", "linear", "ridge", "elastic-net", "lasso", "huber", "poisson" or
+        "ratings".
     table : Table
         The rows, with a domain that describes target and features.
     ledger : Ledger
@@ -52,15 +54,16 @@ def fit(
     features : str or sequence of str
         What to predict from: attributes and bounded columns; for "ratings" the attributes of users and items.
     epsilon, delta : float
-        ε and δ of the fit. Default δ = 0, which is pure differential privacy.
+        The privacy budget of the fit. By default δ = 0, which is pure differential privacy.
     score : float, optional
-        ε of a score on held-out rows. Each row is either fitted or scored, so the total is the larger ε.
+        ε of a score on held-out rows. Each row is used either for the fit or for the score, so the total is the larger
+        ε.
     radius : float, optional
         A public bound on the norm of the coefficients; docs/how-to/fit-a-model.md states its units.
     norm : {"l2", "l1"}, optional
         The norm that `radius` bounds. "l1" is for "linear", which then equals "lasso".
     reference : str, optional
-        Reference level of attributes, such as "SEX=2, EDU=12". Default: the first category.
+        The reference level of attributes, such as "SEX=2, EDU=12". By default it is the first category.
     key : str, optional
         Name of the request. The same key with the same request returns the stored model at no cost.
     on_stage : callable, optional
@@ -69,8 +72,9 @@ def fit(
     Returns
     -------
     dict
-        The model as a document for JSON, as `gaugedp fit --out` writes it and `gaugedp predict` reads it: "intercept",
-        "coefficients", "score", "guarantee", "exactness" and "facts"; for "ratings" the parts of users and items.
+        The model as a document for JSON, as `gaugedp fit --out` writes it and `gaugedp predict` reads it, with the keys
+        "intercept", "coefficients", "score", "guarantee", "exactness" and "facts"; for "ratings" with the parts of
+        users and items.
 
     Raises
     ------
@@ -81,6 +85,8 @@ def fit(
 
     Examples
     --------
+    Predict `pay` from `age`, and spend the whole budget of a ledger that allows ε = 1:
+
     >>> import gaugedp as gd
     >>> import pandas as pd
     >>> rows = pd.DataFrame({"age": [20, 30, 40, 50] * 250, "pay": [1, 2, 3, 4] * 250})

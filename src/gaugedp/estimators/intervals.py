@@ -76,20 +76,23 @@ class Intervals:
     def coef_interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Return confidence intervals (lower, upper) of the coefficients.
 
-        Each covers, with probability of about `level`, the coefficient of the model from which rows are drawn: it
-        accounts for both noise and sampling. Assumptions: rows are independent and within their bounds; residuals of a
-        linear model have equal variance, and logistic steps end near the best fit. The midpoint is not `coef_`, but
-        another estimate. Ends are quantiles that leave out four fifths of 1 − `level`: the rest allows for
-        approximations. If noise hides the curvature, intervals are wide and conservative; they assume scores of root
-        mean square at most 5. The intervals are a function of the release and cost nothing. They are refused if the
-        solver releases no second moments. docs/theory/least_squares.md, newton.md
+        Each interval covers, with probability of about `level` (default 0.95), the coefficient of the model from which
+        the rows are drawn. It accounts for both noise and sampling. The intervals are a function of the release, so
+        they cost no budget.
+
+        The intervals assume that rows are independent and within their bounds, that the residuals of a linear model
+        have equal variance, and that logistic steps end near the best fit. The midpoint is another estimate than
+        `coef_`. The ends are quantiles that leave out four fifths of 1 − `level`; the rest allows for approximations.
+        If noise hides the curvature, the intervals are wide and conservative, and they assume scores of root mean
+        square at most 5. They are refused if the solver releases no second moments. docs/theory/least_squares.md,
+        newton.md
         """
         law, _ = self._law(level)
         low, high = law.interval(level)
         return low[:-1], high[:-1]
 
     def summary(self, level: float = 0.95) -> Summary:
-        """Return a printable table of coefficients with intervals."""
+        """Return a printable table of the coefficients and their intervals."""
         law, size = self._law(level)
         names = getattr(self, "feature_names_in_", None)
         columns = [f"x{i}" for i in range(size)] if names is None else [str(name) for name in names]

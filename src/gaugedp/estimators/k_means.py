@@ -22,36 +22,42 @@ _MOST_COLUMNS = 2**15  # whose distances are exact in floats
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, WeightedEstimator):
     """K-means clustering with noisy counts and sums.
 
-    Each round of Lloyd's algorithm counts and sums the rows of each cluster, with noise, and moves the centres.
-
-    Theorem. A row adds 1 and its numbers, in [−1, 1] by the bounds, to its nearest cluster. Which cluster that is
-    depends on the row and on earlier releases only. `fit` releases the mean and spread of all rows, then the sums of
-    all clusters in each round, and is (ε, δ)-DP for one row, ε-DP at δ = 0 (GroupSums). docs/theory/means.md
-
-    Centres start at up to eight random places per cluster, around the noisy mean, which are merged after half of the
-    rounds. A centre whose cluster is nearly empty, by its noisy count, moves next to the fullest cluster. At the end
-    all centres move towards the mean of all rows by the share of noise. There are no `labels_` and no `inertia_`:
-    both would reveal rows.
-
-    After fit: cluster_centers_ (K, d), guarantee_, release_.
+    Use it to find groups of similar rows, or typical rows, without revealing which rows are in a group. Each round of
+    Lloyd's algorithm counts and sums the rows of each cluster, with noise, and moves the centres to the noisy means.
+    There are no attributes `labels_` and `inertia_`, because both would reveal rows.
 
     Parameters
     ----------
     n_clusters : int
-        The number K of clusters.
+        The number K of clusters. Default 8.
     bounds : (low, high)
-        The public interval of each column, in a form of `LogisticRegression`. Distances are measured in units of half
-        its width, column by column. A missing number counts as its middle.
-    weight_bound : float, optional
-        Public bound on `sample_weight`. A larger weight counts as the bound.
+        The public interval of each column, as in `LogisticRegression`. Distances are measured in units of half the
+        width of the interval, column by column. A missing number counts as the middle of the interval.
+    weight_bound : float
+        Public bound on `sample_weight`. A larger weight counts as the bound. Default 1.
     rounds : int
-        The largest number of rounds. The actual number follows from the noise relative to the spread of the rows, both
-        of which are released. `max_iter` is an upper limit, too.
+        The largest number of rounds, default 6. The actual number follows from the noise relative to the spread of the
+        rows, both of which are released. `max_iter` is an upper limit, too.
     init, n_init
-        Ignored: centres start at random, and each start would cost budget.
+        Ignored, because centres start at random and each further start would cost budget.
+    epsilon, delta, neighbours, random_state, ledger
+        The privacy budget for one row, and its options, as in `LogisticRegression`.
+
+    Notes
+    -----
+    Theorem. A row adds 1 and its numbers, in [−1, 1] by the bounds, to its nearest cluster. Which cluster that is
+    depends on the row and on earlier releases only. `fit` releases the mean and spread of all rows, then the sums of
+    all clusters in each round, and is (ε, δ)-DP for one row, ε-DP at δ = 0 (GroupSums). docs/theory/means.md
+
+    Centres start at up to eight random places per cluster around the noisy mean, and are merged after half of the
+    rounds. A centre whose cluster is nearly empty, by its noisy count, moves next to the fullest cluster. At the end
+    all centres move towards the mean of all rows by the share of noise. After `fit`, the model has the attributes
+    cluster_centers_ of shape (K, d), guarantee_ and release_.
 
     Examples
     --------
+    Half of the rows are at (1, 1) and half at (9, 9). The fit returns two centres with two coordinates each:
+
     >>> import numpy as np
     >>> from gaugedp.estimators import KMeans
     >>> X = np.array([[1.0, 1.0], [9.0, 9.0]] * 500)
@@ -78,7 +84,10 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, We
         return len(self.cluster_centers_)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> "KMeans":
-        """Fit to rows X (n, d)."""
+        """Find cluster centres for rows X of shape (n, d).
+
+        The model's ledger, if any, is charged before any row is read.
+        """
         del y
         requested, rows = self._requested(), self._rows(X)
         weights = self._weights(sample_weight, len(rows))
@@ -102,7 +111,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, We
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the index (n,) of each row's nearest centre."""
+        """Return the index of each row's nearest centre, shape (n,)."""
         return nearest(cut(self._read_as.in_cube(self._like_fitted(X))), self._centres)
 
     def transform(self, X: Any) -> np.ndarray:
@@ -111,14 +120,15 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, We
         return np.stack([np.linalg.norm(rows - centre, axis=1) for centre in self.cluster_centers_], axis=1)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return minus the sum of squared distances to the nearest centres.
+        """Return minus the sum of squared distances to centres.
 
-        It reads rows X without privacy and charges no ledger: for public rows, or for your own eyes.
+        The distance of a row is that to its nearest centre. The method reads rows X without privacy and charges no
+        ledger, so use it only on public rows, or if only you will see the result.
         """
         del y
         squares = self.transform(X).min(axis=1) ** 2
         return -float(np.sum(squares if sample_weight is None else squares * np.asarray(sample_weight, dtype=float)))
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
-        """Fit and predict the same rows; the labels are not private."""
+        """Fit and predict the same rows; labels are not private."""
         return self.fit(X, y, sample_weight).predict(X)

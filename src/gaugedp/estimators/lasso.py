@@ -80,39 +80,48 @@ class _Features:
 class Lasso(LinearRegressor):
     """Sparse linear regression with a bound on Σ|w_j|.
 
-    Least squares over coefficients with Σ|w_j| ≤ `radius`. The noise grows only with the logarithm of the number of
-    features, so this model suits many features.
-
-    Theorem. Each of T steps of Frank–Wolfe chooses one of the ± coordinates by the exponential mechanism on gradients
-    of clipped residuals; all together they are (ε, δ)-DP (ε-DP at δ = 0) for one row (docs/theory/frank_wolfe.md). If
-    rows are added or removed, a tenth of ε is spent on their number, which determines T. Where noise is large, the
-    mean of the target is released too, and coefficients shrink around it.
-
-    After fit: coef_ (d + m,) for d columns and m indicators, intercept_, n_steps_, solver_, guarantee_, release_.
+    Use it for a linear regression with many columns, of which few matter. It minimises the squared error over
+    coefficients w_j with Σ|w_j| ≤ `radius`. It suits many columns because the noise grows only with the logarithm of
+    their number.
 
     Parameters
     ----------
     epsilon, delta : float
-        Total privacy budget for one row. delta = 0 gives pure ε-DP.
+        Total privacy budget for one row. The default is epsilon = 1 and delta = 0, which gives pure ε-DP.
     bounds, missing_indicator
         The public interval of each column, to which it is clipped before it is scaled to [−1, 1], and the columns with
-        an indicator of missing numbers. The forms are those of `LogisticRegression`.
+        an indicator of missing numbers, as in `LogisticRegression`.
     target_bounds : (low, high) or "private"
         Public bounds, to which the target is clipped; it is then scaled to [−1, 1].
     radius : float
         Public bound on Σ|w_j| in these units, where the intercept is one of the w_j. It plays the role of
-        scikit-learn's alpha.
+        scikit-learn's alpha. Default 1.
     alpha : float, optional
-        scikit-learn's alpha in these units. It limits the radius to 1/(2·alpha): its solution has no larger norm there,
-        at the target 0.
-    weight_bound : float, optional
-        Public bound on `sample_weight`. A larger weight counts as the bound.
+        scikit-learn's alpha in these units. It limits the radius to 1/(2·alpha), because scikit-learn's solution has no
+        larger norm at the target 0.
+    weight_bound : float
+        Public bound on `sample_weight`. A larger weight counts as the bound. Default 1.
     solver : {"frank-wolfe", "gibbs"}
-        For δ > 0, "gibbs" draws the coefficients from the regularised exponential mechanism in the ℓ₁ ball. It is
-        slower (docs/theory/gibbs.md) and takes no weights.
+        "frank-wolfe", the default, is described in the notes. For δ > 0, "gibbs" draws the coefficients from the
+        regularised exponential mechanism in the ℓ₁ ball. It is slower (docs/theory/gibbs.md) and does not accept
+        weights.
+    neighbours, random_state, ledger
+        Further options of the privacy budget, as in `LogisticRegression`.
+
+    Notes
+    -----
+    Theorem. Each of T steps of Frank–Wolfe chooses one of the ± coordinates by the exponential mechanism on gradients
+    of clipped residuals; all together they are (ε, δ)-DP (ε-DP at δ = 0) for one row (docs/theory/frank_wolfe.md). If
+    rows are added or removed, a tenth of ε is spent on their number, which determines T.
+
+    If noise is large, the mean of the target is released too, and the coefficients shrink around it. After `fit`, the
+    model has the attributes coef_ of shape (d + m,) for d columns and m indicators, intercept_, n_steps_, solver_,
+    guarantee_ and release_.
 
     Examples
     --------
+    Of 20 columns only the first determines the target:
+
     >>> import numpy as np
     >>> from gaugedp.estimators import Lasso
     >>> X = np.random.default_rng(0).uniform(-1, 1, (1000, 20))
@@ -129,7 +138,10 @@ class Lasso(LinearRegressor):
     solver: str = "frank-wolfe"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "Lasso":
-        """Fit to rows X (n, d) and target y (n,)."""
+        """Fit the model to rows X and target y.
+
+        X has shape (n, d) and y has shape (n,). The model's ledger, if any, is charged before any row is read.
+        """
         if fits_in_parts(self, y):
             fit_in_parts(self, X, y, sample_weight)
             return self

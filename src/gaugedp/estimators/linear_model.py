@@ -174,7 +174,11 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
     _earlier_mu = 0.0  # μ of a Gaussian release of the same rows that came before, which is part of (ε, δ)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LinearClassifier":
-        """Fit to rows X (n, d) and labels y (n,); labels outside `classes` count as rows of zeros."""
+        """Fit the model to rows X and labels y.
+
+        X has shape (n, d) and y has shape (n,). A row whose label is not in `classes` counts as a row of zeros. The
+        model's ledger, if any, is charged before any row is read.
+        """
         if fits_in_parts(self, y):
             fit_in_parts(self, X, y, sample_weight)
             return self
@@ -280,7 +284,11 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         """Return the weights, one row for two classes."""
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return scores, (n,) for two classes (above 0 for the second), else (n, K)."""
+        """Return the score of each row for each class.
+
+        The scores have the shape (n, K) for K > 2 classes. For two classes they have the shape (n,), and a score above
+        0 predicts the second class.
+        """
         rows = self._like_fitted(X)
         scores: np.ndarray = np.stack([products(rows, slopes) for slopes in self.coef_], axis=1) + self.intercept_
         return scores[:, 0] if len(self.classes_) == 2 else scores

@@ -31,7 +31,10 @@ class LinearRegressor(Scored, RegressorMixin, WeightedEstimator):
         return np.zeros(2)
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return predictions (n,), or (n, m) of m targets."""
+        """Return a prediction for each row.
+
+        The predictions have the shape (n,), or (n, m) if the model was fitted to m targets.
+        """
         rows = self._like_fitted(X)
         slopes = np.atleast_2d(self.coef_)
         sums = np.stack([products(rows, each) for each in slopes], axis=1) + self.intercept_

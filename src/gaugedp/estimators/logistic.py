@@ -33,80 +33,98 @@ _CENTRED = (-1.0, 1.0)  # a target that is in its units already
 class LogisticRegression(Intervals, LinearClassifier):
     """Logistic regression with differential privacy.
 
+    Use it to predict classes or their probabilities, if the model must reveal little about any one row. You must
+    specify bounds on the rows and the list of classes. Both must come from public knowledge, because bounds that are
+    read off the data would reveal rows. More than two classes are fitted jointly, with the softmax.
+
     A fit is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/objective_perturbation.md, gradient.md, newton.md and
-    gibbs.md. You must specify public facts about the data, namely bounds on the rows and the list of classes. Never
-    read them off the data. More than two classes are fitted jointly, with the softmax.
+    gibbs.md.
 
     Parameters
     ----------
     epsilon, delta : float
-        Total privacy budget for one row. delta = 0 gives pure ε-DP.
+        Total privacy budget for one row. The default is epsilon = 1 and delta = 0, which gives pure ε-DP.
     row_norm : float, optional
-        Rows are clipped to the ℓ₂ ball of this radius. Specify it, `bounds`, or both; with both, it is in the units of
-        the scaled columns.
+        Rows are clipped to the ℓ₂ ball of this radius. Specify it, `bounds`, or both. If you specify both, it is in the
+        units of the scaled columns.
     bounds : (low, high), dict or "private", optional
-        Numbers or arrays (d,), or {column: (low, high)} for a data frame. Columns are clipped to the bounds and scaled
-        into [−1, 1]; 0 stays 0 if it is within the bounds. `row_norm` then defaults to √d, or to less if the noise is
-        large. Lists for two columns that can be read in two ways, such as [(0, 90), (80, 100)], are refused. "private"
-        learns the bounds from the rows for 3/20 of ε (docs/theory/bound_search.md).
+        The public interval of each column: two numbers for all columns, two arrays (d,) for d columns, or {column:
+        (low, high)} for a data frame. Columns are clipped to the bounds and scaled into [−1, 1]; 0 stays 0 if it is
+        within the bounds. `row_norm` then defaults to √d, or to less if the noise is large. Lists for two columns that
+        can be read in two ways, such as [(0, 90), (80, 100)], are refused. "private" learns the bounds from the rows
+        for 3/20 of ε (docs/theory/bound_search.md).
     missing_indicator : bool or list of columns
-        Columns, public like the bounds, for which an indicator of missing numbers is appended to X: 1 if the number is
-        missing, else 0. It requires `bounds`.
+        Columns for which an indicator of missing numbers is appended to X: 1 if the number is missing, else 0. The list
+        is public, and it requires `bounds`. Default False.
     classes : list
-        All possible labels. A row with another label counts as a row of zeros, which has no influence. A numeric column
-        of labels is refused, by its type, if no class is a number. `classes_` holds them sorted.
+        All possible labels, from public knowledge. A row with another label counts as a row of zeros, which has no
+        influence. A numeric column of labels is refused, because of its type, if no class is a number. The attribute
+        `classes_` holds them sorted.
     strict_labels : bool
-        If True, a table with a label outside `classes` is refused before anything is charged. The refusal reveals such
-        a label without privacy: this option is for the custodian of the rows.
+        Whether a table with a label outside `classes` is refused before anything is charged. Such a refusal reveals
+        that label without privacy, so this option is only for the custodian of the rows. Default False.
     class_weight : {label: weight} or "balanced", optional
-        Public weights relative to the largest; labels that are not named have weight 1. "balanced" releases the numbers
-        of rows of the classes for a twentieth of ε, and weighs by their inverses.
-    weight_bound : float, optional
-        Public bound on `sample_weight`. A larger weight counts as the bound, a negative or invalid one as 0, and a
-        row's influence is its weight over the bound (docs/theory/weights.md). It does not apply to "gibbs". With
-        weights of either kind the intercept is not re-estimated from scores.
+        Public weights relative to the largest; labels that are not named have weight 1. "balanced" releases the number
+        of rows in each class for a twentieth of ε, and weights each class by the inverse of that number.
+    weight_bound : float
+        Public bound on `sample_weight`. A larger weight counts as the bound, and a negative or invalid one as 0. The
+        influence of a row is its weight divided by the bound (docs/theory/weights.md). It does not apply to "gibbs". If
+        class or row weights are used, the intercept is not re-estimated from scores. Default 1.
     fit_intercept : bool
-        If True, rows are centred by their noisy mean, if public numbers make that worth its cost. They get a constant
-        of a fifth of their norm, whose coefficient is regularised like all others. If the noise is large, the intercept
-        of two classes is re-estimated from the scores of the rows, for three tenths of μ², and slopes that noise
-        explains shrink. With more classes, rows then count by their direction from a rough centre, for a tenth of μ².
+        Whether the model has an intercept. Default True; the notes explain what it costs.
     solver : {"auto", "objective", "gradient", "newton", "gibbs"}
         "objective" minimises the loss plus a random linear term, and "gradient" is noisy gradient descent on all rows.
-        "auto" chooses one by public numbers, and takes a single step for two classes if the noise is large; `reason_`
-        explains the choice. For two classes, "newton" uses noisy curvature and provides `coef_interval` and `summary`.
-        For two classes and δ > 0, "gibbs" draws the weights from the regularised exponential mechanism, more slowly.
+        "auto", the default, chooses one of them by public numbers, and takes a single step for two classes if the noise
+        is large; `reason_` explains the choice. For two classes, "newton" uses noisy curvature and provides
+        `coef_interval` and `summary`. For two classes and δ > 0, "gibbs" draws the weights from the regularised
+        exponential mechanism, which is slower.
     radius : float, optional
-        Expected norm of the coefficients for rows of norm 1. Default 10·√(K − 1). It sets the ridge, and the ball of
-        "gradient" (by default wider if noise is small). It plays the role of scikit-learn's C.
+        Expected norm of the coefficients for rows of norm 1. By default it is 10·√(K − 1) for K classes. It determines
+        the ridge penalty and the ball of "gradient" (which by default is wider if the noise is small), so it plays the
+        role of scikit-learn's C.
     C : float, optional
-        scikit-learn's C for the scaled rows. It limits the default radius to the norm √(2nC·log K) that scikit-learn's
-        solution cannot exceed, so it matters only where it is small. "newton" ignores it.
+        scikit-learn's C for the scaled rows. It limits the default radius to √(2nC·log K), a norm that scikit-learn's
+        solution for n rows cannot exceed, so it matters only if it is small. "newton" ignores it.
     penalty, dual
-        Ignored: the penalty is the squared ℓ₂ norm. Names of scikit-learn's solvers, such as "lbfgs", count as "auto".
+        Ignored, because the penalty is always the squared ℓ₂ norm. The names of scikit-learn's solvers, such as
+        "lbfgs", count as "auto".
     neighbours : {"add_remove", "replace"}
-        How neighbouring tables differ. The former spends a tenth of ε, at most 0.05, or a twentieth of μ² on the number
-        of rows, which is public with the latter.
+        How neighbouring tables differ: by one row added or removed (the default), or by one row replaced. With
+        "replace" the number of rows is public. With "add_remove" it is released for a tenth of ε, at most 0.05, or for
+        a twentieth of μ², the square of the Gaussian-DP parameter of the fit.
     random_state : int, optional
-        For research only. By default noise is drawn from the operating system.
+        A seed, for research only. By default the operating system supplies the randomness of the noise.
     ledger : Ledger, optional
-        The ledger that is charged before the rows are read.
+        The ledger that is charged before the rows are read. By default no ledger is charged.
 
     Attributes
     ----------
     coef_, intercept_ : ndarray
-        Coefficients (1 or K, d + m) for d columns and m indicators, and intercepts. Further attributes are classes_,
-        solver_, reason_, guarantee_, release_, n_features_in_, and feature_names_in_ if X is a data frame.
+        Coefficients, of shape (1, d + m) for two classes and (K, d + m) for K > 2, and intercepts. Here d is the number
+        of columns and m the number of indicators.
+    classes_, solver_, reason_, guarantee_, release_, n_features_in_, feature_names_in_
+        The sorted classes, the solver and the reason for it, the privacy guarantee, the released numbers, and the
+        number and names of the columns (names only if X is a data frame).
 
     Notes
     -----
-    The larger the noise, the lower the cap on a row's slope (between 1/2 and 1 for two classes). Rows far on the wrong
-    side then have no more influence than most. The cap depends on public numbers only. "newton" has no cap: it needs
-    more rows, and does better if one class is rare. Missing values are treated as in
-    docs/how-to/prepare-features.md#missing-values. A step before this model in a pipeline that learns from the rows,
-    such as scikit-learn's StandardScaler, reads them without privacy: specify `bounds`, or use gaugedp's scaler.
+    With an intercept, rows are centred by their noisy mean, if public numbers show that this is worth its cost. Rows
+    get a constant of a fifth of their norm, whose coefficient is regularised like all others. If the noise is large,
+    the intercept of two classes is re-estimated from the scores of the rows, for three tenths of μ², and slopes that
+    noise explains shrink. With more classes, rows then count by their direction from a rough centre, for a tenth of μ².
+
+    The larger the noise, the lower is the cap on the slope of a row's loss (between 1/2 and 1 for two classes), so that
+    rows far on the wrong side have no more influence than most others. The cap depends on public numbers only. "newton"
+    has no cap: it needs more rows, and does better if one class is rare.
+
+    Missing values are treated as described in docs/how-to/prepare-features.md#missing-values. Note that a step before
+    this model in a pipeline that learns from the rows, such as scikit-learn's StandardScaler, reads them without
+    privacy. Specify `bounds` instead, or use gaugedp's scaler.
 
     Examples
     --------
+    Fit 1,000 rows with two columns, within [0, 100] and [0, 10], and predict the probabilities of both classes:
+
     >>> import numpy as np
     >>> from gaugedp.estimators import LogisticRegression
     >>> X, y = np.array([[20.0, 1.0], [60.0, 5.0]] * 500), np.array([0, 1] * 500)
@@ -120,7 +138,11 @@ class LogisticRegression(Intervals, LinearClassifier):
     supposed = "log-odds that are linear in the rows, with root mean square 5 or less"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LogisticRegression":
-        """Fit to rows X (n, d) and labels y (n,); other labels count as rows of zeros."""
+        """Fit the model to rows X and labels y.
+
+        X has shape (n, d) and y has shape (n,). A row whose label is not in `classes` counts as a row of zeros. The
+        model's ledger, if any, is charged before any row is read.
+        """
         self._best = None
         if self.solver == "newton" and not fits_in_parts(self):
             fit_newton(self, X, y, sample_weight)
@@ -129,11 +151,11 @@ class LogisticRegression(Intervals, LinearClassifier):
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return class probabilities (n, K)."""
+        """Return the class probabilities of each row, shape (n, K)."""
         return self._probabilities(X)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return log class probabilities (n, K)."""
+        """Return the logarithms of the class probabilities, shape (n, K)."""
         scores = self.decision_function(X)
         both = np.column_stack([np.zeros_like(scores), scores]) if scores.ndim == 1 else scores
         return scipy.special.log_softmax(both, axis=1)

@@ -28,41 +28,50 @@ MAX_ROWS, MOST_ROWS = 4, 2**20
 class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
     """Rating prediction by private matrix completion.
 
-    Rows are pairs (user, item) with a rating. The predicted rating is the mean, plus an offset of the item, plus an
-    offset of the user, plus the product ⟨user's scores, item's factors⟩.
-
-    Theorem. `fit` is (ε, δ)-DP for the unit, ε-DP at δ = 0 (offsets only). Everything in the fitted model is released
-    with noise, so `predict(X)` satisfies that guarantee towards everybody. With own=(X, y), ratings of the users who
-    will see the answer, a user's part is fitted to their own ratings, without noise: if a user sees only predictions
-    for themselves, all other users together learn no more about them than the model reveals: joint differential privacy
-    (the billboard lemma). `own` is not stored. docs/theory/matrix_completion.md
-
-    Rows with an unknown id or without a rating are ignored. All rows of the same user and item count, but factors
-    ignore repeated ones. After fit: mean_, item_offsets_, user_offsets_, item_factors_, user_factors_ (0 for the unit
-    "user"), user_spread_ (the noisy variance of users' offsets), users_, items_, solver_, reason_, guarantee_,
-    release_.
+    Use it to predict how users would rate items, and to recommend items, from pairs (user, item) with a rating. The
+    predicted rating is the mean, plus an offset of the item, plus an offset of the user, plus the product ⟨user's
+    scores, item's factors⟩. The fitted model is private; ratings of the users who will see an answer can be used
+    without noise (see `own` below).
 
     Parameters
     ----------
     unit : {"rating", "user"}
-        Who is protected: one row, or all rows of a user.
+        Who is protected: one row (the default), or all rows of a user.
     rating_bounds : (low, high)
         Public bounds to which ratings are clipped.
     users, items : list or int
         All possible ids, each as a list or as a number n for 0 … n − 1. Specify them from public knowledge, never read
-        off the data. Who rated what, and how, is private.
+        them off the data. Who rated what, and how, is private.
     max_rows : int
-        For the unit "user", the ratings of a user together weigh at most as much as this many ratings.
+        For the unit "user", the ratings of a user together weigh at most as much as this many ratings. Default 4.
     rank : int, optional
-        The largest number of factors to try. By default it depends on the noise, and 0 disables factors.
+        The largest number of factors to try. By default it depends on the noise; 0 disables factors.
     solver : {"auto", "offsets", "factors"}
-        "offsets" has no factors, "factors" tries them, and "auto" tries them if they should exceed the noise.
+        "offsets" has no factors, "factors" tries them, and "auto", the default, tries them if they should exceed the
+        noise.
     handle_unknown : {"error", "ignore"}
-        "error" refuses predictions for unknown users and items. With "ignore" they contribute nothing, so a new user
-        gets the items' means.
+        "error", the default, refuses predictions for unknown users and items. With "ignore" they contribute nothing, so
+        a new user gets the items' means.
+    epsilon, delta, neighbours, random_state, ledger
+        The privacy budget for the unit, and its options, as in `LogisticRegression`.
+
+    Notes
+    -----
+    Theorem. `fit` is (ε, δ)-DP for the unit, ε-DP at δ = 0 (offsets only). Everything in the fitted model is released
+    with noise, so `predict(X)` satisfies that guarantee towards everybody. With own=(X, y), ratings of the users who
+    will see the answer, a user's part is fitted to their own ratings, without noise: if a user sees only predictions
+    for themselves, all other users together learn no more about them than the model reveals. This is joint differential
+    privacy (the billboard lemma). `own` is not stored. docs/theory/matrix_completion.md
+
+    Rows with an unknown id or without a rating are ignored. All rows of the same user and item count, but factors
+    ignore repeated ones. After `fit`, the model has the attributes mean_, item_offsets_, user_offsets_, item_factors_,
+    user_factors_ (0 for the unit "user"), user_spread_ (the noisy variance of users' offsets), users_, items_, solver_,
+    reason_, guarantee_ and release_.
 
     Examples
     --------
+    1,000 ratings of five items by 100 users. Predict all of them, and recommend three items to user 7:
+
     >>> import numpy as np
     >>> from gaugedp.estimators import MatrixCompletion
     >>> X = np.random.default_rng(0).integers(0, [100, 5], (1000, 2))
@@ -84,7 +93,11 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
     handle_unknown: str = "error"
 
     def fit(self, X: Any, y: Any) -> "MatrixCompletion":
-        """Fit to pairs X (n, 2) and ratings y (n,)."""
+        """Fit the model to pairs X and ratings y.
+
+        X has shape (n, 2), with the user and the item of each rating. The model's ledger, if any, is charged before any
+        row is read.
+        """
         requested, bounds = self._requested(), self._check()
         ids = Ids("users", self.users), Ids("items", self.items)
         method = self._method(requested, (len(ids[0]), len(ids[1])))
@@ -103,14 +116,20 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
         return self
 
     def predict(self, X: Any, own: tuple[Any, Any] | None = None) -> np.ndarray:
-        """Return predictions (n,), with the users' `own` ratings (X, y) if given."""
+        """Return the predicted rating of each pair, shape (n,).
+
+        `own` may hold the users' own ratings (X, y), which are then used without noise.
+        """
         self._fitted()
         users, items = self._columns(X)
         places = self._known("user", self._users.places(users)), self._known("item", self._items.places(items))
         return self._predicted(*places, own)
 
     def recommend(self, user: Any, n: int = 10, own: tuple[Any, Any] | None = None) -> np.ndarray:
-        """Return the ids of a user's n best items, without those in `own`."""
+        """Return the ids of a user's n best items.
+
+        Items that are rated in `own` are left out. Default n = 10.
+        """
         whole(minimum=1, n=n)
         self._fitted()
         (user_ids, _), items = read_columns([(user, None)]), np.arange(len(self._items))
@@ -123,10 +142,10 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
         return self._items.values[candidates[np.argsort(-predicted[candidates], kind="stable")[:n]]]
 
     def for_own_ratings(self) -> dict[str, Any]:
-        """Return releases for fits to own ratings.
+        """Return released numbers for fits to a user's own ratings.
 
-        In units of half the bounds' range: the variance of ratings around the items' means, its ratio to that of a
-        score, and the variance of users' offsets with the standard deviation of its noise.
+        In units of half the bounds' range they are the variance of ratings around the items' means, its ratio to the
+        variance of a score, and the variance of users' offsets with the standard deviation of its noise.
         """
         model = self._fitted()
         spread = [model.spread.value, model.spread.std] if np.isfinite(model.spread.std) else None

@@ -41,29 +41,36 @@ _NAMES = {"body": "KNorm", "cube": "Cube", "gaussian": "Gaussian", "laplace": "L
 class Mean(PrivateEstimator):
     """Private mean of the rows of a table.
 
-    Rows in ℝ^d are clipped to public bounds or to a ball, and noise is added. Specify `bounds` or `row_norm`.
-
-    Theorem. The sum of the clipped rows changes by a point of the box or ball, of twice its size if rows are replaced;
-    `fit` adds the noise of a mechanism for that body, and is (ε, δ)-DP (ε-DP at δ = 0) for one row. If rows are added
-    or removed, their number is one more coordinate of that sum. docs/theory/means.md
-
-    For norms other than 1, 2 and ∞ the fit is "idealized", as powers are computed in floating point.
-
-    After fit: mean_ (d + m,) for d columns and m indicators, n_rows_, solver_, mechanism_, guarantee_, release_.
+    Use it to estimate the means of numeric columns of an array or data frame. Rows are clipped to public bounds or to a
+    ball, and noise is added to their mean. Specify `bounds` or `row_norm` from public knowledge.
 
     Parameters
     ----------
     bounds, missing_indicator
-        The public interval of each column, and the columns with an indicator of missing numbers, in the forms of
+        The public interval of each column, and the columns with an indicator of missing numbers, as in
         `LogisticRegression`. The mean of an indicator is the share of rows without that number.
     row_norm : float, optional
-        Rows are clipped to the ball of this radius of the ℓ_p norm, p = `norm` in [1, ∞].
+        Rows are clipped to the ball of this radius of the ℓ_p norm, where p is `norm`, a number in [1, ∞] (default 2).
     noise : {"auto", "gaussian", "laplace", "cube", "body"}
-        "auto" minimises the expected ℓ₂ error. "gaussian" needs δ > 0. "body" is K-norm noise of the shape of the
-        bounds or the ball.
+        The distribution of the noise. "auto", the default, minimises the expected ℓ₂ error. "gaussian" needs δ > 0.
+        "body" is K-norm noise, which has the shape of the bounds or the ball.
+    epsilon, delta, neighbours, random_state, ledger
+        The privacy budget for one row, and its options, as in `LogisticRegression`.
+
+    Notes
+    -----
+    Theorem. The sum of the clipped rows changes by a point of the box or ball, of twice its size if rows are replaced;
+    `fit` adds the noise of a mechanism for that body, and is (ε, δ)-DP (ε-DP at δ = 0) for one row. If rows are added
+    or removed, their number is one more coordinate of that sum. docs/theory/means.md
+
+    For norms other than 1, 2 and ∞ the fit is "idealized", as powers are computed in floating point. After `fit`, the
+    model has the attributes mean_ of shape (d + m,) for d columns and m indicators, n_rows_, solver_, mechanism_,
+    guarantee_ and release_.
 
     Examples
     --------
+    Estimate the means of two columns. Each lies within its confidence interval:
+
     >>> import numpy as np
     >>> from gaugedp.estimators import Mean
     >>> X = np.random.default_rng(0).uniform(20, 60, (1000, 2))
@@ -83,7 +90,10 @@ class Mean(PrivateEstimator):
     noise: str = "auto"
 
     def fit(self, X: Any, y: Any = None) -> "Mean":
-        """Estimate the mean of rows X (n, d)."""
+        """Estimate the mean of rows X of shape (n, d).
+
+        The model's ledger, if any, is charged before any row is read.
+        """
         del y
         requested, rows, rng = self._requested(), self._rows(X), self._generator()
         reading = self._geometry(rows.shape[1], names_of(X))
@@ -94,11 +104,11 @@ class Mean(PrivateEstimator):
         return self
 
     def fit_table(self, table: Table, columns: Sequence[str]) -> "Mean":
-        """Estimate the mean of a table's bounded columns.
+        """Estimate the means of a table's bounded columns.
 
-        It takes one pass over the kept rows, which stay where they are. The bounds are those of the domain, and a
-        missing number counts as their middle. (ε, δ)-DP for the table's unit: neighbours differ by at most k rows added
-        or removed, each of which is guaranteed its share (TableFit).
+        The fit takes one pass over the rows that the domain admits, which stay where they are. The bounds are those of
+        the domain, and a missing number counts as the middle of its bounds. The fit is (ε, δ)-DP for the table's unit:
+        neighbours differ by at most k rows added or removed, each of which is guaranteed its share (TableFit).
         """
         self._requested()
         execute(
@@ -126,10 +136,11 @@ class Mean(PrivateEstimator):
         return guarantee, finish
 
     def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Return (lower, upper) for the clipped rows' mean.
+        """Return confidence intervals (lower, upper) of the mean.
 
-        The coverage, of all coordinates together if `simultaneous`, is at least `level` over the noise only: sampling
-        error relative to a population is not included.
+        They cover the mean of the clipped rows with probability at least `level` (default 0.95): each coordinate
+        separately, or all coordinates together if `simultaneous`. They account for the noise only, not for sampling
+        error relative to a population.
         """
         between(0, 1, level=level)
         check_is_fitted(self, "mean_")

@@ -85,26 +85,35 @@ def row_lengths(size: int, n_slopes: int) -> np.ndarray:
 
 @dataclass(eq=False, repr=False)
 class Ridge(MomentRegressor):
-    """Ridge regression, from second moments released once.
+    """Ridge regression with differential privacy.
 
-    The penalty `alpha`·‖w‖² does not change what is released. Where noise is large, slopes shrink towards 0 and
-    predictions towards the mean, by an estimate of the risk from the release alone.
-
-    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/matrix_moments.md, for designs of one line.
-    Eigenvalues of the second moments are raised to a share of the edge of their noise, a public number.
-
-    After fit: coef_ (d + m,) for d columns and m indicators, intercept_, guarantee_, release_.
+    Use it for a linear regression with an ℓ₂ penalty, `alpha`·‖w‖² for coefficients w. The fit releases noisy second
+    moments once and computes the coefficients from them, so the penalty does not change what is released. If noise is
+    large, the slopes shrink towards 0 and the predictions towards the mean, by an estimate of the risk that uses the
+    release alone.
 
     Parameters
     ----------
     alpha : float
         Weight of the penalty, as in scikit-learn, for columns and a target scaled to [−1, 1] by their bounds. The
-        intercept is not penalised.
+        intercept is not penalised. Default 1.
     bounds, missing_indicator, target_bounds, fit_intercept, weight_bound
-        These state public bounds and options of the fit, in the forms of `Lasso`.
+        Public bounds and options of the fit, as in `Lasso`.
+    epsilon, delta, neighbours, random_state, ledger
+        The privacy budget for one row, and its options, as in `LogisticRegression`.
+
+    Notes
+    -----
+    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/matrix_moments.md, for designs of one line.
+    Eigenvalues of the second moments are raised to a share of the edge of their noise, a public number.
+
+    After `fit`, the model has the attributes coef_ of shape (d + m,) for d columns and m indicators, intercept_,
+    guarantee_ and release_.
 
     Examples
     --------
+    The target is the sum of two columns, so there are two coefficients:
+
     >>> import numpy as np
     >>> from gaugedp.estimators import Ridge
     >>> X = np.random.default_rng(0).uniform(-1, 1, (1000, 2))
@@ -132,23 +141,35 @@ class Ridge(MomentRegressor):
 class ElasticNet(MomentRegressor):
     """Linear regression with ℓ₁ and ℓ₂ penalties.
 
-    The objective is ‖y − Xw‖²/(2n) + alpha·(l1_ratio·‖w‖₁ + ½·(1 − l1_ratio)·‖w‖²). Where noise is large, slopes
-    shrink as those of `Ridge`.
-
-    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/matrix_moments.md, for designs of one line. The
-    coefficients are computed from the released moments and the number of rows, by coordinate descent.
-
-    After fit: coef_ (d + m,) for d columns and m indicators, intercept_, guarantee_, release_.
+    Use it as `Ridge`, if in addition some coefficients should be exactly 0. The fit releases noisy second moments once
+    and computes the coefficients from them, so the penalties do not change what is released. If noise is large, the
+    slopes shrink as in `Ridge`.
 
     Parameters
     ----------
     alpha, l1_ratio : float
-        As in scikit-learn, for columns and a target scaled to [−1, 1] by their bounds. The intercept is not penalised.
+        The weight of the penalties and the share of the ℓ₁ penalty, as in scikit-learn, for columns and a target scaled
+        to [−1, 1] by their bounds. The intercept is not penalised. Default 0.01 and 0.5.
     bounds, missing_indicator, target_bounds, fit_intercept, weight_bound
-        These state public bounds and options of the fit, in the forms of `Lasso`.
+        Public bounds and options of the fit, as in `Lasso`.
+    epsilon, delta, neighbours, random_state, ledger
+        The privacy budget for one row, and its options, as in `LogisticRegression`.
+
+    Notes
+    -----
+    The objective for n rows X, target y and coefficients w is ‖y − Xw‖²/(2n) + alpha·(l1_ratio·‖w‖₁ + ½·(1 −
+    l1_ratio)·‖w‖²).
+
+    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/matrix_moments.md, for designs of one line. The
+    coefficients are computed from the released moments and the number of rows, by coordinate descent.
+
+    After `fit`, the model has the attributes coef_ of shape (d + m,) for d columns and m indicators, intercept_,
+    guarantee_ and release_.
 
     Examples
     --------
+    The target is the sum of two columns, so there are two coefficients:
+
     >>> import numpy as np
     >>> from gaugedp.estimators import ElasticNet
     >>> X = np.random.default_rng(0).uniform(-1, 1, (1000, 2))

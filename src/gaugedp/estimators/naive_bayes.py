@@ -26,30 +26,39 @@ _COUNT_SHARE = 0.1  # of the guarantee, for the numbers of rows
 class GaussianNB(PartialFits, Scored, ClassifierMixin, WeightedEstimator):
     """Gaussian naive Bayes with private means and variances.
 
-    Within a class, columns are assumed to be normal and independent.
-
-    Theorem. A row adds 1, its numbers x and 2x² − 1, in [−1, 1] by the bounds, to its class. `fit` releases the sums of
-    all classes with noise, the numbers of rows for a tenth of the guarantee, and is (ε, δ)-DP for one row, ε-DP at δ =
-    0 (GroupSums). Variances shrink towards those within all classes where noise is large. They are at least a
-    thousandth of the square of half the range, and half the deviation of their noise.
-
-    After fit: theta_ and var_ (K, d), class_prior_ (K,), classes_, guarantee_, release_.
+    Use it for a fast classifier with simple assumptions: within a class, the columns are normal and independent. The
+    fit releases only noisy counts, means and variances of each class.
 
     Parameters
     ----------
     bounds : (low, high)
-        The public interval of each column, in a form of `LogisticRegression`. A missing number counts as its middle.
+        The public interval of each column, as in `LogisticRegression`. A missing number counts as the middle of the
+        interval.
     classes : list
         All possible labels, from public knowledge. A row with another label is ignored.
     strict_labels, weight_bound
-        Whether to refuse other labels, and a public bound on `sample_weight`, as `LogisticRegression` explains.
+        Whether to refuse other labels, and a public bound on `sample_weight`, as in `LogisticRegression`.
     priors : array (K,), optional
-        Public probabilities of the sorted classes. Default: the noisy shares.
+        Public probabilities of the K sorted classes. By default they are the noisy shares of the classes.
     var_smoothing
-        Ignored: variances have a floor.
+        Ignored, because the variances have a floor.
+    epsilon, delta, neighbours, random_state, ledger
+        The privacy budget for one row, and its options, as in `LogisticRegression`.
+
+    Notes
+    -----
+    Theorem. A row adds 1, its numbers x and 2x² − 1, in [−1, 1] by the bounds, to its class. `fit` releases the sums of
+    all classes with noise, the numbers of rows for a tenth of the guarantee, and is (ε, δ)-DP for one row, ε-DP at δ =
+    0 (GroupSums).
+
+    If noise is large, variances shrink towards the variances within all classes. They are at least a thousandth of the
+    square of half the range, and at least half the standard deviation of their noise. After `fit`, the model has the
+    attributes theta_ (means) and var_ of shape (K, d), class_prior_ (K,), classes_, guarantee_ and release_.
 
     Examples
     --------
+    Two classes and one column give a matrix of means with two rows and one column:
+
     >>> import numpy as np
     >>> from gaugedp.estimators import GaussianNB
     >>> X, y = np.array([[20.0], [60.0]] * 500), np.array(["low", "high"] * 500)
@@ -68,7 +77,10 @@ class GaussianNB(PartialFits, Scored, ClassifierMixin, WeightedEstimator):
     var_smoothing: Any = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "GaussianNB":
-        """Fit to rows X (n, d) and labels y (n,)."""
+        """Fit the model to rows X and labels y.
+
+        X has shape (n, d) and y has shape (n,). The model's ledger, if any, is charged before any row is read.
+        """
         requested, rows = self._requested(), self._rows(X)
         check_given(self.classes, self.bounds, None)
         labels, classes = read_both(y, len(rows), self.classes, self.strict_labels)
@@ -107,7 +119,7 @@ class GaussianNB(PartialFits, Scored, ClassifierMixin, WeightedEstimator):
         return given
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return log class probabilities (n, K)."""
+        """Return the logarithms of the class probabilities, shape (n, K)."""
         rows = self._like_fitted(X)
         spread = np.log(2 * np.pi * self.var_).sum(axis=1) / 2
         distances = [
@@ -117,7 +129,7 @@ class GaussianNB(PartialFits, Scored, ClassifierMixin, WeightedEstimator):
         return np.asarray(joint - scipy.special.logsumexp(joint, axis=1, keepdims=True))
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return class probabilities (n, K)."""
+        """Return the class probabilities of each row, shape (n, K)."""
         return np.exp(self.predict_log_proba(X))
 
     def _probabilities(self, X: Any) -> np.ndarray:

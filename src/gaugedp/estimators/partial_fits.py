@@ -21,12 +21,13 @@ class PartialFits:
     _sums_settings: Any = None
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, **weights: Any) -> Any:
-        """Add rows X (n, d) to a fit, with noise of their own and a charge of its own.
+        """Add new rows X (n, d) to the model.
 
-        `classes` are accepted in the first call of a classifier, as in scikit-learn, if the model has none.
+        Use it if rows arrive in parts. Each call adds noise of its own and is charged separately. As in scikit-learn,
+        the first call of a classifier accepts `classes`, if the model has none.
 
-        Theorem. Each call is (ε, δ)-DP for its rows; `guarantee_` composes all calls. A row that is in one call only
-        has the guarantee of that call: the ledger, which cannot know this, adds all of them up.
+        Theorem. Each call is (ε, δ)-DP for its rows, and `guarantee_` composes all calls. A row that is in only one
+        call has the guarantee of that call. The ledger, which cannot know this, adds up all calls.
         """
         first = self._noisy_sums is None
         if classes is not None and vars(self).get("classes") is None:

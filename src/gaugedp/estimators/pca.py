@@ -16,39 +16,49 @@ from gaugedp.estimators.spectral import SpectralEstimator
 class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
     """Principal component analysis with differential privacy.
 
-    Rows are clipped to a ball or a box. Specify `row_norm` or `bounds`.
-
-    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/eigenvectors.md. If rows are added or removed, a
-    tenth of ε is spent on their number.
-
-    After fit: components_ (k, d), orthonormal; explained_variance_ (k,), corrected for noise ("gaussian", "oja"), or
-    the noisy variance along the released component: of rows clipped to a ball around the mean of radius
-    release_.facts["radius"], so too small if rows have long tails; explained_variance_ratio_ (k,), its share of the
-    total variance, for "gaussian" only, else None; mean_ (d,), n_rows_, solver_, reason_, guarantee_, release_.
+    Use it to describe many columns by the few directions in which rows vary most. Rows are clipped to a ball or a box,
+    so specify `row_norm` or `bounds` from public knowledge.
 
     Parameters
     ----------
     n_components : int or float, optional
-        Number of components, by default that of the columns. Under ε-DP each costs a share; under (ε, δ)-DP all cost as
-        much as one. A number such as 0.95 keeps the fewest components whose noisy variances make up this share of the
-        sum of all variances, which are released first; it costs as much as all components.
+        Number of components; by default there are as many as columns. Under ε-DP each costs a share of the budget,
+        under (ε, δ)-DP all together cost as much as one. A number below 1, such as 0.95, keeps the fewest components
+        whose noisy variances make up this share of the sum of all variances. These are released first, so this option
+        costs as much as all components.
     whiten : bool
-        Whether `transform` divides coordinates by their noisy standard deviations (0 for one without variance).
+        Whether `transform` divides coordinates by their noisy standard deviations (coordinates without variance become
+        0). Default False.
     svd_solver
-        Ignored: `solver` chooses among private methods.
+        Ignored, because `solver` chooses among private methods.
     row_norm, bounds
         Rows are clipped to the ℓ₂ ball of the radius `row_norm`, or to the public interval of each column.
     centre : {"mean", "public"}
-        "mean" releases the rows' mean and their spread around it, for at most a tenth of the guarantee (0.4 of a pure
-        one). It clips rows to a ball around the mean, which is narrow if the noise is large. If the mean would be too
-        noisy, and for "public", the centre is the middle of the bounds, or 0.
+        "mean", the default, releases the rows' mean and their spread around it, for at most a tenth of the guarantee
+        (0.4 of a pure one). It clips rows to a ball around the mean, which is narrow if the noise is large. If the mean
+        would be too noisy, and for "public", the centre is the middle of the bounds, or 0.
     solver : {"auto", "gaussian", "oja", "exponential"}
         "gaussian" (noise on the second moments) and "oja" (noise on products with directions, for very many columns)
-        need δ > 0. "exponential" draws directions from the sphere, under ε-DP. "auto" chooses by the numbers of columns
-        and rows, ε and δ.
+        need δ > 0. "exponential" draws directions from the sphere, under ε-DP. "auto", the default, chooses by the
+        numbers of columns and rows, ε and δ.
+    epsilon, delta, neighbours, random_state, ledger
+        The privacy budget for one row, and its options, as in `LogisticRegression`.
+
+    Notes
+    -----
+    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/eigenvectors.md. If rows are added or removed, a
+    tenth of ε is spent on their number.
+
+    After `fit`, components_ (k, d) are orthonormal. For "gaussian" and "oja", explained_variance_ (k,) is corrected for
+    noise. For "exponential" it is the noisy variance along the released component of rows clipped to a ball around the
+    mean, of radius release_.facts["radius"], so it is too small if rows have long tails. explained_variance_ratio_
+    (k,), its share of the total variance, is available for "gaussian" only, else None. Further attributes are mean_
+    (d,), n_rows_, solver_, reason_, guarantee_ and release_.
 
     Examples
     --------
+    Describe three columns by two components:
+
     >>> import numpy as np
     >>> from gaugedp.estimators import PCA
     >>> X = np.random.default_rng(0).uniform(0, 10, (1000, 3))
@@ -66,7 +76,10 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
     svd_solver: Any = None
 
     def fit(self, X: Any, y: Any = None) -> "PCA":
-        """Fit to the rows of X (n, d)."""
+        """Find the principal components of rows X, shape (n, d).
+
+        The model's ledger, if any, is charged before any row is read.
+        """
         del y
         share = self.n_components if isinstance(self.n_components, float) and 0 < self.n_components < 1 else None
         spectrum = self._find(X, None if share is not None else self.n_components, self.centre)
@@ -84,7 +97,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return (x − mean_)·components_ᵀ, shape (n, k), whitened if requested."""
+        """Return the coordinates of rows along the components, (n, k)."""
         coords: np.ndarray = (self._like_fitted(X) - self.mean_) @ self.components_.T
         return coords * np.divide(1.0, self._scales, out=np.zeros_like(self._scales), where=self._scales > 0)
 
@@ -109,22 +122,30 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
 class TopEigenvector(SpectralEstimator):
     """Leading eigenvector of the second moments, with differential privacy.
 
-    It is the unit vector v with the largest mean of ⟨x, v⟩², for rows x clipped to a ball or a box; nothing is centred.
-
-    Theorem. `fit` has the guarantee of `PCA`.
-
-    After fit: component_ (d,), whose sign is arbitrary; eigenvalue_, the largest of (1/n)·Σ xxᵀ corrected for noise, or
-    the noisy mean of ⟨x, v⟩² ("exponential"); n_rows_, solver_, reason_, guarantee_, release_.
+    Use it to find the one direction that explains most of the rows' second moments. It is the unit vector v with the
+    largest mean of ⟨x, v⟩² over the rows x, which are clipped to a ball or a box. Unlike in `PCA`, nothing is centred.
 
     Parameters
     ----------
     row_norm, bounds
         Rows are clipped to the ℓ₂ ball of the radius `row_norm`, or to the public interval of each column.
     solver : str
-        The private method, one of those of `PCA`.
+        The private method, as in `PCA`. Default "auto".
+    epsilon, delta, neighbours, random_state, ledger
+        The privacy budget for one row, and its options, as in `LogisticRegression`.
+
+    Notes
+    -----
+    Theorem. `fit` has the guarantee of `PCA`.
+
+    After `fit`, component_ (d,) is the eigenvector, whose sign is arbitrary. eigenvalue_ is the largest eigenvalue of
+    (1/n)·Σ xxᵀ over the n rows, corrected for noise; for "exponential" it is the noisy mean of ⟨x, v⟩². Further
+    attributes are n_rows_, solver_, reason_, guarantee_ and release_.
 
     Examples
     --------
+    The eigenvector of three columns has three entries:
+
     >>> import numpy as np
     >>> from gaugedp.estimators import TopEigenvector
     >>> X = np.random.default_rng(0).uniform(0, 1, (1000, 3))
@@ -136,7 +157,10 @@ class TopEigenvector(SpectralEstimator):
     delta: float = 0.0
 
     def fit(self, X: Any, y: Any = None) -> "TopEigenvector":
-        """Fit to the rows of X (n, d)."""
+        """Find the leading eigenvector of rows X, shape (n, d).
+
+        The model's ledger, if any, is charged before any row is read.
+        """
         del y
         spectrum = self._find(X, 1, None)
         self.component_ = spectrum.pairs.vectors[0]
@@ -149,24 +173,32 @@ class TopEigenvector(SpectralEstimator):
 class LowRankCovariance(SpectralEstimator):
     """Covariance matrix restricted to its leading eigenvectors.
 
-    Rows are clipped to a ball or a box.
-
-    Theorem. `fit` has the guarantee of `PCA`, because the matrix is a function of what `PCA` releases.
-
-    After fit: covariance_ (d, d), symmetric and positive semidefinite of rank at most k, (1/n)·Σ (x − mean)(x − mean)ᵀ
-    without noise; components_ (k, d), orthonormal, and explained_variance_ (k,), with covariance_ = Σ variance·vvᵀ: the
-    variance along the released vectors, which is smaller than the eigenvalues, and 0 for those that do not exceed the
-    noise; location_ (d,), n_rows_, solver_, reason_, guarantee_, release_.
+    Use it if you need the covariances of many columns, and a few directions explain most of them. Rows are clipped to a
+    ball or a box. The result is a symmetric matrix of rank at most k = `rank`.
 
     Parameters
     ----------
     rank : int
-        The number of eigenvectors.
+        The number k of eigenvectors.
     row_norm, bounds, centre, solver
-        These say how rows are clipped and centred, and by which method, in the forms of `PCA`.
+        How rows are clipped and centred, and the private method, as in `PCA`.
+    epsilon, delta, neighbours, random_state, ledger
+        The privacy budget for one row, and its options, as in `LogisticRegression`.
+
+    Notes
+    -----
+    Theorem. `fit` has the guarantee of `PCA`, because the matrix is a function of what `PCA` releases.
+
+    After `fit`, covariance_ (d, d) is symmetric and positive semidefinite of rank at most k; without noise and
+    truncation it is (1/n)·Σ (x − mean)(x − mean)ᵀ over the n rows x. components_ (k, d) are orthonormal, and
+    explained_variance_ (k,) holds the variance along each component v, so that covariance_ = Σ variance·vvᵀ. This
+    variance is smaller than the eigenvalue, and 0 for components that do not exceed the noise. Further attributes are
+    location_ (d,), n_rows_, solver_, reason_, guarantee_ and release_.
 
     Examples
     --------
+    The covariance matrix of three columns has three rows and columns:
+
     >>> import numpy as np
     >>> from gaugedp.estimators import LowRankCovariance
     >>> X = np.random.default_rng(0).uniform(0, 10, (1000, 3))
@@ -183,7 +215,10 @@ class LowRankCovariance(SpectralEstimator):
     centre: str = "mean"
 
     def fit(self, X: Any, y: Any = None) -> "LowRankCovariance":
-        """Fit to the rows of X (n, d)."""
+        """Estimate the covariance of rows X of shape (n, d).
+
+        The model's ledger, if any, is charged before any row is read.
+        """
         del y
         spectrum = self._find(X, self.rank, self.centre)
         vectors, held = spectrum.pairs.vectors, spectrum.pairs.held

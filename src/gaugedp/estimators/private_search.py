@@ -168,18 +168,9 @@ def _fitted(model: Any, requested: ApproxDP | PureDP, table: Rows, seed: int | N
 class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
     """Hyperparameter search whose guarantee covers the choice.
 
-    A candidate is drawn at random, fitted to about four fifths of the rows, and scored with noise on the others. After
-    each draw the search ends with probability 1/draws. The best model is kept as it was fitted.
-
-    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0 (RandomStopping). A fit gets δ/draws and a third of ε or
-    more, up to nine tenths if its noise is Gaussian. The duration of a search reveals the number of fits: do not
-    publish it. docs/theory/private_search.md
-
-    Before the charge, each candidate is fitted to rows of zeros, so that invalid parameters are refused.
-
-    After fit: best_estimator_, best_params_, best_index_ (in the grid), best_score_ (a noisy accuracy, or 1 less the
-    mean absolute error over the width of the target's bounds; too high on average, as it is the best), guarantee_,
-    release_.
+    Use it instead of scikit-learn's GridSearchCV, which would charge every fit. It draws a candidate at random, fits it
+    to about four fifths of the rows, and scores it with noise on the others. After each draw the search ends with
+    probability 1/draws. The best model is kept as it was fitted.
 
     Parameters
     ----------
@@ -187,18 +178,34 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
         A classifier with `classes`, or a regressor with `target_bounds` as numbers, of this package, without a ledger.
         The search sets its epsilon, delta, neighbours and random_state.
     param_grid : dict or list of dict
-        As in scikit-learn's GridSearchCV. It must not contain epsilon, delta, neighbours, random_state or ledger, by
-        which the cost of fits would differ. For a random search pass a list of points drawn before.
+        The candidates, as in scikit-learn's GridSearchCV. It must not contain epsilon, delta, neighbours, random_state
+        or ledger, because these would change the cost of a fit. For a random search, pass a list of points that were
+        drawn before.
     epsilon, delta : float
-        Total privacy budget for one row, for any number of candidates.
+        Total privacy budget for one row, for any number of candidates. The default is epsilon = 1 and delta = 0.
     cv, scoring, refit
         Ignored: the search holds a fifth of the rows out, scores accuracy or the mean absolute error, and keeps the
         model that it chose.
     draws : float, optional
-        Mean number of fits. Default: four for each candidate. The actual number is random and secret.
+        Mean number of fits. By default it is four for each candidate. The actual number is random and secret.
+    neighbours, random_state, ledger
+        Further options of the privacy budget, as in `LogisticRegression`.
+
+    Notes
+    -----
+    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0 (RandomStopping). A fit gets δ/draws and a third of ε or
+    more, up to nine tenths if its noise is Gaussian. docs/theory/private_search.md
+
+    The duration of a search reveals the number of fits, so do not publish it. Before the charge, each candidate is
+    fitted to rows of zeros, so that invalid parameters are refused. After `fit`, best_score_ is a noisy accuracy, or 1
+    minus the mean absolute error divided by the width of the target's bounds. It is too high on average, because it is
+    the best of several. Further attributes are best_estimator_, best_params_, best_index_ (in the grid), guarantee_ and
+    release_.
 
     Examples
     --------
+    Choose between two values of `radius`. The whole search costs ε = 3:
+
     >>> import numpy as np
     >>> from gaugedp.estimators import LogisticRegression, PrivateSearchCV
     >>> X, y = np.array([[20.0], [60.0]] * 500), np.array([0, 1] * 500)
@@ -219,7 +226,11 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
     refit: Any = None
 
     def fit(self, X: Any, y: Any) -> "PrivateSearchCV":
-        """Fit to rows X (n, d) and labels or targets y (n,)."""
+        """Search for the best model of X and y.
+
+        X has shape (n, d), and y has shape (n,) and contains labels or numbers. The search's ledger, if any, is charged
+        before any row is read.
+        """
         requested, rows, names = self._requested(), self._rows(X), names_of(X)
         assert isinstance(requested, ApproxDP | PureDP)
         self._check(y)
@@ -265,14 +276,15 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
     def score(self, X: Any, y: Any) -> float:
         """Return the best model's accuracy or R².
 
-        It reads rows X and targets y (n,) without privacy and charges no ledger: for public rows, or for your own eyes.
+        The method reads rows X and targets y (n,) without privacy and charges no ledger, so use it only on public rows,
+        or if only you will see the result.
         """
         check_is_fitted(self, "best_estimator_")
         return float(self.best_estimator_.score(X, y))
 
     @property
     def classes_(self) -> np.ndarray:
-        """Classes of a best model that classifies."""
+        """Classes of the best model, if it is a classifier."""
         return np.asarray(self.best_estimator_.classes_)
 
     @property

@@ -182,48 +182,65 @@ def _count(features: np.ndarray, target: np.ndarray) -> np.ndarray:
 class LinearRegression(Intervals, LinearRegressor):
     """Linear least-squares regression with differential privacy.
 
-    A fit is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/least_squares.md and gibbs.md. Rows are clipped to a
-    ball or a box, and the target to its bounds, which you must specify from public knowledge.
+    Use it to predict a number, or to estimate how the number depends on each column, if the coefficients must reveal
+    little about any one row. You must specify bounds on the rows and the target from public knowledge; whatever lies
+    outside is clipped. For very many columns use `Lasso` or `SparseRegression`.
+
+    A fit is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/least_squares.md and gibbs.md.
 
     Parameters
     ----------
     epsilon, delta : float
-        Total privacy budget for one row. delta = 0 gives pure ε-DP.
+        Total privacy budget for one row. The default is epsilon = 1 and delta = 0, which gives pure ε-DP.
     row_norm : float, optional
-        Rows are clipped to the ℓ₂ ball of this radius. Specify this or `bounds`.
+        Rows are clipped to the ℓ₂ ball of this radius. Specify either this or `bounds`.
     bounds, missing_indicator : optional
-        The public interval of each column, and the columns with an indicator of missing numbers, in the forms of
-        `LogisticRegression`. The box of the bounds is scaled to [−1, 1]^d, in the ball of radius √d.
+        The public interval of each column, and the columns with an indicator of missing numbers, as in
+        `LogisticRegression`. The box of the bounds of d columns is scaled to [−1, 1]^d, which lies in the ball of
+        radius √d.
     target_bounds : (low, high) or "private"
-        The target is clipped to these public bounds. Residuals are clipped to half their range, and "preconditioned"
-        widens this to their range where it would bias the coefficients.
+        The target is clipped to these public bounds. Residuals are clipped to half the range of the target;
+        "preconditioned" clips them to the whole range if half of it would bias the coefficients.
     fit_intercept : bool
-        Whether a constant column is one of the features. It makes rows longer, which is accounted for.
+        Whether a constant column is one of the features. The column makes rows longer, which is accounted for. Default
+        True.
     radius : float, optional
-        Public bound on the norm of the coefficients for rows of length 1 and a target in [−1, 1]. Default √k for
-        "gradient" and 8√k for "preconditioned", where k is the number of coefficients. A ball that is too small shrinks
-        them for any ε. It plays the role of Ridge's alpha.
-    weight_bound : float, optional
-        Public bound on `sample_weight`; larger weights count as the bound. "gibbs" takes no weights, and there is no
-        `coef_interval` with them.
+        Public bound on the norm of the coefficients for rows of length 1 and a target in [−1, 1]. By default it is √k
+        for "gradient" and 8√k for "preconditioned", where k is the number of coefficients. A ball that is too small
+        shrinks the coefficients, however large ε is. It plays the role of Ridge's alpha.
+    weight_bound : float
+        Public bound on `sample_weight`; larger weights count as the bound. "gibbs" does not accept weights, and there
+        is no `coef_interval` with them. Default 1.
     solver : {"auto", "preconditioned", "gradient", "gibbs"}
-        "preconditioned" takes steps with noisy second moments, "gradient" steps without them, and "auto" chooses one by
-        public numbers. For δ > 0, "gibbs" draws the coefficients from the regularised exponential mechanism.
+        "preconditioned" takes steps with noisy second moments, and "gradient" takes steps without them. "auto", the
+        default, chooses one of these two by public numbers. For δ > 0, "gibbs" draws the coefficients from the
+        regularised exponential mechanism.
     loss : {"squared", "huber", "absolute"}
-        The last two are for "gibbs". "huber" is quadratic within a quarter of the target's range.
+        The loss of a residual. "huber", which is quadratic within a quarter of the target's range, and "absolute"
+        require the solver "gibbs". Default "squared".
+    neighbours, random_state, ledger
+        Further options of the privacy budget, as in `LogisticRegression`.
+
+    Attributes
+    ----------
+    coef_, intercept_
+        Coefficients (d + m,) for d columns and m indicators, and the intercept.
+    solver_, method_, guarantee_, release_
+        The solver that was chosen and its method, the privacy guarantee of the fit, and the released numbers.
 
     Notes
     -----
-    If rows are added or removed, a tenth of ε, with "gibbs" a twentieth of μ², is spent on their number, which
-    determines the steps. "preconditioned" provides `coef_interval` and `summary`, and spends an eighth of μ² (of ε) on
-    the mean square of the residuals and the number of those that are clipped. "gradient" always clips residuals to half
-    the range, which biases the coefficients of binary targets. With an intercept it starts at a noisy mean of the
-    target, around which the ball is, and coefficients shrink where noise is large.
-
-    After fit: coef_ (d + m,) for d columns and m indicators, intercept_, solver_, method_, guarantee_, release_.
+    If rows are added or removed, a tenth of ε ("gibbs": a twentieth of μ², where μ is the Gaussian-DP parameter of the
+    fit) is spent on their number, which determines the number of steps. "preconditioned" provides `coef_interval` and
+    `summary`. It spends an eighth of μ² (of ε at δ = 0) on the mean square of the residuals and on the number of
+    residuals that are clipped. "gradient" always clips residuals to half the range, which biases the coefficients of
+    binary targets. With an intercept it starts at a noisy mean of the target, around which the ball is centred, and the
+    coefficients shrink if noise is large.
 
     Examples
     --------
+    The target is the sum of two columns, so there are two coefficients:
+
     >>> import numpy as np
     >>> from gaugedp.estimators import LinearRegression
     >>> X = np.random.default_rng(0).uniform(-1, 1, (1000, 2))
@@ -244,7 +261,10 @@ class LinearRegression(Intervals, LinearRegressor):
     _possible = np.empty((0, 0))  # public rows, of which all others are weighted sums, if there are such
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LinearRegression":
-        """Fit to rows X (n, d) and target y (n,)."""
+        """Fit the model to rows X and target y.
+
+        X has shape (n, d) and y has shape (n,). The model's ledger, if any, is charged before any row is read.
+        """
         if fits_in_parts(self, y):
             fit_in_parts(self, X, y, sample_weight)
             return self
@@ -262,10 +282,11 @@ class LinearRegression(Intervals, LinearRegressor):
         return self
 
     def fit_table(self, design: TableDesign, rows: PaidRows, row_key: bytes) -> "LinearRegression":
-        """Fit to a table's rows in its engine.
+        """Fit the model to a table's rows in its engine.
 
-        The result is that of `fit` on `design.read` and its public row. Each step is one pass, in which only sums leave
-        the engine. The guarantee is for a kept row, added or removed; the caller (TableFit) charges it for a unit.
+        The result equals that of `fit` on the rows of `design.read` and its public row. Each step is one pass, in which
+        only sums leave the engine. The guarantee is for one kept row, added or removed; the caller (TableFit) charges
+        the ledger for a unit.
         """
         if self.neighbours != "add_remove" or self.ledger is not None:
             raise InvalidRequest("Tables protect added or removed rows.", 'Use neighbours="add_remove", and no ledger.')

@@ -72,7 +72,7 @@ class ScoreReport(PrivateEstimator):
         return {name: sums.interval(of, self.level, ends) for name, (of, ends) in wanted.items()}
 
     def summary(self) -> str:
-        """Return the scores with their intervals, as text."""
+        """Return the report as printable text."""
         check_is_fitted(self, "scores_")
         lines = []
         for heading, scores in {"": self.scores_, **self.by_group_}.items():
@@ -120,51 +120,60 @@ def score_report(
     random_state: int | None = None,
     ledger: Ledger | None = None,
 ) -> ScoreReport:
-    """Return private scores of a fitted model, or of any predictions.
+    """Return private scores of a model or of predictions.
 
-    `score_report(model, X, y)` scores a model on rows X (n, d) and labels or targets y (n,) that it was not fitted to.
-    `score_report(y_true, y_score, classes=[...])` scores predictions from elsewhere.
+    Use it to publish how well a model predicts, with confidence intervals. `score_report(model, X, y)` scores a model
+    on rows X (n, d) and labels or targets y (n,) that it was not fitted to. `score_report(y_true, y_score,
+    classes=[...])` scores predictions from elsewhere. Rows without a known class or a target are left out.
 
     Classifiers are scored by accuracy, together with the share of the most common class; by log-loss, with
     probabilities raised to at least 0.001; and for two classes by the area under the ROC curve, with probabilities in
     twenty bins. Regressors are scored by R², at least −1, and by the mean absolute error, with predictions clipped to
-    the target's bounds. Rows without a known class or a target are left out.
-
-    Theorem. All scores are functions of three releases, of counts and two sums, or of one of 25 sums, with discrete
-    Laplace noise: the report is ε-DP for one row. It is "idealized": the last digits of a prediction in floats may
-    depend on the other rows. docs/theory/scores.md
-
-    The report has scores_ {name: (value, lower, upper)}; for classes confusion_matrix_ (K, K), noisy counts of (class,
-    predicted class), and for two calibration_ (20, 4): the middle of a bin, the share of the second class in it, and
-    its interval; by_group_ {group: scores}, for two classes with the selection rate (the share that is predicted to be
-    of the second class), the true- and false-positive rates and the base rate; guarantee_, release_.
-
-    An interval covers, with probability of about `level` or more, the score on the distribution from which the rows are
-    drawn independently: it accounts for both noise and sampling. So it covers the score on these rows more often.
+    the target's bounds.
 
     Parameters
     ----------
     model : estimator
         A fitted classifier with `classes`, or regressor with `target_bounds` as numbers, of this package. The model is
-        released already: `ledger` is charged only for reading these rows.
+        released already, so `ledger` is charged only for reading these rows.
     y_true, y_score : array
-        Labels (n,) and the probabilities of the second of the sorted classes (n,), or of all (n, K); or targets and
-        predicted numbers, each (n,). A prediction may depend on its own row and on what is public or was released, not
-        on other rows. Probabilities are clipped to [0, 1]; a missing one counts as 1/K.
+        Labels (n,) and the probabilities of the second of the sorted classes (n,), or of all K classes (n, K); or
+        targets and predicted numbers, each (n,). A prediction may depend on its own row and on what is public or was
+        released, but not on other rows. Probabilities are clipped to [0, 1]; a missing one counts as 1/K.
     epsilon : float
-        Privacy budget for one of these rows.
+        Privacy budget for one of these rows. Default 1.
     classes, target_bounds : optional
         Public facts for predictions from elsewhere: either all possible labels, or (low, high).
     group, groups : array (n,) and list, optional
         The group of each row, such as its region, and the public list of groups. All groups together cost no more than
-        one, as a row is in one of them; a row in none is left out. The total adds up their noise.
+        one, because a row is in only one of them; a row in none is left out. The total adds up their noise.
     level : float
-        Public confidence level of the intervals.
+        Public confidence level of the intervals. Default 0.95.
     neighbours, random_state, ledger
-        As in every fit.
+        As in `LogisticRegression`.
+
+    Returns
+    -------
+    ScoreReport
+        `scores_` maps each name to (value, lower, upper). For classes, `confusion_matrix_` (K, K) holds noisy counts of
+        (class, predicted class). For two classes, `calibration_` (20, 4) holds the middle of a bin, the share of the
+        second class in it, and the interval of this share. `by_group_` maps each group to its scores, for two classes
+        with the selection rate (the share that is predicted to be of the second class), the true- and false-positive
+        rates and the base rate. There are also guarantee_ and release_.
+
+    Notes
+    -----
+    Theorem. All scores are functions of three releases, of counts and two sums, or of one of 25 sums, with discrete
+    Laplace noise: the report is ε-DP for one row. It is "idealized": the last digits of a prediction in floats may
+    depend on the other rows. docs/theory/scores.md
+
+    An interval covers, with probability of about `level` or more, the score on the distribution from which the rows are
+    drawn independently: it accounts for both noise and sampling. So it covers the score on these rows more often.
 
     Examples
     --------
+    Fit a model to one half of the rows and score it on the other half:
+
     >>> import numpy as np
     >>> from gaugedp.estimators import LogisticRegression, score_report
     >>> X, y = np.array([[20.0], [60.0]] * 500), np.array([0, 1] * 500)

@@ -65,31 +65,39 @@ class Outlook:
 
 @dataclass(eq=False, repr=False)
 class SparseMean(PrivateEstimator):
-    """Private mean of rows in high dimension, with few nonzero coordinates.
+    """Private mean of many columns, with few nonzero coordinates.
 
-    At most `sparsity` coordinates, the largest, are selected and released with noise.
-
-    Theorem. One row changes every coordinate of the sum by at most high − low if rows are replaced, and by max(|low|,
-    |high|) if they are added or removed: a cube, from which `Peeling` selects and adds noise. `fit` is (ε, δ)-DP (Cai,
-    Wang and Zhang 2021, algorithm 3, with the noise of docs/theory/peeling.md).
-
-    After fit: mean_ (d,), support_ and values_ (sparsity,), outlook_ (if rows are replaced), n_rows_, bounds_, solver_,
-    mechanism_, guarantee_, release_. Warns `TooFewRows` if nothing within the bounds can be detected.
+    Use it if a table has more columns than `Mean` can estimate, and most of the true means are (nearly) 0. The fit
+    selects the `sparsity` largest coordinates and releases only these, with noise.
 
     Parameters
     ----------
     sparsity : int
-        Number of selected coordinates, slightly more than are nonzero. Coordinates of pure noise cost little: mean_ is
-        values_ shrunk by `posterior_means`, which is post-processing at no cost.
+        Number of selected coordinates. Choose slightly more than are nonzero, because coordinates of pure noise cost
+        little: mean_ is values_ shrunk by `posterior_means`, which is post-processing at no cost. Default 10.
     bounds : (low, high) or "private"
         Two public numbers, to which every value is clipped; a missing value counts as their middle. For a
         σ-sub-Gaussian distribution use `sub_gaussian_bounds(n, sigma, mean_bound)`. "private" spends a tenth of ε to
         find a power of two within the public `magnitudes` = (least, largest).
     noise : {"gumbel", "laplace"}
-        "gumbel" uses exponential mechanisms and Gaussian values. "laplace" is the algorithm as published.
+        "gumbel", the default, uses exponential mechanisms and Gaussian values. "laplace" is the algorithm as published.
+    epsilon, delta, neighbours, random_state, ledger
+        The privacy budget for one row, and its options, as in `LogisticRegression`.
+
+    Notes
+    -----
+    Theorem. One row changes every coordinate of the sum by at most high − low if rows are replaced, and by max(|low|,
+    |high|) if they are added or removed: a cube, from which `Peeling` selects and adds noise. `fit` is (ε, δ)-DP (Cai,
+    Wang and Zhang 2021, algorithm 3, with the noise of docs/theory/peeling.md).
+
+    The fit warns with `TooFewRows` if nothing within the bounds can be detected. After `fit`, the model has the
+    attributes mean_ of shape (d,), support_ (the selected coordinates) and values_ of shape (sparsity,), outlook_ (if
+    rows are replaced), n_rows_, bounds_, solver_, mechanism_, guarantee_ and release_.
 
     Examples
     --------
+    Of 100 columns the first five have the mean 3, and all others the mean 0. Select eight:
+
     >>> import numpy as np
     >>> from gaugedp.estimators import SparseMean
     >>> X = np.random.default_rng(0).normal([3] * 5 + [0] * 95, 1, (5000, 100))
@@ -107,7 +115,10 @@ class SparseMean(PrivateEstimator):
     noise: str = "gumbel"
 
     def fit(self, X: Any, y: Any = None) -> "SparseMean":
-        """Estimate the mean of rows X (n, d)."""
+        """Estimate the mean of rows X of shape (n, d).
+
+        The model's ledger, if any, is charged before any row is read.
+        """
         del y
         requested, rows = self._requested(), self._rows(X)
         self._check(rows.shape[1])
@@ -132,10 +143,11 @@ class SparseMean(PrivateEstimator):
         return self
 
     def interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """Return (lower, upper), each (sparsity,), for the selected coordinates.
+        """Return confidence intervals (lower, upper) of the selected coordinates.
 
-        Each covers the mean of clipped values with probability at least `level` over the noise of the values, given the
-        selection. It is refused unless rows are replaced, as their number is uncertain otherwise.
+        Both have shape (sparsity,). Each interval covers the mean of the clipped values with probability at least
+        `level` (default 0.95) over the noise of the values, given the selection. Intervals are refused unless rows are
+        replaced, because otherwise the number of rows is uncertain.
         """
         between(0, 1, level=level)
         check_is_fitted(self, "mean_")
@@ -202,7 +214,10 @@ class SparseMean(PrivateEstimator):
 
 
 class TooFewRows(UserWarning):
-    """Warning, before the charge, that noise exceeds all values within the bounds, by public numbers."""
+    """Warning that noise will exceed every value within the bounds.
+
+    It follows from public numbers and comes before the charge, so nothing has been spent yet.
+    """
 
 
 def _outlook(n_rows: int, mechanism: Peeling, bounds: tuple[float, float]) -> Outlook:
@@ -219,12 +234,18 @@ def _warn_of_few(outlook: Outlook, in_units: bool) -> None:
 def sub_gaussian_bounds(n_rows: int, sigma: float, mean_bound: float) -> tuple[float, float]:
     """Return clipping bounds (−T, T) for sub-Gaussian values.
 
-    T = mean_bound + sigma·√(log n), for σ-sub-Gaussian values with means of at most ±`mean_bound`. For a normal
-    distribution of standard deviation σ the clipping bias is at most σ·E(Z − √log n)₊ ≤ σ/(√(2πn)·log n), a small part
-    of the sampling error σ/√n: a wider T would only add noise. (√(2·log n) would clip hardly any value.)
+    Use them as the `bounds` of `SparseMean`, if the values of n rows are σ-sub-Gaussian with means of at most
+    ±`mean_bound`. They are T = mean_bound + sigma·√(log n), because a larger T would only add noise.
+
+    Notes
+    -----
+    For a normal distribution of standard deviation σ the clipping bias is at most σ·E(Z − √log n)₊ ≤ σ/(√(2πn)·log n),
+    Z standard normal, a small part of the sampling error σ/√n. (√(2·log n) would clip hardly any value.)
 
     Examples
     --------
+    For 1,000 rows, the bounds are about √7 = 2.6 standard deviations beyond the bound on the means:
+
     >>> from gaugedp.estimators import sub_gaussian_bounds
     >>> low, high = sub_gaussian_bounds(1000, sigma=1.0, mean_bound=2.0)
     >>> round(high, 2)

@@ -76,31 +76,39 @@ class BudgetSplit:
 class SparseRegression(LinearRegressor):
     """Linear regression with at most `sparsity` nonzero coefficients.
 
+    Use it if few of many columns matter and you want to know which. The fit selects columns privately and estimates the
+    coefficients of the selected columns with noise. Rows and target are clipped to public bounds.
+
     Parameters
     ----------
     bounds, missing_indicator
-        The public interval of each column, and the columns with an indicator of missing numbers, in the forms of
+        The public interval of each column, and the columns with an indicator of missing numbers, as in
         `LogisticRegression`. Indicators count towards `sparsity`.
     target_bounds : (low, high)
         Public bounds to which the target is clipped.
     solver : {"auto", "screen", "iht"}
         "screen" selects 2·sparsity features by their correlation with the target (exponential mechanisms) and solves
-        noisy normal equations on them. "iht" adds `rounds` of iterative hard thresholding: a gradient step on clipped
-        residuals, after which `Peeling` keeps 2·sparsity features. Finally the equations are solved again on the
-        remaining features. It finds features that others hide, and adds more noise. "auto" uses it if a round's noise,
-        a public number, is small.
+        noisy normal equations on them. "iht" adds `rounds` (default 4) of iterative hard thresholding: a gradient step
+        on clipped residuals, after which `Peeling` keeps 2·sparsity features. Finally the equations are solved again on
+        the remaining features. It finds features that others hide, and adds more noise. "auto", the default, uses "iht"
+        if the noise of a round, a public number, is small.
+    epsilon, delta, neighbours, random_state, ledger
+        The privacy budget for one row, and its options, as in `LogisticRegression`.
 
     Notes
     -----
     Theorem. All sums are of products of numbers in [−1, 1], so one row changes each by at most 2 (1 if rows are added
-    or removed). It changes the second moments of k features and their products with the target by at most
-    √(2k² + 4kβ²) in ℓ₂, in coordinates that preserve the Frobenius norm; β² = √(2k) is their relative weight. `fit`
-    is the composition and is (ε, δ)-DP (ε-DP at δ = 0). docs/theory/sparse_regression.md
+    or removed). It changes the second moments of k features and their products with the target by at most √(2k² + 4kβ²)
+    in ℓ₂, in coordinates that preserve the Frobenius norm; β² = √(2k) is their relative weight. `fit` is the
+    composition and is (ε, δ)-DP (ε-DP at δ = 0). docs/theory/sparse_regression.md
 
-    After fit: coef_ (d + m,) for d columns and m indicators, intercept_, support_, solver_, guarantee_, release_.
+    After `fit`, the model has the attributes coef_ of shape (d + m,) for d columns and m indicators, intercept_,
+    support_ (the selected columns), solver_, guarantee_ and release_.
 
     Examples
     --------
+    Of 30 columns only the first determines the target. Select two:
+
     >>> import numpy as np
     >>> from gaugedp.estimators import SparseRegression
     >>> X = np.random.default_rng(0).uniform(-1, 1, (2000, 30))
@@ -117,7 +125,10 @@ class SparseRegression(LinearRegressor):
     rounds: int = ROUNDS
 
     def fit(self, X: Any, y: Any) -> "SparseRegression":
-        """Fit to features X (n, d) and target y (n,)."""
+        """Fit the model to rows X and target y.
+
+        X has shape (n, d) and y has shape (n,). The model's ledger, if any, is charged before any row is read.
+        """
         if fits_in_parts(self, y):
             fit_in_parts(self, X, y)
             return self

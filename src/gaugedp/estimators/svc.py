@@ -19,26 +19,26 @@ _BLURRED, _NARROWEST, _WIDEST = 0.004, 0.02, 2.0  # noise at which the kink is r
 class LinearSVC(LinearClassifier):
     """Linear support vector classification with differential privacy.
 
-    It minimises the hinge loss; more than two classes are fitted jointly (Crammer and Singer 2001).
+    Use it to separate classes by a linear boundary, if you do not need probabilities (otherwise use
+    `LogisticRegression`). It minimises the hinge loss, and fits more than two classes jointly (Crammer and Singer
+    2001).
 
-    All parameters but `solver` are as in `LogisticRegression`.
-
-    Theorem. `fit` is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/gradient.md, objective_perturbation.md and
-    gibbs.md.
-
-    After fit: the attributes of `LogisticRegression`.
+    A fit is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/gradient.md, objective_perturbation.md and gibbs.md. All
+    parameters except `solver`, and all attributes, are those of `LogisticRegression`.
 
     Parameters
     ----------
     solver : {"auto", "gradient", "objective", "gibbs"}
         "gradient" is noisy gradient descent on all rows. "objective", for two classes, rounds the kink of the loss,
-        adds a random linear term and minimises. "auto" chooses the latter if public numbers show that the noise is
-        small, if rows are added or removed, at δ = 0, and if without an intercept a pure guarantee needs less noise.
-        "gibbs", for two classes and δ > 0, draws the weights from the regularised exponential mechanism. `reason_`
-        explains the choice.
+        adds a random linear term and minimises the sum. "auto", the default, chooses "objective" if public numbers show
+        that the noise is small, if rows are added or removed, at δ = 0, and if without an intercept a pure guarantee
+        needs less noise; otherwise it chooses "gradient". "gibbs", for two classes and δ > 0, draws the weights from
+        the regularised exponential mechanism. `reason_` explains the choice.
 
     Examples
     --------
+    Fit 1,000 rows with one column, within [0, 100]. Rows with a score above 0 are predicted to be in class 1:
+
     >>> import numpy as np
     >>> from gaugedp.estimators import LinearSVC
     >>> X, y = np.array([[20.0], [60.0]] * 500), np.array([0, 1] * 500)

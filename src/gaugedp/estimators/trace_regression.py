@@ -37,44 +37,55 @@ _HIDDEN = 1.0  # of the mean eigenvalue of second moments at most: noise above w
 class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
     """Trace regression with a bound on the nuclear norm.
 
-    It fits y ≈ ⟨A, X⟩ over matrices X of nuclear norm at most `radius`. Designs are rows z (n, d), for A = zzᵀ and a
+    Use it to fit a matrix of low rank, X, such that y ≈ ⟨A, X⟩ for each row's matrix A (its design) and target y. The
+    sum of X's singular values, the nuclear norm, is at most `radius`. Designs are rows z (n, d), for A = zzᵀ and a
     symmetric X ⪰ 0, or arrays (n, m, k) of matrices A, for any X (m, k). Specify `design_norm` or `row_norm`.
-
-    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/matrix_moments.md, matrix_grams.md,
-    nuclear_ball.md, stochastic_frank_wolfe.md and gibbs.md. If rows are added or removed, a tenth of ε is spent on
-    their number. A design with an entry that is not finite counts as 0, a missing target as the middle of its bounds.
-
-    After fit: coef_ (d, d) or (m, k), solver_, reason_, method_, guarantee_, release_.
 
     Parameters
     ----------
     design_norm : float, optional
         Public bound on the norm of A, to which designs are clipped.
     row_norm : float, optional
-        For rows z, a public bound on ‖z‖₂, the root of the bound on A.
+        For rows z, a public bound on ‖z‖₂, which is the square root of the bound on A.
     norm : {"frobenius", "operator"}
         The norm of A. "operator", for matrices, is the largest singular value: orthogonal matrices, permutations and
-        cells of a table have 1.
+        cells of a table have 1. Default "frobenius".
     target_bounds : (low, high)
         Public bounds to which the target is clipped.
     loss : {"squared", "huber", "absolute", "logistic"} or callable
-        "huber" is quadratic within a quarter of the target's range, "absolute" within a twentieth. "logistic" takes
-        ⟨A, X⟩ as the log-odds of the upper bound. A function of predictions and targets, arrays of one shape, must be
-        convex in the prediction with slopes up to `lipschitz`. It is called with public numbers only, before the
-        charge.
+        The loss of a prediction, by default "squared". "huber" is quadratic within a quarter of the target's range, and
+        "absolute" within a twentieth. "logistic" takes ⟨A, X⟩ as the log-odds of the upper bound. A function of your
+        own, of predictions and targets, which are arrays of one shape, must be convex in the prediction with slopes up
+        to `lipschitz`. It is called with public numbers only, before the charge.
     solver : {"auto", "moments", "grams", "descent", "frank_wolfe", "stochastic", "gibbs"}
-        For the squared loss, "moments" releases the sums Σ aaᵀ and Σ y·a of a = vec(A) once, with noise. "grams", for
-        matrices, releases Σ AAᵀ, Σ AᵀA and Σ y·A instead. "descent" uses noisy projected gradients of all rows, and
-        "frank_wolfe" steps to the extreme points of such gradients. These two clip predictions to the target's bounds
-        in their slopes (the loss stays convex). "stochastic" takes every row once, and clips nothing. "gibbs", for
-        matrices and delta above 0, draws X from the regularised exponential mechanism of the nuclear norm, in the
-        Frobenius ball around it. "auto" chooses moments, grams or descent, based on public numbers only.
+        "auto", the default, chooses "moments", "grams" or "descent", based on public numbers only. For the squared
+        loss, "moments" releases the sums Σ aaᵀ and Σ y·a of a = vec(A) once, with noise. "grams", for matrices,
+        releases Σ AAᵀ, Σ AᵀA and Σ y·A instead. "descent" uses noisy projected gradients of all rows, and "frank_wolfe"
+        steps to the extreme points of such gradients. These two clip predictions to the target's bounds in their slopes
+        (the loss stays convex). "stochastic" uses every row only once, and clips nothing. "gibbs", for matrices and
+        delta above 0, draws X from the regularised exponential mechanism of the nuclear norm, in the Frobenius ball
+        around it.
     noise : {"toeplitz", "oja"}
-        How "stochastic", which needs delta above 0, finds extreme points. "toeplitz" adds noise to its running
-        gradients, correlated over the steps; "oja" to their products with one direction.
+        How "stochastic", which needs delta above 0, finds extreme points. "toeplitz", the default, adds noise to its
+        running gradients, correlated over the steps; "oja" adds noise to the products of these gradients with one
+        direction.
+    epsilon, delta, neighbours, random_state, ledger
+        The privacy budget for one row, and its options, as in `LogisticRegression`.
+
+    Notes
+    -----
+    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/matrix_moments.md, matrix_grams.md,
+    nuclear_ball.md, stochastic_frank_wolfe.md and gibbs.md. If rows are added or removed, a tenth of ε is spent on
+    their number. A design with an entry that is not finite counts as 0, and a missing target as the middle of its
+    bounds.
+
+    After `fit`, the model has the attributes coef_ of shape (d, d) or (m, k), solver_, reason_, method_, guarantee_ and
+    release_.
 
     Examples
     --------
+    The target is one entry of each 2 × 3 matrix, so the true X has a single 1:
+
     >>> import numpy as np
     >>> from gaugedp.estimators import TraceRegression
     >>> X = np.random.default_rng(0).uniform(-0.5, 0.5, (1000, 2, 3))
@@ -97,7 +108,11 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
     lipschitz: float | None = None
 
     def fit(self, X: Any, y: Any) -> "TraceRegression":
-        """Fit to rows X (n, d) or matrices (n, m, k), and target y (n,)."""
+        """Fit the model to designs X and target y.
+
+        X holds rows (n, d) or matrices (n, m, k), and y has shape (n,). The model's ledger, if any, is charged before
+        any row is read.
+        """
         requested, (rows, shape) = self._requested(), _read(X, 0 if self.neighbours == "add_remove" else 1)
         target, size = read_target(y, len(rows)), self._size(shape)
         widest = self._widest(shape)
@@ -123,7 +138,10 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return ⟨A, coef_⟩ (n,); a design that is not finite counts as 0."""
+        """Return the prediction ⟨A, coef_⟩ for each design A.
+
+        The result has shape (n,). A design with an entry that is not finite counts as 0.
+        """
         check_is_fitted(self, "coef_")
         check_names(type(self).__name__, getattr(self, "feature_names_in_", None), X)
         rows, shape = _read(X)

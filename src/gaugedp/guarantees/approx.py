@@ -18,8 +18,8 @@ from gaugedp.guarantees.pure import PureDP
 class ApproxDP(Guarantee):
     """Approximate differential privacy, (ε, δ)-DP.
 
-    The data of one unit changes the probability P(S) of any event S to at most e^ε·P(S) + δ. It says nothing about
-    other values of ε.
+    It relaxes ε-DP by a small number δ, which allows Gaussian noise. For any event, the data of one unit, such as a
+    person, changes its probability P to at most e^ε·P + δ. The guarantee states nothing about other values of ε.
 
     Parameters
     ----------
@@ -41,12 +41,15 @@ class ApproxDP(Guarantee):
         object.__setattr__(self, "delta_value", float(self.delta_value))
 
     def renyi(self, order: float) -> float:
-        """Return infinity for δ > 0, else the curve of ε-DP."""
+        """Return infinity if δ > 0, else the ε-DP curve."""
         check_order(order)
         return math.inf if self.delta_value > 0 else PureDP(self.epsilon_value).renyi(order)
 
     def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
-        """Return the pair of Kairouz, Oh and Viswanath (2015), which dominates (ε, δ)-DP."""
+        """Return the pair of distributions that dominates (ε, δ)-DP.
+
+        It is the pair of Kairouz, Oh and Viswanath (2015).
+        """
         is_small = self.epsilon_value <= LARGEST_LOSS
         return Pair(ResponsePrivacyLoss, (self.epsilon_value,), decimal(self.delta_value)) if is_small else None
 
@@ -64,7 +67,10 @@ class ApproxDP(Guarantee):
         return PureDP(self.epsilon_value).exact_epsilon(max(0.0, spare * (1 - 2.0**-48)))
 
     def follows_from(self, premise: Guarantee) -> bool:
-        """Return True if the profile of `premise` is at most δ at ε."""
+        """Return True if `premise` implies this guarantee.
+
+        This is the case if the privacy profile of `premise` is at most δ at ε.
+        """
         epsilon, delta = self.epsilon_value, self.delta_value
         return self == premise or premise.delta(epsilon) <= delta or premise.epsilon(delta) <= epsilon
 
@@ -75,7 +81,10 @@ class ApproxDP(Guarantee):
         return None if self.delta_value > 0 else PureDP(self.epsilon_value).cost(accounting)
 
     def group(self, size: int) -> "ApproxDP":
-        """Return (kε, δ·Σ e^{jε} over j < k), k = `size`."""
+        """Return the guarantee for groups of `size` units.
+
+        It is (kε, δ·Σ e^{jε} over j < k)-DP, where k = `size`.
+        """
         whole(minimum=1, size=size)
         if size == 1:
             return self

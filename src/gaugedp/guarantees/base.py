@@ -23,23 +23,26 @@ ONE_CHANGE = "one change of this table"  # of `stated_neighbours`: nothing follo
 class Guarantee(Part):
     """Upper bound on the privacy loss of a release.
 
-    It limits how well anybody can tell two neighbouring tables apart from what was released. Add guarantees (`g + h`)
-    or multiply one by a number (`k * g`) for several releases of the same rows. A later release may have been chosen
-    after seeing an earlier one. `epsilon(delta)`, `delta(epsilon)` and `renyi(order)` convert the guarantee. Every
-    number is rounded towards more privacy loss.
+    A guarantee limits how well anybody can tell from a release whether one unit, such as a person, is in the table. Add
+    guarantees (`g + h`), or multiply one by a number (`k * g`), for several releases of the same rows, even if a later
+    release was chosen after seeing an earlier one. `epsilon(delta)`, `delta(epsilon)` and `renyi(order)` convert the
+    guarantee. Every number is rounded towards more privacy loss.
 
-    For all neighbouring tables, with output distributions P and Q in both orders, `renyi(order)` ≥ D_order(P‖Q) and
-    `delta(epsilon)` ≥ sup_S P(S) − e^epsilon·Q(S).
+    Formally, let P and Q be the output distributions for any two neighbouring tables, in both orders. Then
+    `renyi(order)` ≥ D_order(P‖Q), the Rényi divergence, and `delta(epsilon)` ≥ sup_S P(S) − e^epsilon·Q(S) over events
+    S.
 
     Examples
     --------
-    100 releases with ε = 0.1 cost ε = 10 in sum, but much less at δ = 1e-6:
+    In sum, 100 releases with ε = 0.1 cost ε = 10. If you allow δ = 1e-6, they cost much less:
 
     >>> from gaugedp.guarantees import PureDP
     >>> total = 100 * PureDP(0.1)
     >>> bound = total.epsilon(1e-6)
     >>> round(bound, 2), bound.method
     (4.77, 'tight')
+
+    The attribute `method` names the composition rule that gave the bound.
     """
 
     accounting: ClassVar[Accounting | None] = None
@@ -55,7 +58,10 @@ class Guarantee(Part):
         KINDS[cls.kind] = cls
 
     def group(self, size: int) -> "Guarantee":
-        """Return the guarantee for groups of `size` units, such as households."""
+        """Return the guarantee for groups of `size` units.
+
+        Use it, for example, to protect households of that size.
+        """
         whole(minimum=1, size=size)
         return self if size == 1 else Guarantee._chain(self, int(size))
 
@@ -65,7 +71,7 @@ class Guarantee(Part):
 
     @classmethod
     def from_numbers(cls, numbers: Mapping[str, Any]) -> "Guarantee":
-        """Return the guarantee with the numbers of a `to_dict`."""
+        """Return the guarantee that a mapping of `to_dict` describes."""
         return cls(*(numbers[name.removesuffix("_value")] for name in cls.__match_args__))
 
     def follows_from(self, premise: "Guarantee") -> bool:
@@ -83,20 +89,23 @@ class Guarantee(Part):
         )
 
     def components(self) -> "Iterable[tuple[Guarantee, int]]":
-        """Return the single guarantees with their multiplicities."""
+        """Return the single guarantees, each with its multiplicity."""
         return ((self, 1),)
 
     @property
     def stated_neighbours(self) -> frozenset[str]:
-        """Neighbouring relations that its parts specify: "add_remove", "replace", `ONE_CHANGE`."""
+        """Neighbouring relations that the parts of the guarantee specify.
+
+        They are "add_remove", "replace" or `ONE_CHANGE`.
+        """
         return frozenset().union(*(part.stated_neighbours for part, _ in self.components() if part is not self))
 
     def delta(self, epsilon: float, method: Method | None = None) -> Bound:
-        """Return δ at `epsilon`: the least that the library can prove.
+        """Return the least provable δ at `epsilon`.
 
-        P(S) ≤ e^`epsilon`·Q(S) + δ then holds for every event S and all neighbouring tables. `epsilon` may be negative.
-        `method` is "basic", "advanced", "rdp" or "tight"; by default the least bound of all is returned, with its
-        method.
+        P(S) ≤ e^`epsilon`·Q(S) + δ then holds for every event S and the output distributions P and Q of all
+        neighbouring tables. `epsilon` may be negative. `method` selects a composition rule: "basic", "advanced", "rdp"
+        (Rényi) or "tight". By default all are tried, and the least bound is returned, with its method.
         """
         finite(epsilon=epsilon)
         check_method(method)
@@ -104,10 +113,10 @@ class Guarantee(Part):
         return bound if epsilon >= 0 else _of_complements(bound, float(epsilon))
 
     def epsilon(self, delta: float, method: Method | None = None) -> Bound:
-        """Return ε at `delta`: the least that the library can prove.
+        """Return the least provable ε at `delta`.
 
         `delta` is in [0, 1]. The result is infinity if there is no such ε. `method` is as for `delta`. With "tight",
-        parts that have only a Rényi curve fall back to "rdp", and the returned bound says so.
+        parts that have only a Rényi curve fall back to "rdp", and the returned bound states this.
         """
         check_delta(delta)
         check_method(method)
@@ -128,12 +137,14 @@ class Guarantee(Part):
     ) -> "MembershipRisk":
         """Return bounds on the success of any membership test.
 
-        `prior`, in (0, 1), is the attacker's probability before the release that the unit is in the table. The best
-        true-positive rate is stated at each of `false_positive_rates` in (0, 1). Proofs: docs/theory/membership.md.
+        Use it to explain a guarantee to people who do not know ε. A membership test sees everything that was released
+        and guesses whether a unit is in the table. `prior`, in (0, 1), is the attacker's probability before the release
+        that the unit is in the table. The bound on the true-positive rate is stated at each of `false_positive_rates`
+        in (0, 1). Proofs: docs/theory/membership.md.
 
         Examples
         --------
-        No membership test for a release with ε = 1 has a larger advantage:
+        For any test on a release with ε = 1, the true-positive rate exceeds the false-positive rate by at most 0.462:
 
         >>> from gaugedp.guarantees import PureDP
         >>> round(PureDP(1.0).membership_risk().advantage, 3)

@@ -18,12 +18,14 @@ _FACTORIALS = tuple(float(math.factorial(2 * k + 1)) for k in range(1, 14))  # o
 
 @dataclass(frozen=True, eq=True, repr=False)
 class ExponentialLoss(Guarantee):
-    """Guarantee of the exponential mechanism: ε-bounded range.
+    """Guarantee of the exponential mechanism, known as ε-bounded range.
 
-    It states more than ε-DP, so compositions of such mechanisms cost less. The privacy losses of any two outputs differ
-    by at most ε = `epsilon_value` (Dong, Durfee and Rogers 2020). This implies ε-DP and ε²/8-zCDP (Cesar and Rogers
-    2021, lemma 3.2).
+    Use it if you choose among candidates with the exponential mechanism. It states more than ε-DP, so compositions of
+    such mechanisms cost less: the privacy losses of any two outputs differ by at most ε = `epsilon_value` (Dong, Durfee
+    and Rogers 2020). This implies ε-DP and ε²/8-zCDP (Cesar and Rogers 2021, lemma 3.2).
 
+    Notes
+    -----
     Two forms of the exponential mechanism satisfy it, where Δ is the sensitivity of the score. In general, a candidate
     is drawn with probability proportional to e^{ε·score/(2Δ)}. If one unit can only raise all scores, or only lower
     them, as for counts, the probability may be proportional to e^{ε·score/Δ}.
@@ -37,10 +39,11 @@ class ExponentialLoss(Guarantee):
         object.__setattr__(self, "epsilon_value", float(self.epsilon_value))
 
     def renyi(self, order: float) -> float:
-        """Return the largest divergence of a pair of range ε.
+        """Return the largest Rényi divergence of order `order`.
 
-        The pairs have losses t and t − ε, t in [0, ε]. With l(x) = log(sinh(x)/x), c = `order` − 1 and h = ε/2 it is
-        (l(ch + h) − l(ch)) + (l(h + ch) − l(h))/c (docs/theory/accountant.md), and l(h) + h·coth(h) − 1 at order 1.
+        The maximum is over the pairs of distributions with the losses t and t − ε, for t in [0, ε]. With l(x) =
+        log(sinh(x)/x), c = `order` − 1 and h = ε/2 it is (l(ch + h) − l(ch)) + (l(h + ch) − l(h))/c
+        (docs/theory/accountant.md), and l(h) + h·coth(h) − 1 at order 1.
         """
         check_order(order)
         loss, largest = self.epsilon_value, _above(self.epsilon_value)
@@ -56,7 +59,10 @@ class ExponentialLoss(Guarantee):
         return Pair(BoundedRangePrivacyLoss, (self.epsilon_value,)) if self.epsilon_value <= LARGEST_LOSS else None
 
     def exact_delta(self, epsilon: float) -> float:
-        """Return the exact δ: (1 − e^{(`epsilon` − ε)/2})²/(1 − e^{−ε}), or 0."""
+        """Return the exact δ at `epsilon`.
+
+        It is (1 − e^{(`epsilon` − ε)/2})²/(1 − e^{−ε}), or 0.
+        """
         if epsilon >= self.epsilon_value:
             return 0.0
         gap = self.epsilon_value - epsilon + 2.0**-52 * self.epsilon_value  # so that both may be read as decimals
@@ -64,7 +70,10 @@ class ExponentialLoss(Guarantee):
         return min(1.0, up(root * (root / -math.expm1(-self.epsilon_value))))
 
     def exact_epsilon(self, delta: float) -> float:
-        """Return the exact ε: ε + 2·log(1 − √(δ·(1 − e^{−ε}))), or 0."""
+        """Return the exact ε at `delta`.
+
+        With δ = `delta` it is ε + 2·log(1 − √(δ·(1 − e^{−ε}))), or 0.
+        """
         root = math.sqrt(-delta * math.expm1(-self.epsilon_value))
         if root >= 1:
             return 0.0
@@ -81,7 +90,10 @@ class ExponentialLoss(Guarantee):
         )
 
     def group(self, size: int) -> "ExponentialLoss":
-        """Return the range at `size` times the sensitivity."""
+        """Return the guarantee for groups of `size` units.
+
+        A group of `size` units has `size` times the sensitivity.
+        """
         whole(minimum=1, size=size)
         return ExponentialLoss(up_decimal(size * decimal(self.epsilon_value)))
 

@@ -40,9 +40,9 @@ _ENDLESS = 10**12 * UNITS  # stands for an infinite divergence; no capacity reac
 class RenyiBudget(SameAs, Guarantee, kind="BestOrder"):
     """Budget of (ε, δ)-DP that adds up Rényi curves.
 
-    Use it as the budget of a ledger for many releases: it usually allows more of them than a sum of (ε, δ). Each
-    release adds its Rényi divergence at each of the `orders`. The budget lasts as long as the sum at one order, at
-    least, stays within its bound (`capacity`). Guarantees may depend on earlier answers.
+    Use it as the budget of a ledger for many releases, because it usually allows more of them than a sum of (ε, δ).
+    Each release adds its Rényi divergence at each of the `orders`. The budget lasts as long as the sum stays within its
+    bound (`capacity`) at one order at least. Guarantees may depend on earlier answers.
 
     The bound at each of the m orders converts to (ε, δ/m), and a union bound gives δ: docs/theory/budgets.md.
     """
@@ -70,7 +70,10 @@ class RenyiBudget(SameAs, Guarantee, kind="BestOrder"):
 
     @property
     def capacity(self) -> tuple[float, ...]:
-        """The largest (ε, δ/m)-DP divergences, rounded down; negative if none."""
+        """The largest divergence at each order, rounded down.
+
+        It is the largest that implies (ε, δ/m)-DP for m orders; negative if there is none.
+        """
         share = math.log(self.delta_value / len(self.orders))
         return tuple(
             (self.epsilon_value - math.log1p(-1 / a) + (share + math.log(a)) / (a - 1)) - 1e-12 * (1 - share / (a - 1))
@@ -91,10 +94,10 @@ class RenyiBudget(SameAs, Guarantee, kind="BestOrder"):
 
 
 class Budget:
-    """Arithmetic of a budget: the charges of guarantees, in integer units.
+    """Arithmetic of a budget and its charges, in integer units.
 
-    Charges are rounded up and the capacity down, so charges that fit never exceed the budget, even if they are chosen
-    adaptively. A `Ledger` stores such charges durably.
+    It decides whether releases fit a budget. Charges are rounded up and the capacity is rounded down, so charges that
+    fit never exceed the budget, even if they are chosen adaptively. To store charges durably, use a `Ledger`.
     """
 
     def __init__(self, total: Guarantee) -> None:
@@ -125,7 +128,7 @@ class Budget:
         return (0,) * len(self.capacity)
 
     def first_chargeable(self, guarantees: Sequence[Guarantee]) -> Guarantee | None:
-        """Return the first chargeable guarantee, or None."""
+        """Return the first guarantee that can be charged, or None."""
         return next((guarantee for guarantee in guarantees if self._charge(guarantee) is not None), None)
 
     def charge(self, *guarantees: Guarantee) -> tuple[int, ...]:
@@ -161,8 +164,8 @@ class Budget:
     def amounts(self, spent: tuple[int, ...]) -> dict[str, Fraction]:
         """Return the amounts of a sum of charges, by name.
 
-        The names are ε, ε and δ, ρ, or μ², whose increments add up. For a best order it is the ε spent at its δ; for a
-        Rényi curve the share of the budget at the order where it is largest.
+        The names are ε, ε and δ, ρ, or μ², all of which add up. A `RenyiBudget` states the ε that is spent at its δ. A
+        `RenyiDP` budget states the share of the budget that is spent at the order where this share is largest.
         """
         exact = [Fraction(number, UNITS) for number in spent]
         if isinstance(self.total, RenyiBudget):
@@ -181,7 +184,10 @@ class Budget:
         return self._guarantee(units, down_decimal, 0.0)
 
     def room(self, spent: tuple[int, ...]) -> Guarantee:
-        """Return the remaining budget, rounded down, at orders with budget left."""
+        """Return the remaining budget, rounded down.
+
+        Orders at which no budget is left are omitted.
+        """
         remaining = self.left(spent)
         if not isinstance(self.total, RenyiBudget) or not isinstance(remaining, RenyiDP) or not any(remaining.values):
             return remaining
@@ -191,9 +197,9 @@ class Budget:
     def in_words(self, spent: tuple[int, ...]) -> tuple[str, str]:
         """Return the spent and the remaining budget as text.
 
-        Both are exact guarantees, or for a best order values of ε with few digits. A best order has spent the ε that
-        its sums convert to at its δ. `PureDP` of the remaining ε still fits, as none of its Rényi divergences is
-        larger; several smaller guarantees may fit whose sum is larger.
+        Both are exact guarantees, or for a `RenyiBudget` values of ε with few digits. A `RenyiBudget` has spent the ε
+        that its sums convert to at its δ. `PureDP` of the remaining ε still fits, because none of its Rényi divergences
+        is larger. Several smaller guarantees may fit whose sum is larger.
         """
         if not isinstance(self.total, RenyiBudget):
             return repr(self.guarantee(spent)), repr(self.left(spent))
@@ -225,15 +231,16 @@ class Budget:
 
 
 class Filter:
-    """Privacy filter: it refuses releases that would exceed a budget.
+    """Privacy filter, which refuses releases that would exceed a budget.
 
-    All guarantees that it admits satisfy the `budget` together, and each may be chosen after all earlier answers. It is
-    neither durable nor shared between processes; a `Ledger` is both.
+    Use it if you choose each release after seeing the answers of all earlier ones: the guarantees that the filter
+    admits satisfy the `budget` together. A filter is lost when the process ends. For a durable budget that several
+    processes share, use a `Ledger`.
 
     Notes
     -----
-    Sums of costs bound PureDP, ApproxDP, ZCDP and GaussianDP. RenyiDP sums Rényi curves at every order, and RenyiBudget
-    until the last order is spent (docs/theory/budgets.md).
+    For PureDP, ApproxDP, ZCDP and GaussianDP, the sum of the costs is bounded. RenyiDP sums Rényi curves at every
+    order, and RenyiBudget until the last order is spent (docs/theory/budgets.md).
 
     Examples
     --------
@@ -264,7 +271,10 @@ class Filter:
 
     @property
     def remaining(self) -> Guarantee:
-        """The remaining budget, rounded down; 0 at exhausted orders."""
+        """The remaining budget, rounded down.
+
+        A Rényi order at which the budget is exhausted has the value 0.
+        """
         return self._budget.left(self._units)
 
     @property
@@ -281,7 +291,10 @@ class Filter:
         return self._budget.admits(self._units, charge)
 
     def spend(self, guarantee: Guarantee) -> Guarantee:
-        """Charge `guarantee` and return the remaining budget, or raise LedgerRefused."""
+        """Charge `guarantee` and return the remaining budget.
+
+        If the budget does not suffice, the method raises LedgerRefused and charges nothing.
+        """
         charge = self._budget.charge(guarantee)
         if not self._budget.admits(self._units, charge):
             remaining = rounded_left(self._budget.in_words(self._units)[1], self.budget)

@@ -46,8 +46,8 @@ class Noise(float):
 def gaussian_std(epsilon: float, delta: float, sensitivity: float = 1.0, count: int = 1) -> Noise:
     """Return the standard deviation of Gaussian noise for (ε, δ)-DP.
 
-    It is the least σ, rounded up, with which `count` answers together satisfy (ε, δ)-DP (Balle and Wang 2018, theorem
-    8).
+    Use it to calibrate noise of your own. The result is the least σ, rounded up, with which `count` answers together
+    satisfy (ε, δ)-DP (Balle and Wang 2018, theorem 8).
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def gaussian_std(epsilon: float, delta: float, sensitivity: float = 1.0, count: 
 
     Examples
     --------
-    The standard deviation for one answer of sensitivity 1:
+    One answer of sensitivity 1 needs noise with this standard deviation:
 
     >>> from gaugedp.guarantees import gaussian_std
     >>> round(gaussian_std(1.0, 1e-6), 2)
@@ -76,7 +76,8 @@ def gaussian_std(epsilon: float, delta: float, sensitivity: float = 1.0, count: 
 def laplace_scale(epsilon: float, delta: float = 0.0, sensitivity: float = 1.0, count: int = 1) -> Noise:
     """Return the scale of Laplace noise for (ε, δ)-DP.
 
-    It is the least scale, rounded up, with which `count` answers together satisfy (ε, δ)-DP. At δ = 0 it is count·Δ/ε.
+    Use it to calibrate noise of your own. The result is the least scale, rounded up, with which `count` answers
+    together satisfy (ε, δ)-DP. At δ = 0 it is count·Δ/ε, where Δ is the sensitivity.
 
     Parameters
     ----------
@@ -89,7 +90,7 @@ def laplace_scale(epsilon: float, delta: float = 0.0, sensitivity: float = 1.0, 
 
     Examples
     --------
-    Ten answers together satisfy ε = 0.5, so each has the scale 10/0.5:
+    Ten answers together satisfy ε = 0.5, so the noise of each has the scale 10/0.5 = 20:
 
     >>> from gaugedp.guarantees import laplace_scale
     >>> round(laplace_scale(0.5, count=10), 9)
@@ -121,7 +122,10 @@ def discrete_laplace_scale(epsilon: float, delta: float = 0.0, sensitivity: int 
 
 
 def discrete_gaussian_std(epsilon: float, delta: float, sensitivity: int = 1, count: int = 1) -> Noise:
-    """Return σ of discrete Gaussian noise for (ε, δ)-DP, as `gaussian_std` does."""
+    """Return σ of discrete Gaussian noise for (ε, δ)-DP.
+
+    The arguments are those of `gaussian_std`, for integer answers.
+    """
     whole(minimum=1, sensitivity=sensitivity, count=count)
     start = gaussian_std(epsilon, delta, float(sensitivity), count)
     limits = (LEAST_RATIO * sensitivity, MOST_RATIO)
@@ -131,8 +135,9 @@ def discrete_gaussian_std(epsilon: float, delta: float, sensitivity: int = 1, co
 def subsampled_noise_multiplier(epsilon: float, delta: float, rate: float, steps: int) -> Noise:
     """Return the noise multiplier of DP-SGD for (ε, δ)-DP.
 
-    It is the least multiplier, rounded up, with which all steps together satisfy (ε, δ)-DP. Each step adds Gaussian
-    noise to the sum over a Poisson sample. Neighbours differ by one unit added or removed.
+    Use it before training, to find the noise for a given budget. The result is the least multiplier, rounded up, with
+    which all steps together satisfy (ε, δ)-DP. Each step adds Gaussian noise to the sum over a Poisson sample.
+    Neighbours differ by one unit added or removed.
 
     Parameters
     ----------
@@ -145,7 +150,7 @@ def subsampled_noise_multiplier(epsilon: float, delta: float, rate: float, steps
 
     Examples
     --------
-    The noise multiplier with which 1,000 steps of DP-SGD satisfy ε = 2 and δ = 1e-6:
+    1,000 steps of DP-SGD satisfy ε = 2 and δ = 1e-6 with this multiplier:
 
     >>> from gaugedp.guarantees import subsampled_noise_multiplier
     >>> round(subsampled_noise_multiplier(2.0, 1e-6, rate=0.01, steps=1000), 2)

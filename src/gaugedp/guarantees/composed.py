@@ -23,8 +23,8 @@ Parts = tuple[tuple[Guarantee, int], ...]
 class Composed(Guarantee):
     """Guarantee of several releases of the same rows together.
 
-    Make it with `+`, `*` or `compose`. `parts` are pairs (guarantee, multiplicity). `epsilon` and `delta` try all
-    composition rules of `gaugedp.accountant` and return the least bound.
+    Make it with `+`, `*` or `compose`. Its methods `epsilon` and `delta` try all composition rules and return the least
+    bound. `parts` are pairs (guarantee, multiplicity).
     """
 
     parts: Parts
@@ -35,7 +35,7 @@ class Composed(Guarantee):
                 whole(minimum=1, count=count)
 
     def renyi(self, order: float) -> float:
-        """Return the sum of the parts' curves."""
+        """Return the sum of the Rényi curves of the parts."""
         check_order(order)
         # 64: parts, from which on their curves are taken together
         if order == 1 or math.isinf(order) or len(self.parts) < 64:
@@ -47,11 +47,11 @@ class Composed(Guarantee):
         return up(max(float(total.log_moment_up(shift)[0]) for total in totals) / (order - 1), relative=2.0**-40)
 
     def components(self) -> Parts:
-        """Return the parts."""
+        """Return the single guarantees, each with its multiplicity."""
         return self.parts
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return the sum of the parts' costs, or None."""
+        """Return the sum of the parts' charges, or None."""
         costs = [(part.cost(accounting), count) for part, count in self.parts]
         if any(cost is None for cost, _ in costs):
             return None
@@ -82,8 +82,8 @@ class Composed(Guarantee):
 def compose(parts: Iterable[tuple[Guarantee, int]]) -> Guarantee:
     """Return the guarantee of several releases together.
 
-    `parts` are pairs (guarantee, number of such releases); no parts give PureDP(0). Later mechanisms may read earlier
-    answers. If their parameters depend on earlier answers, use a `Filter`.
+    `parts` are pairs (guarantee, number of such releases); without parts the result is PureDP(0). Later mechanisms may
+    read earlier answers. If their guarantees also depend on earlier answers, use a `Filter`.
     """
     counts: dict[Guarantee, int] = {}
     for part, count in parts:

@@ -29,8 +29,9 @@ _WIDE, _DEVIATIONS = (
 class DiscreteLaplaceLoss(Guarantee):
     """Guarantee of discrete Laplace noise on an integer.
 
-    The noise takes the integer k with probability proportional to e^{−|k|/scale}. `sensitivity` is the largest change
-    of the integer by one unit. With sensitivity 1 the guarantee is that of randomized response at ε = 1/scale.
+    Use it to account for noise that takes the integer k with probability proportional to e^{−|k|/scale}. `sensitivity`
+    is the largest change of the integer by one unit. With sensitivity 1 the guarantee is that of randomized response at
+    ε = 1/scale.
     """
 
     scale: float
@@ -53,7 +54,11 @@ class DiscreteLaplaceLoss(Guarantee):
         return self.sensitivity / decimal(self.scale)
 
     def renyi(self, order: float) -> float:
-        """Return log M(z)/z, z = order − 1: v and −v add P(v)·e^{−v/2}·4·sinh((z + 1)v/2)·sinh(zv/2) to M(z) − 1."""
+        """Return the Rényi divergence of order `order`.
+
+        It is log M(z)/z for z = order − 1, where M(z) is the moment of the losses: v and −v, with P(v) the probability
+        of v, add P(v)·e^{−v/2}·4·sinh((z + 1)v/2)·sinh(zv/2) to M(z) − 1.
+        """
         check_order(order)
         largest = above(self._pure)
         values, weights = (np.array(numbers) for numbers in self._atoms())
@@ -88,11 +93,14 @@ class DiscreteLaplaceLoss(Guarantee):
         return Pair(FinitePrivacyLoss, (Atoms(values, weights, lattice),))
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return the cost of (d/scale)-DP."""
+        """Return the charge of ε-DP, where ε = sensitivity/scale."""
         return pure_cost(self._pure, up_decimal(self._pure), accounting)
 
     def group(self, size: int) -> "DiscreteLaplaceLoss":
-        """Return the guarantee at `size` times the sensitivity."""
+        """Return the guarantee for groups of `size` units.
+
+        A group of `size` units has `size` times the sensitivity.
+        """
         whole(minimum=1, size=size)
         return DiscreteLaplaceLoss(self.scale, self.sensitivity * int(size))
 
@@ -101,9 +109,9 @@ class DiscreteLaplaceLoss(Guarantee):
 class DiscreteGaussianLoss(Guarantee):
     """Guarantee of discrete Gaussian noise on an integer.
 
-    The noise takes the integer k with probability proportional to e^{−k²/2σ²}, where σ is `noise_std` (Canonne, Kamath
-    and Steinke 2020). `sensitivity` is the largest change of the integer by one unit. The Rényi curve is never above
-    that of Gaussian noise; the privacy profile may be.
+    Use it to account for noise that takes the integer k with probability proportional to e^{−k²/2σ²}, where σ is
+    `noise_std` (Canonne, Kamath and Steinke 2020). `sensitivity` is the largest change of the integer by one unit. The
+    Rényi curve is never above that of Gaussian noise; the privacy profile may be.
     """
 
     noise_std: float
@@ -122,7 +130,11 @@ class DiscreteGaussianLoss(Guarantee):
             )
 
     def renyi(self, order: float) -> float:
-        """Return a·d²/(2σ²) + log(θ((a − 1)d)/θ(0))/(a − 1), θ(u) = Σ e^{−(k+u)²/2σ²}, a = `order`."""
+        """Return the Rényi divergence of order `order`.
+
+        With a = `order`, d = `sensitivity` and θ(u) = Σ e^{−(k+u)²/2σ²}, it is a·d²/(2σ²) + log(θ((a − 1)d)/θ(0))/(a −
+        1).
+        """
         check_order(order)
         ratio = decimal(self.sensitivity) / decimal(self.noise_std)
         gaussian = up_decimal(ratio**2 / 2)
@@ -137,7 +149,10 @@ class DiscreteGaussianLoss(Guarantee):
         return Pair(LatticeGaussianPrivacyLoss, (self.noise_std, self.sensitivity))
 
     def exact_delta(self, epsilon: float) -> float | None:
-        """Return the exact δ: Σ P(y)·(1 − e^{ε − l(y)}) over losses l(y) > ε, or None for wide noise or large ε."""
+        """Return the exact δ at `epsilon`.
+
+        It is Σ P(y)·(1 − e^{ε − l(y)}) over the outputs y with loss l(y) > ε, or None for wide noise or large ε.
+        """
         if self.noise_std > _WIDE or epsilon > LARGEST_LOSS:
             return None
         std, size = self.noise_std, self.sensitivity
@@ -153,11 +168,14 @@ class DiscreteGaussianLoss(Guarantee):
         return min(1.0, raised) if slack <= 1e-8 * delta else None
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return d²/(2σ²) in "zcdp"; None in the others."""
+        """Return d²/(2σ²) in "zcdp" for sensitivity d, else None."""
         square = (decimal(self.sensitivity) / decimal(self.noise_std)) ** 2
         return (square / 2,) if accounting == "zcdp" else None
 
     def group(self, size: int) -> "DiscreteGaussianLoss":
-        """Return the guarantee at `size` times the sensitivity."""
+        """Return the guarantee for groups of `size` units.
+
+        A group of `size` units has `size` times the sensitivity.
+        """
         whole(minimum=1, size=size)
         return DiscreteGaussianLoss(self.noise_std, self.sensitivity * int(size))

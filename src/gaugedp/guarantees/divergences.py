@@ -32,9 +32,11 @@ def bernoulli(order: Number, p: Number, q: Number) -> float:
     """Return the Rényi divergence of two Bernoulli distributions, in nats.
 
     `order` is in [1, ∞], and the success probabilities `p` and `q` are in [0, 1]. The returned number is never below
-    the divergence, and above it by at most 1e-15 of it, or by one subnormal step. For an order a, 1 < a < ∞, it is
-    log(p^a·q^(1−a) + (1−p)^a·(1−q)^(1−a))/(a − 1); see `finite` for 1 and ∞ (van Erven and Harremoës 2014, equation 1).
-    Invalid arguments raise InvalidRequest.
+    the divergence, and above it by at most 1e-15 of it, or by one subnormal step. Invalid arguments raise
+    InvalidRequest.
+
+    For an order a, 1 < a < ∞, the divergence is log(p^a·q^(1−a) + (1−p)^a·(1−q)^(1−a))/(a − 1) (van Erven and Harremoës
+    2014, equation 1); see `finite` for 1 and ∞.
 
     Examples
     --------
@@ -55,9 +57,11 @@ def finite(order: Number, p: Sequence[Number], q: Sequence[Number]) -> float:
     """Return the Rényi divergence of two discrete distributions, in nats.
 
     `order` is in [1, ∞]. The probabilities `p` and `q`, shape (n,), are divided by their sums, which must be within
-    1e-9 of 1. The result is infinity if q = 0 < p somewhere, and rounded as for `bernoulli`. At order 1 it is Σ
-    p·log(p/q), at order ∞ the largest log(p/q) where p > 0, and at an order a between log(Σ p·(p/q)^(a−1))/(a − 1) (van
-    Erven and Harremoës 2014, equation 1 and theorems 5 and 6). Invalid arguments raise InvalidRequest.
+    1e-9 of 1. The result is infinity if q = 0 < p somewhere, and rounded as for `bernoulli`. Invalid arguments raise
+    InvalidRequest.
+
+    At order 1 the divergence is Σ p·log(p/q), at order ∞ the largest log(p/q) where p > 0, and at an order a between
+    them log(Σ p·(p/q)^(a−1))/(a − 1) (van Erven and Harremoës 2014, equation 1 and theorems 5 and 6).
     """
     order = _order(order)
     law_p, law_q = law("p", p), law("q", q)
@@ -71,11 +75,13 @@ def finite(order: Number, p: Sequence[Number], q: Sequence[Number]) -> float:
 def normal(order: Number, mean_p: Number, std_p: Number, mean_q: Number, std_q: Number) -> float:
     """Return the Rényi divergence of two normal distributions, in nats.
 
-    `order` is in [1, ∞], and both standard deviations are above 0. The result is rounded as for `bernoulli`. With m =
-    mean_p − mean_q and v = (1−a)·std_p² + a·std_q² it is a·m²/(2v) + log(std_q/std_p) + log(std_q²/v)/(2(a−1)) for an
-    order a, 1 < a < ∞, or infinity where v ≤ 0. At order 1 it is (m² + std_p² − std_q²)/(2·std_q²) + log(std_q/std_p).
-    At order ∞ it is m²/(2(std_q² − std_p²)) + log(std_q/std_p) if std_p < std_q, else infinity (van Erven and Harremoës
-    2014, equation 10, and its limits). Invalid arguments raise InvalidRequest.
+    `order` is in [1, ∞], and both standard deviations are above 0. The result is rounded as for `bernoulli`. Invalid
+    arguments raise InvalidRequest.
+
+    With m = mean_p − mean_q and v = (1−a)·std_p² + a·std_q², the divergence is a·m²/(2v) + log(std_q/std_p) +
+    log(std_q²/v)/(2(a−1)) for an order a, 1 < a < ∞, or infinity if v ≤ 0. At order 1 it is (m² + std_p² −
+    std_q²)/(2·std_q²) + log(std_q/std_p). At order ∞ it is m²/(2(std_q² − std_p²)) + log(std_q/std_p) if std_p < std_q,
+    else infinity (van Erven and Harremoës 2014, equation 10, and its limits).
 
     Examples
     --------
@@ -107,9 +113,10 @@ def laplace(order: Number, mean_p: Number, mean_q: Number, scale: Number) -> flo
     """Return the Rényi divergence of two Laplace distributions, in nats.
 
     `order` is in [1, ∞], and both distributions have the same `scale` > 0. The result is rounded as for `bernoulli`.
-    With t = |mean_p − mean_q|/scale it is log(a/(2a−1)·e^((a−1)t) + (a−1)/(2a−1)·e^(−at))/(a − 1) for an order a, 1 < a
-    < ∞ (Mironov 2017, proposition 6). It is t + e^(−t) − 1 at order 1, and t at order ∞. Invalid arguments raise
-    InvalidRequest.
+    Invalid arguments raise InvalidRequest.
+
+    With t = |mean_p − mean_q|/scale the divergence is log(a/(2a−1)·e^((a−1)t) + (a−1)/(2a−1)·e^(−at))/(a − 1) for an
+    order a, 1 < a < ∞ (Mironov 2017, proposition 6). It is t + e^(−t) − 1 at order 1, and t at order ∞.
     """
     order = _order(order)
     _validate.finite(mean_p=mean_p, mean_q=mean_q)
@@ -131,10 +138,9 @@ def laplace(order: Number, mean_p: Number, mean_q: Number, scale: Number) -> flo
 def weak_triangle(
     order: Number, first: Callable[[Number], float], second: Callable[[Number], float], p: Number | None = None
 ) -> float:
-    """Bound the divergence of two distributions by way of a third one.
+    """Bound a Rényi divergence by way of a third distribution.
 
-    If divergences from P to R and from R to Q are known, that from P to Q is at most (a − 1/p)/(a − 1)·D_{pa}(P‖R) +
-    D_{q(a − 1/p)}(R‖Q), for the order a and 1/p + 1/q = 1 (Mironov 2017, proposition 11; Hölder's inequality).
+    Use it if you know the divergences from P to R and from R to Q, and need that from P to Q.
 
     Parameters
     ----------
@@ -150,6 +156,11 @@ def weak_triangle(
     -------
     float
         In nats, infinity if no exponent gives a bound.
+
+    Notes
+    -----
+    For the order a and 1/p + 1/q = 1, the divergence from P to Q is at most (a − 1/p)/(a − 1)·D_{pa}(P‖R) + D_{q(a −
+    1/p)}(R‖Q) (Mironov 2017, proposition 11; Hölder's inequality).
 
     Examples
     --------
@@ -191,8 +202,9 @@ def _sum_up(factor: Fraction, first: float, second: float) -> float:
 def push_forward(p: Sequence[Number], kernel: Sequence[Sequence[Number]]) -> list[Fraction]:
     """Return the distribution of an outcome after a random step.
 
-    It is a mechanism followed by post-processing. Random steps do not increase divergences: D_a(PK‖QK) ≤ D_a(P‖Q) for
-    every order (van Erven and Harremoës 2014, theorem 9), so post-processing keeps a guarantee.
+    The step is post-processing of the first outcome, and post-processing preserves a guarantee: random steps do not
+    increase divergences, D_a(PK‖QK) ≤ D_a(P‖Q) for every order a and kernel K (van Erven and Harremoës 2014, theorem
+    9).
 
     Parameters
     ----------
@@ -208,7 +220,7 @@ def push_forward(p: Sequence[Number], kernel: Sequence[Sequence[Number]]) -> lis
 
     Examples
     --------
-    If a bit is flipped with probability 1/4, the divergence of both inputs falls from infinity to 0.85:
+    If a bit is flipped with probability 1/4, the divergence between the two inputs falls from infinity to 0.85:
 
     >>> from gaugedp.guarantees import divergences
     >>> flips = [[0.75, 0.25], [0.25, 0.75]]

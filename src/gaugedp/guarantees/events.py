@@ -32,13 +32,14 @@ from gaugedp.guarantees.zcdp import ZCDP
 def from_event(event: Any) -> Guarantee:
     """Convert an event of dp-accounting into a guarantee.
 
-    It needs the extra `events`. Supported events are Gaussian and Laplace noise, discrete or not, randomized response,
-    the exponential mechanism, permute-and-flip, zCDP with or without an offset and (ε, δ)-DP. Samples, repetitions and
-    compositions of these are supported too, and so are mixtures of Gaussians, truncated samples and trees of partial
-    sums. Other events raise InvalidRequest.
+    Use it to account together for releases of this library and of another one. The function needs the extra `events`.
+    Supported events are Gaussian and Laplace noise, discrete or not, randomized response, the exponential mechanism,
+    permute-and-flip, zCDP with or without an offset and (ε, δ)-DP. Samples, repetitions and compositions of these are
+    supported too, and so are mixtures of Gaussians, truncated samples and trees of partial sums. Other events raise
+    InvalidRequest.
 
     The neighbours are those of the event: one record is added or removed with Poisson samples, and one is replaced with
-    samples without replacement. There a replaced record moves a sum by twice the clipping norm, so the mechanism on the
+    samples without replacement. A replaced record moves a sum by twice the clipping norm, so the mechanism on such a
     sample, and everything composed with it, is accounted for two records.
     """
     name = type(event).__name__
@@ -48,11 +49,12 @@ def from_event(event: Any) -> Guarantee:
 
 
 def to_event(guarantee: Guarantee) -> Any:
-    """Convert a guarantee into an event of dp-accounting that implies it.
+    """Convert a guarantee into an event of dp-accounting.
 
-    It needs the extra `events`. Noise is rounded down. ε-DP becomes randomized response, and the group guarantee of
-    Gaussian noise on a Poisson sample becomes a mixture of Gaussians. Guarantees without such an event raise
-    InvalidRequest: (ε, δ)-DP with δ > 0, Rényi curves, bounded range, discrete Gaussian, finite losses, other groups.
+    The event implies the guarantee. The function needs the extra `events`. Noise is rounded down. ε-DP becomes
+    randomized response, and the group guarantee of Gaussian noise on a Poisson sample becomes a mixture of Gaussians.
+    Guarantees without such an event raise InvalidRequest: (ε, δ)-DP with δ > 0, Rényi curves, bounded range, discrete
+    Gaussian noise, finite losses, and other groups.
     """
     events = _events()
     if isinstance(guarantee, Composed):

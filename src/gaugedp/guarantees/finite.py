@@ -22,7 +22,8 @@ class FiniteLoss(Guarantee):
 
     Use it for a mechanism of your own whose output probabilities you can list. `p` holds the probabilities of the
     outputs with the unit in the table, and `q` those without it, in the same order.
-    Floats are read as decimals and Fractions exactly; sums within 1e-9 of 1 are scaled to 1. In a composition the same
+
+    Floats are read as decimals, and Fractions exactly; sums within 1e-9 of 1 are scaled to 1. In a composition the same
     neighbour has `p` everywhere, and both directions are counted.
     """
 
@@ -37,11 +38,11 @@ class FiniteLoss(Guarantee):
         object.__setattr__(self, "q", laws[1])
 
     def renyi(self, order: float) -> float:
-        """Return the larger of both directions."""
+        """Return the Rényi divergence, the larger of both directions."""
         return max(divergences.finite(order, self.p, self.q), divergences.finite(order, self.q, self.p))
 
     def dominating_pair(self, removed: int) -> Pair:
-        """Return (p, q) or (q, p), with the probability of infinite losses."""
+        """Return (p, q) or (q, p), with P(loss = ∞)."""
         law_p, law_q = (self.p, self.q) if removed else (self.q, self.p)
         impossible = sum((x for x, y in zip(law_p, law_q, strict=True) if not y), Fraction(0))
         atoms: dict[Fraction, Fraction] = {}
@@ -54,7 +55,10 @@ class FiniteLoss(Guarantee):
         return Pair(FinitePrivacyLoss, (Atoms(values, weights, lattice),), impossible)
 
     def exact_delta(self, epsilon: float) -> float:
-        """Return the larger Σ max(p − e^ε·q, 0) of both directions."""
+        """Return the exact δ, the larger of both directions.
+
+        In one direction it is Σ max(p − e^ε·q, 0).
+        """
         factor = Fraction(math.exp(min(epsilon, 700.0))) * (1 - Fraction(1, 2**50))
         pairs = list(zip(self.p, self.q, strict=True))
         sums = [
@@ -63,7 +67,10 @@ class FiniteLoss(Guarantee):
         return min(1.0, above(max(sums)))
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return the cost of (largest finite loss, largest P(loss = ∞))-DP."""
+        """Return the charge of (ε, δ)-DP.
+
+        Here ε is the largest finite loss, and δ the larger probability of an infinite loss.
+        """
         pairs = [self.dominating_pair(removed) for removed in (1, 0)]
         loss = max(0.0, *(pair.row[0].values[-1] for pair in pairs))
         cost = PureDP(up(loss)).cost(accounting)

@@ -19,10 +19,14 @@ from gaugedp.guarantees.pure import pure_cost
 class GaussianDP(Guarantee):
     """Gaussian differential privacy, μ-GDP.
 
-    It describes Gaussian noise exactly, and so usually allows more releases than a sum of (ε, δ). Neighbouring tables
-    are at least as hard to tell apart as the normal distributions N(0, 1) and N(μ, 1). Gaussian noise of standard
-    deviation σ on an answer of ℓ₂ sensitivity Δ satisfies it with μ = Δ/σ, and no smaller μ (Dong, Roth and Su 2022,
-    theorem 2.7 and corollary 2.13).
+    Use it for releases with Gaussian noise. It describes such noise exactly, and therefore usually allows more releases
+    than a sum of (ε, δ). It means that neighbouring tables are at least as hard to tell apart as the normal
+    distributions N(0, 1) and N(μ, 1).
+
+    Notes
+    -----
+    Gaussian noise of standard deviation σ on an answer of ℓ₂ sensitivity Δ satisfies it with μ = Δ/σ, and no smaller μ
+    (Dong, Roth and Su 2022, theorem 2.7 and corollary 2.13).
     """
 
     mu: float
@@ -45,17 +49,26 @@ class GaussianDP(Guarantee):
         return Pair(GaussianPrivacyLoss, (self.mu,)) if self.mu <= LARGEST_LOSS else None
 
     def exact_delta(self, epsilon: float) -> float:
-        """Return the exact δ: Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ), rounded up."""
+        """Return the exact δ at `epsilon`, rounded up.
+
+        It is Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ), where Φ is the normal distribution function.
+        """
         return gaussian_delta(self.mu, epsilon)
 
     def exact_epsilon(self, delta: float) -> float:
-        """Return the inverse of the profile; infinity at `delta` = 0 < μ."""
+        """Return the exact ε at `delta`.
+
+        It is infinite at `delta` = 0, unless μ = 0.
+        """
         if self.mu == 0:
             return 0.0
         return math.inf if delta == 0 else gaussian_epsilon(self.mu, delta)
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return μ² in "gaussian" and μ²/2 in "zcdp"; elsewhere None if μ > 0."""
+        """Return the charge to a budget in `accounting`, or None.
+
+        It is μ² in "gaussian" and μ²/2 in "zcdp". Other budgets cannot be charged if μ > 0.
+        """
         square = decimal(self.mu) ** 2
         match accounting:
             case "gaussian":

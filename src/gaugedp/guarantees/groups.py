@@ -24,9 +24,10 @@ def doublings(size: int) -> int:
 
 
 def group_factor(order: float, steps: int, form: Literal["sharp", "printed"] = "sharp") -> float:
-    """Return the factor of a Rényi curve for groups of units.
+    """Return the factor of a Rényi curve for groups.
 
-    If a mechanism satisfies (a, ζ)-RDP for single units, it satisfies (a/2^c, factor·ζ)-RDP for groups of 2^c units.
+    If a mechanism satisfies (a, ζ)-RDP for single units, that is, has a Rényi divergence of order a of at most ζ, it
+    satisfies (a/2^c, factor·ζ)-RDP for groups of 2^c units.
 
     Parameters
     ----------
@@ -35,8 +36,9 @@ def group_factor(order: float, steps: int, form: Literal["sharp", "printed"] = "
     steps : int
         The number c of doublings of the group.
     form : {"sharp", "printed"}
-        "printed" is 3^c for a ≥ 2^{c+1} (Mironov 2017, proposition 2). "sharp" (default) is Π_{j<c} (2a_j − 1)/(a_j −
-        1) with a_j = a/2^j, for a ≥ 2^c and a > 1. It is never more than 3^c (docs/theory/composition.md).
+        The formula. "sharp", the default, is Π_{j<c} (2a_j − 1)/(a_j − 1) with a_j = a/2^j, for a ≥ 2^c and a > 1. It
+        is never more than 3^c (docs/theory/composition.md). "printed" is the published one, 3^c for a ≥ 2^{c+1}
+        (Mironov 2017, proposition 2).
 
     Examples
     --------
@@ -63,7 +65,8 @@ def group_factor(order: float, steps: int, form: Literal["sharp", "printed"] = "
 class Grouped(Guarantee):
     """Guarantee for groups of `size` units of another guarantee.
 
-    `guarantee.group(size)` returns it if there is no simpler form. It protects, for example, a household of that size.
+    It protects, for example, a household of that size. Make it with `guarantee.group(size)`, which returns this class
+    if there is no simpler form.
     """
 
     guarantee: Guarantee
@@ -84,7 +87,10 @@ class Grouped(Guarantee):
         return self.guarantee.stated_neighbours
 
     def renyi(self, order: float) -> float:
-        """Return the scaled curve, at most the value at infinity."""
+        """Return the Rényi curve of the group.
+
+        It is the scaled curve of `guarantee`, at most its value at infinity.
+        """
         check_order(order)
         last = up(self.size * self.guarantee.renyi(math.inf))
         steps = doublings(self.size)
@@ -94,7 +100,11 @@ class Grouped(Guarantee):
         return min(last, up(group_factor(raised, steps) * self.guarantee.renyi(raised)))
 
     def chain_delta(self, epsilon: float) -> float:
-        """Return the least δ(ε′/k)·(e^{ε′} − 1)/(e^{ε′/k} − 1) over some ε′ ≤ ε: docs/theory/composition.md."""
+        """Return a δ that holds along a chain of neighbours.
+
+        It is the least δ(ε′/k)·(e^{ε′} − 1)/(e^{ε′/k} − 1) over some ε′ ≤ ε, where k = `size`:
+        docs/theory/composition.md.
+        """
         largest = epsilon / self.size
         cost = self.guarantee.cost("approx")
         plain = [] if cost is None else [up_decimal(min(cost[0], Fraction(2) ** 1000))]
@@ -127,7 +137,10 @@ class Grouped(Guarantee):
         return up(math.expm1(total) / math.expm1(epsilon), relative=2.0**-40)
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return k·ε, (k·ε, 0), k²·ρ or k²·μ²; None for δ > 0."""
+        """Return the charge to a budget in `accounting`, or None.
+
+        It is k·ε, (k·ε, 0), k²·ρ or k²·μ² for k = `size`, and None for δ > 0.
+        """
         cost = self.guarantee.cost(accounting)
         if cost is None or (accounting == "approx" and cost[1] > 0):
             return None

@@ -19,10 +19,10 @@ _ENDLESS = 1e300  # from here on the value at infinity is returned: it is never 
 
 @dataclass(frozen=True, eq=True, repr=False)
 class LaplaceLoss(Guarantee):
-    """Guarantee of Laplace noise on an answer of ℓ₁ sensitivity 1.
+    """Guarantee of Laplace noise at ℓ₁ sensitivity 1.
 
-    Its standard `scale` is λ, so the noise satisfies (1/λ)-DP. The Rényi curve and the privacy profile of this class
-    are exact, and therefore smaller than those of (1/λ)-DP (Mironov 2017, proposition 6).
+    Use it to account for Laplace noise of scale λ = `scale`, which satisfies (1/λ)-DP. The Rényi curve and the privacy
+    profile of this class are exact, and therefore smaller than those of (1/λ)-DP (Mironov 2017, proposition 6).
     """
 
     scale: float
@@ -40,7 +40,11 @@ class LaplaceLoss(Guarantee):
         return above(1 / decimal(self.scale))
 
     def renyi(self, order: float) -> float:
-        """Return log[a/(2a−1)·e^{(a−1)t} + (a−1)/(2a−1)·e^{−at}]/(a − 1); t + e^{−t} − 1 at order 1, t at infinity."""
+        """Return the Rényi divergence of order a = `order`.
+
+        With t = 1/λ it is log[a/(2a−1)·e^{(a−1)t} + (a−1)/(2a−1)·e^{−at}]/(a − 1); at order 1 it is t + e^{−t} − 1, and
+        at infinity t.
+        """
         check_order(order)
         shift = self.shift
         if order * shift > _ENDLESS or order > _ENDLESS:
@@ -56,12 +60,18 @@ class LaplaceLoss(Guarantee):
         return Pair(LaplacePrivacyLoss, (raised,)) if raised <= LARGEST_LOSS else None
 
     def exact_delta(self, epsilon: float) -> float:
-        """Return the exact δ: 1 − e^{(ε − t)/2}, or 0."""
+        """Return the exact δ at `epsilon`.
+
+        For t = 1/λ it is 1 − e^{(ε − t)/2}, or 0.
+        """
         gap = self.shift - epsilon + 2.0**-52 * self.shift  # so that both may be read as decimals
         return min(1.0, up(-math.expm1(-gap / 2))) if epsilon < self.shift else 0.0
 
     def exact_epsilon(self, delta: float) -> float:
-        """Return the exact ε: t + 2·log(1 − δ), or 0."""
+        """Return the exact ε at `delta`.
+
+        For t = 1/λ it is t + 2·log(1 − δ), or 0.
+        """
         if delta >= 1:
             return 0.0
         lost = 2 * math.log1p(-delta)
@@ -72,7 +82,10 @@ class LaplaceLoss(Guarantee):
         return pure_cost(1 / decimal(self.scale), self.shift, accounting)
 
     def group(self, size: int) -> "LaplaceLoss":
-        """Return the guarantee at `size` times the sensitivity."""
+        """Return the guarantee for groups of `size` units.
+
+        A group of `size` units has `size` times the sensitivity.
+        """
         whole(minimum=1, size=size)
         return LaplaceLoss(down_decimal(decimal(self.scale) / size))
 

@@ -54,13 +54,13 @@ class LossDistribution(Guarantee):
     """Guarantee given by a discretised privacy loss distribution.
 
     Use it to import the result of another accountant. `removed` holds the losses if a unit is removed, and `added`
-    those if one is added, as multiples of `span`.
+    holds the losses if one is added, both as multiples of `span`.
 
     Notes
     -----
-    E[(1 − e^{ε−L})₊] + P(L = ∞) must be an upper bound on the profile in each direction: the definition of a
-    "pessimistic" distribution. What rounding and truncation left out is not restored, with two exceptions: sums below
-    1, and small losses that no pair of distributions can have (E[e^{−L}] > 1).
+    E[(1 − e^{ε−L})₊] + P(L = ∞), for the loss L, must be an upper bound on the profile in each direction: the
+    definition of a "pessimistic" distribution. What rounding and truncation left out is not restored, with two
+    exceptions: sums below 1, and small losses that no pair of distributions can have (E[e^{−L}] > 1).
     """
 
     span: float
@@ -74,9 +74,9 @@ class LossDistribution(Guarantee):
             object.__setattr__(self, name, value)
 
     def renyi(self, order: float) -> float:
-        """Return the larger curve of both directions.
+        """Return the Rényi divergence, the larger of both directions.
 
-        It is log E[e^{(a − 1)L}]/(a − 1), a = `order` (at least 1 + 10⁻⁶), and infinite with infinite losses.
+        It is log E[e^{(a − 1)L}]/(a − 1) for the loss L and a = `order` (at least 1 + 10⁻⁶), and infinite if a loss is.
         """
         check_order(order)
         if math.isinf(order):
@@ -95,11 +95,14 @@ class LossDistribution(Guarantee):
         return max(*ends, 0) * decimal(self.span)
 
     def dominating_pair(self, removed: int) -> Pair:
-        """Return the losses of that direction."""
+        """Return the losses in the requested direction."""
         return _pair(self.span, self.removed if removed else self.added)
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return the cost of (largest finite loss, largest P(loss = ∞))-DP."""
+        """Return the charge of (ε, δ)-DP.
+
+        Here ε is the largest finite loss, and δ the larger probability of an infinite loss.
+        """
         infinite = max(decimal(self.removed.infinite), decimal(self.added.infinite))
         if accounting == "approx":
             return (self._largest_finite, infinite)

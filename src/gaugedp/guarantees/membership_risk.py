@@ -17,8 +17,8 @@ class Stated(Protocol):
 class MembershipTest:
     """Bounds for membership tests with one `false_positive_rate`.
 
-    `true_positive_rate` bounds the probability that a test declares a present unit present. `posterior` bounds the
-    probability, given the prior, that a unit that was declared present is in the table.
+    `true_positive_rate` bounds the probability that a test recognises a unit that is in the table. `posterior` bounds
+    the probability, given the prior, that a unit is in the table if the test declares that it is.
     """
 
     false_positive_rate: float
@@ -30,10 +30,11 @@ class MembershipTest:
 class MembershipRisk:
     """Upper bounds on the success of any membership test.
 
-    A membership test sees everything that was released and guesses whether one unit is in the table. `prior` is the
-    attacker's probability before the release. `advantage` bounds the true-positive rate minus the false-positive rate,
-    `accuracy` the probability of a correct guess, and `posterior` the probability after any output. No test does better
-    than the best test between N(0, 1) and N(`mu`, 1); `mu` is None if no such number is known.
+    It explains a guarantee without ε. A membership test sees everything that was released and guesses whether one unit
+    is in the table. `prior` is the attacker's probability before the release. `advantage` bounds the true-positive rate
+    minus the false-positive rate, `accuracy` the probability of a correct guess, and `posterior` the probability after
+    any output. No test does better than the best test between the normal distributions N(0, 1) and N(`mu`, 1); `mu` is
+    None if no such number is known.
     """
 
     guarantee: Stated

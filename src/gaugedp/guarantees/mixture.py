@@ -20,12 +20,15 @@ from gaugedp.guarantees.sampling import least_of_profile, log_mean_of_powers
 
 @dataclass(frozen=True, eq=True)
 class Mixture(Guarantee):
-    """Guarantee of a mechanism that is drawn at random from several.
+    """Guarantee of a mechanism drawn at random from several.
 
     Use it if chance decides which of several mechanisms is applied. The mechanism with `guarantees[i]` is drawn with
-    probability `probabilities[i]`, independently of the rows, and which one was drawn may be published. The profile is
-    the mean of the profiles, or an upper bound if the index is not published (docs/theory/sampling.md). Probabilities
-    within 1e-9 of a sum of 1 are scaled; floats mean their decimals.
+    probability `probabilities[i]`, independently of the rows. You may publish which one was drawn.
+
+    Notes
+    -----
+    The privacy profile is the mean of the profiles, or an upper bound if the index is not published
+    (docs/theory/sampling.md). Probabilities within 1e-9 of a sum of 1 are scaled; floats are read as decimals.
     """
 
     probabilities: tuple[Fraction, ...]
@@ -45,7 +48,7 @@ class Mixture(Guarantee):
 
     @property
     def n_units(self) -> int:
-        """The largest of the parts."""
+        """The largest number of units of the parts."""
         return max(part.n_units for part in self.guarantees)
 
     @property
@@ -59,7 +62,7 @@ class Mixture(Guarantee):
         return all(part.pair_is_least for part in self.guarantees)
 
     def components(self) -> Iterable[tuple[Guarantee, int]]:
-        """Return this guarantee, or that of a single mechanism."""
+        """Return this guarantee, or that of the only mechanism."""
         return ((self, 1),) if len(self.guarantees) > 1 else self.guarantees[0].components()
 
     @property
@@ -68,7 +71,11 @@ class Mixture(Guarantee):
         return frozenset().union(*(part.stated_neighbours for part in self.guarantees))
 
     def renyi(self, order: float) -> float:
-        """Return log Σ p·e^{(a − 1)·D_a} / (a − 1), a = `order`; the mean of D₁ at 1, the largest D_∞ at infinity."""
+        """Return the Rényi divergence of order a = `order`.
+
+        For parts with probabilities p and divergences D_a it is log Σ p·e^{(a − 1)·D_a} / (a − 1). At order 1 it is the
+        mean of D₁, and at infinity the largest D_∞.
+        """
         check_order(order)
         curves, chances = [part.renyi(order) for part in self.guarantees], list(map(above, self.probabilities))
         if math.isinf(order) or math.isinf(max(curves)):
@@ -93,7 +100,10 @@ class Mixture(Guarantee):
         return Pair(MixedPrivacyLoss, (parts,), impossible)
 
     def exact_delta(self, epsilon: float) -> float | None:
-        """Return the mean of the profiles, if all are closed."""
+        """Return the mean of the profiles, or None.
+
+        It is None if the profile of a part has no closed form.
+        """
         values = [(p, part.exact_delta(epsilon)) for p, part in self._parts]
         possible = [(p, value) for p, value in values if value is not None]
         if len(possible) < len(values):
@@ -104,7 +114,8 @@ class Mixture(Guarantee):
     def exact_epsilon(self, delta: float) -> float | None:
         """Return the least ε of the mean of closed profiles.
 
-        It is at most the largest ε of a part. None if that is ∞, or a profile has no closed form at 0 or at that ε.
+        It is at most the largest ε of a part. It is None if that ε is ∞, or if a profile has no closed form at 0 or at
+        that ε.
         """
         if self.exact_delta(0.0) is None:
             return None
@@ -119,7 +130,10 @@ class Mixture(Guarantee):
         return 1.0 if value is None else value
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return the largest cost; for (ε, δ) the mean of δ."""
+        """Return the largest charge of a part.
+
+        In "approx", δ is the mean of the parts' δ.
+        """
         costs = [(p, part.cost(accounting)) for p, part in self._parts]
         possible = [(p, cost) for p, cost in costs if cost is not None]
         if len(possible) < len(costs):
@@ -134,7 +148,7 @@ class Mixture(Guarantee):
         return Mixture(self.probabilities, [part.group(size) for part in self.guarantees])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return {"kind": "Mixture", "probabilities": […] as text, "guarantees": […]}."""
+        """Return the kind, the probabilities as text, and the guarantees."""
         facts = [part.to_dict() for part in self.guarantees]
         return {"kind": self.kind, "probabilities": list(map(str, self.probabilities)), "guarantees": facts}
 

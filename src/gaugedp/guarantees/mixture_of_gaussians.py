@@ -72,7 +72,11 @@ class MixtureOfGaussians(Guarantee):
         return ((self, 1),) if self.shifts[-1] else ()
 
     def renyi(self, order: float) -> float:
-        """Return the Rényi divergence: log Σ p·e^{(a − 1)·a·s²/2σ²}/(a − 1), a = `order`, by joint convexity."""
+        """Return the Rényi divergence of order a = `order`.
+
+        The returned bound is log Σ p·e^{(a − 1)·a·s²/2σ²}/(a − 1), over the chances p and the shifts s, by joint
+        convexity.
+        """
         check_order(order)
         largest, shift = self._whole.renyi(order), max(order - 1, FIRST)
         # 1e100: an order beyond which the largest shift alone counts
@@ -86,11 +90,11 @@ class MixtureOfGaussians(Guarantee):
         return np.array(self.shifts) / self.noise_std
 
     def dominating_pair(self, removed: int) -> Pair:
-        """Return the pair that joins points of the profile by lines."""
+        """Return the pair whose profile joins points by lines."""
         return _pair(self, removed)
 
     def exact_delta(self, epsilon: float) -> float | None:
-        """Return the larger profile, or None if digits cancel."""
+        """Return the larger profile; None if too many digits cancel."""
         value, slack = self._bound(epsilon)
         return value if slack <= 1e-8 * value or value < LEAST_SURE else None  # relative, of a difference of tails
 
@@ -102,7 +106,7 @@ class MixtureOfGaussians(Guarantee):
         return max((float(values[0]), float(slack[0])) for values, slack in sides)
 
     def exact_epsilon(self, delta: float) -> float | None:
-        """Return the inverse profile, or None if digits cancel."""
+        """Return the inverse profile; None if too many digits cancel."""
         least = least_of_profile(lambda at: self._bound(at)[0], delta, float(self._whole.epsilon(delta)))
         return least if math.isinf(least) or self.exact_delta(least) is not None else None
 

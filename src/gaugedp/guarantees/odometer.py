@@ -14,12 +14,13 @@ from gaugedp.guarantees.composed import compose
 class Odometer:
     """Running total of the privacy loss of several releases.
 
-    `add` a guarantee for each release, and read ε of all of them together with `epsilon`. The results are certified
-    upper bounds if the guarantees were fixed in advance. An update reads the new releases only.
+    Use it to keep track of ε while you add releases, without a budget. `add` the guarantee of each release, and read ε
+    of all of them together with `epsilon`. The results are certified upper bounds if the guarantees were fixed in
+    advance. An update reads only the new releases.
 
     Examples
     --------
-    ε at δ = 1e-6 of 100 releases together:
+    Add 100 releases, and read their total ε at δ = 1e-6:
 
     >>> from gaugedp.guarantees import GaussianDP, Odometer
     >>> odometer = Odometer()
@@ -46,7 +47,7 @@ class Odometer:
         return compose(self._parts.items())
 
     def epsilon(self, delta: float) -> Bound:
-        """Return the least provable ε of the total at `delta`."""
+        """Return the least provable ε of all releases at `delta`."""
         check_delta(delta)
         updated = self._updated(delta)
         return self._afresh(delta) if updated is None else updated

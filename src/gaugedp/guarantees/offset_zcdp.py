@@ -15,9 +15,9 @@ from gaugedp.guarantees.pure import PureDP
 class OffsetZCDP(Guarantee):
     """Zero-concentrated differential privacy with an offset.
 
-    You meet it when you account for a mechanism of another library that states two parameters, such as a `ZCDpEvent` of
-    dp-accounting with xi above 0. The mechanisms of gaugedp need no offset: see `ZCDP`. (ξ, ρ)-zCDP means that
-    the Rényi divergence of every order a > 1 is at most ξ + ρ·a (Bun and Steinke 2016, definition 1.1).
+    You need it to account for a mechanism of another library that states two parameters, such as a `ZCDpEvent` of
+    dp-accounting with xi above 0. The mechanisms of gaugedp need no offset: see `ZCDP`. (ξ, ρ)-zCDP means that the
+    Rényi divergence of every order a > 1 is at most ξ + ρ·a (Bun and Steinke 2016, definition 1.1).
     """
 
     rho: float
@@ -37,13 +37,19 @@ class OffsetZCDP(Guarantee):
         return above_either(bounds[0], bounds[1])
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return ξ + ρ in "zcdp", else None; at ρ = 0 the cost of ξ-DP."""
+        """Return ξ + ρ in "zcdp", else None.
+
+        At ρ = 0 it is the charge of ξ-DP.
+        """
         if not self.rho:
             return PureDP(self.xi).cost(accounting)
         return (decimal(self.xi) + decimal(self.rho),) if accounting == "zcdp" else None
 
     def group(self, size: int) -> "OffsetZCDP":
-        """Return (k·(1 + 1/2 + … + 1/k)·ξ, k²·ρ)-zCDP, k = `size` (Bun and Steinke 2016, proposition 1.9)."""
+        """Return the guarantee for groups of k = `size` units.
+
+        It is (k·(1 + 1/2 + … + 1/k)·ξ, k²·ρ)-zCDP (Bun and Steinke 2016, proposition 1.9).
+        """
         whole(minimum=1, size=size)
         harmonic = sum((Fraction(1, k) for k in range(1, size + 1)), Fraction(0))
         return OffsetZCDP(up_decimal(size * size * decimal(self.rho)), up_decimal(size * harmonic * decimal(self.xi)))

@@ -7,6 +7,9 @@ from gaugedp.guarantees.base import Guarantee, check_delta
 def probability_range(guarantee: Guarantee, q: float) -> tuple[float, float]:
     """Bound how much a release can change an event's probability.
 
+    Use it to explain a guarantee: an event is anything that may happen because of a release, such as a decision about a
+    person. Its probability depends little on whether the person is in the table.
+
     Parameters
     ----------
     guarantee : Guarantee
@@ -22,7 +25,7 @@ def probability_range(guarantee: Guarantee, q: float) -> tuple[float, float]:
 
     Examples
     --------
-    If an event has probability 0.1 under one table, its probability under a neighbouring one is in this range:
+    If an event has probability 0.1 under one table, its probability under a neighbouring table is in this range:
 
     >>> from gaugedp.guarantees import PureDP, probability_range
     >>> low, high = probability_range(PureDP(1.0), 0.1)

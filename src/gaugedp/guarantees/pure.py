@@ -21,13 +21,19 @@ _HALF_PI = Fraction(15707963267948967, 10**16)  # π/2, rounded up
 class PureDP(Guarantee):
     """Pure differential privacy, ε-DP.
 
-    The data of one unit changes the probability of any output by at most a factor of e^ε. The Rényi curve and the
-    profile are those of randomized response, which dominates every ε-DP mechanism (Kairouz, Oh and Viswanath 2015).
+    It is the strongest and simplest guarantee: the data of one unit, such as a person, changes the probability of any
+    output by at most a factor of e^ε. A smaller ε protects more. Use it as the guarantee of a release or as the budget
+    of a ledger.
 
     Parameters
     ----------
     epsilon_value : float
         ε, at least 0.
+
+    Notes
+    -----
+    The Rényi curve and the privacy profile are those of randomized response, which dominates every ε-DP mechanism
+    (Kairouz, Oh and Viswanath 2015).
     """
 
     epsilon_value: float
@@ -38,7 +44,11 @@ class PureDP(Guarantee):
         object.__setattr__(self, "epsilon_value", float(self.epsilon_value))
 
     def renyi(self, order: float) -> float:
-        """Return log(p^a·q^(1−a) + q^a·p^(1−a))/(a−1), a = `order`, p = e^ε/(1+e^ε), q = 1−p; ε·tanh(ε/2) at 1."""
+        """Return the Rényi divergence of order `order`.
+
+        With a = `order`, p = e^ε/(1+e^ε) and q = 1−p it is log(p^a·q^(1−a) + q^a·p^(1−a))/(a−1), and ε·tanh(ε/2) at
+        order 1.
+        """
         check_order(order)
         loss, largest = self.epsilon_value, above(decimal(self.epsilon_value))
         if order == 1:
@@ -65,7 +75,10 @@ class PureDP(Guarantee):
         return min(1.0, up(-math.expm1(-gap) / (1 + math.exp(-self.epsilon_value))))
 
     def exact_epsilon(self, delta: float) -> float:
-        """Return the exact ε: log(e^ε − delta·(1 + e^ε)), or 0."""
+        """Return the exact ε at `delta`.
+
+        It is log(e^ε − delta·(1 + e^ε)), or 0.
+        """
         if delta == 0:
             return self.epsilon_value
         lost = delta * math.exp(-self.epsilon_value)
@@ -77,7 +90,11 @@ class PureDP(Guarantee):
         )
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return ε; (ε, 0); ε²/2; (2Φ⁻¹(e^ε/(1+e^ε)))². Proofs: docs/theory/budgets.md."""
+        """Return the charge to a budget in `accounting`.
+
+        It is ε in "pure"; (ε, 0) in "approx"; ε²/2 in "zcdp"; (2Φ⁻¹(e^ε/(1+e^ε)))² in "gaussian", where Φ is the normal
+        distribution function. Proofs: docs/theory/budgets.md.
+        """
         return pure_cost(decimal(self.epsilon_value), self.epsilon_value, accounting)
 
     def group(self, size: int) -> "PureDP":

@@ -20,9 +20,8 @@ from gaugedp.guarantees.pure import PureDP
 class RenyiDP(Guarantee):
     """Rényi differential privacy at some orders.
 
-    Use it if a mechanism is known by one or several such bounds, as many accountants state them. The Rényi divergence
-    of order a between neighbours is at most the value for that order (Mironov 2017, definition 4). Bounds between two
-    orders follow, because (a − 1)·D_a is convex in a (van Erven and Harremoës 2014, corollary 2) and D_a increases.
+    Use it if you know a mechanism by one or several such bounds, as many accountants state them. The Rényi divergence
+    of order a between neighbours is at most the value for that order (Mironov 2017, definition 4).
 
     Parameters
     ----------
@@ -30,6 +29,11 @@ class RenyiDP(Guarantee):
         Orders in [1, ∞].
     values : float or sequence of float
         The bound at each order, at least 0.
+
+    Notes
+    -----
+    Bounds between two orders follow, because (a − 1)·D_a is convex in a, where D_a is the divergence of order a (van
+    Erven and Harremoës 2014, corollary 2), and D_a increases.
     """
 
     orders: tuple[float, ...]
@@ -50,7 +54,7 @@ class RenyiDP(Guarantee):
         object.__setattr__(self, "values", tuple(value for _, value in pairs))
 
     def renyi(self, order: float) -> float:
-        """Return the least bound at `order`; infinity beyond the largest."""
+        """Return the least bound at `order`; infinity beyond all orders."""
         check_order(order)
         if 0 in self.values:  # the distributions are equal
             return 0.0
@@ -81,7 +85,11 @@ class RenyiDP(Guarantee):
         return None if math.isinf(largest) else PureDP(largest).cost(accounting)
 
     def group(self, size: int) -> "RenyiDP":
-        """Return (a/2^c, f·value), 2^c ≥ `size`, with the sharp factor f, for all orders a > 2^c."""
+        """Return the guarantee for groups of `size` units.
+
+        A bound at the order a becomes f·value at the order a/2^c, where 2^c ≥ `size` and f is the sharp factor of
+        `group_factor`, for all orders a > 2^c.
+        """
         whole(minimum=1, size=size)
         if size == 1 or 0 in self.values:
             return self

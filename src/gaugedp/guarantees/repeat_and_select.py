@@ -30,12 +30,15 @@ class RepeatAndSelect(Guarantee):
     published. Each run satisfies `guarantee`. The number of runs is drawn from a public distribution with mean `mean`
     and is not published; if it is 0, nothing is released. Which run is best may depend on the outputs only.
 
+    Notes
+    -----
     K is truncated negative binomial with the `shape` η > −1 (K ≥ 1; η = 1 is geometric, η = 0 logarithmic), or Poisson
-    if `shape` is infinite.
+    if `shape` is infinite. γ is the parameter of that distribution.
 
     Theorem (Papernot and Steinke 2022, theorem 2). D_a ≤ ζ(a) + (1 + η)·((1 − 1/b)·ζ(b) − log(γ)/b) + log(E K)/(a − 1)
-    for every b ≥ 1, ζ the curve of a run. For Poisson distributions e^{(a − 1)·D_a} ≤ 1 + G·(e^{(a − 1)·ζ(a)} − 1), G =
-    E K·e^{(a − 1)·E K·δ(ε)}, e^ε = a/(a − 1). docs/theory/private_search.md
+    for every b ≥ 1, where D_a is the Rényi divergence of order a and ζ the curve of a run. For Poisson distributions
+    e^{(a − 1)·D_a} ≤ 1 + G·(e^{(a − 1)·ζ(a)} − 1), G = E K·e^{(a − 1)·E K·δ(ε)}, e^ε = a/(a − 1).
+    docs/theory/private_search.md
     """
 
     guarantee: Guarantee
@@ -65,7 +68,7 @@ class RepeatAndSelect(Guarantee):
         return self.guarantee.stated_neighbours
 
     def renyi(self, order: float) -> float:
-        """Return the least bound from this order and above."""
+        """Return the least bound that orders from `order` upwards imply."""
         check_order(order)
         if self._is_single:
             return self.guarantee.renyi(order)
@@ -81,7 +84,7 @@ class RepeatAndSelect(Guarantee):
         return min(up(self._at(shift), relative=2.0**-44), *above, last)
 
     def knots(self) -> tuple[float, ...]:
-        """Return the order up to which the curve is level."""
+        """Return the order up to which the curve is constant."""
         return () if self._is_single else (1 + _least_orders(self)[0][0],)
 
     def _at(self, shift: float) -> float:
@@ -98,7 +101,10 @@ class RepeatAndSelect(Guarantee):
         return max(moment / shift, math.ulp(0.0))  # an underflow is not a guarantee of pure privacy
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return the cost of (2 + η)·ε-DP for ε-DP runs, or None."""
+        """Return the charge of (2 + η)·ε-DP for ε-DP runs.
+
+        It is None for other runs.
+        """
         cost = self.guarantee.cost("pure")
         if self._is_single:
             return self.guarantee.cost(accounting)

@@ -14,8 +14,8 @@ from gaugedp.guarantees.same_as import SameAs
 class RandomizedResponseLoss(SameAs, Guarantee):
     """Guarantee of randomized response on one bit.
 
-    The published bit is true with probability e^ε/(1 + e^ε). Its curves are the largest of all ε-DP mechanisms, so they
-    equal those of `PureDP` (Kairouz, Oh and Viswanath 2015).
+    In randomized response, each person reports a bit, which is true with probability e^ε/(1 + e^ε). Its curves are the
+    largest of all ε-DP mechanisms, so they equal those of `PureDP` (Kairouz, Oh and Viswanath 2015).
     """
 
     epsilon_value: float
@@ -28,7 +28,10 @@ class RandomizedResponseLoss(SameAs, Guarantee):
 
     @property
     def equivalent(self) -> PureDP:
-        """ε-DP; for groups too, with one bit or one per unit."""
+        """The equivalent ε-DP guarantee.
+
+        It also holds for groups, with one bit or one bit per unit.
+        """
         return PureDP(self.epsilon_value)
 
     def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002

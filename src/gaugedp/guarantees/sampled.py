@@ -31,7 +31,8 @@ _STEP = 32  # orders that are evaluated together
 class Sampled(Guarantee):
     """Guarantee of a mechanism on a secret random sample.
 
-    Sampling amplifies privacy: a unit that is not in the sample cannot affect the output.
+    Use it if you draw a random sample of the units and run a mechanism on the sample only. Sampling amplifies privacy,
+    because a unit that is not in the sample cannot affect the output.
 
     Notes
     -----
@@ -82,10 +83,11 @@ class Sampled(Guarantee):
         return frozenset({self.neighbours})
 
     def renyi(self, order: float) -> float:
-        """Return the least of several bounds on the curve.
+        """Return the least of several bounds on the Rényi curve.
 
-        They are log(1 + q·(e^{(a−1)·D_a} − 1))/(a − 1), log(1 + q·(e^{D_∞} − 1)), the pair's curve, and for Poisson
-        samples the bound from moments of all orders: docs/theory/sampling.md, theorem 4.
+        For a = `order`, q = `rate` and the divergences D of the mechanism they are log(1 + q·(e^{(a−1)·D_a} − 1))/(a −
+        1), log(1 + q·(e^{D_∞} − 1)), the curve of the dominating pair, and for Poisson samples the bound from moments
+        of all orders: docs/theory/sampling.md, theorem 4.
         """
         check_order(order)
         whole_curve, largest = self.guarantee.renyi(order), self.guarantee.renyi(math.inf)
@@ -104,13 +106,16 @@ class Sampled(Guarantee):
         return min(bounds)
 
     def dominating_pair(self, removed: int) -> Pair:
-        """Return the pair that joins points above the profile by lines."""
+        """Return the pair whose profile joins points by lines.
+
+        The points lie on or above the privacy profile.
+        """
         return _pair(self, removed)
 
     def exact_delta(self, epsilon: float) -> float | None:
-        """Return the profile, or None without a closed form.
+        """Return the exact δ, or None without a closed form.
 
-        It is q·δ(ε′), e^{ε′} = 1 + (e^ε − 1)/q, for both samplings and both directions.
+        It is q·δ(ε′), where q = `rate` and e^{ε′} = 1 + (e^ε − 1)/q, for both samplings and both directions.
         """
         if self.rate == 0:
             return 0.0
@@ -128,7 +133,10 @@ class Sampled(Guarantee):
         return start if math.isinf(start) else solved(lambda at: self.exact_delta(at) or 0.0, start, delta)
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return (log(1 + q·(e^ε − 1)), q·δ) in "approx"; else the least known cost."""
+        """Return the charge to a budget in `accounting`.
+
+        In "approx" it is (log(1 + q·(e^ε − 1)), q·δ) for q = `rate`, otherwise the least known charge.
+        """
         if self.rate == 0:
             return pure_cost(Fraction(0), 0.0, accounting)
         cost = self.guarantee.cost("approx")

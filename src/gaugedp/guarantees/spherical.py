@@ -17,10 +17,11 @@ from gaugedp.guarantees.spherical_curve import check_noise, spherical_delta, sph
 
 @dataclass(frozen=True, eq=True, repr=False)
 class SphericalLaplaceLoss(Guarantee):
-    """Guarantee of spherical Laplace noise on answers of ℓ₂ sensitivity 1.
+    """Guarantee of spherical Laplace noise at ℓ₂ sensitivity 1.
 
-    `KNorm` adds this noise if the sensitivity body is a Euclidean ball. The noise has a density proportional to
-    e^{−‖z‖₂/σ} in d = `dimension` ≥ 2 dimensions, where σ = `scale`. No privacy loss exceeds 1/σ.
+    Use it to account for `KNorm`, which adds this noise if the sensitivity body is a Euclidean ball. The noise has a
+    density proportional to e^{−‖z‖₂/σ} in d = `dimension` ≥ 2 dimensions, where σ = `scale`. No privacy loss exceeds
+    1/σ.
 
     Notes
     -----
@@ -41,7 +42,7 @@ class SphericalLaplaceLoss(Guarantee):
 
     @classmethod
     def calibrated(cls, epsilon: float, delta: float, dimension: int) -> "SphericalLaplaceLoss":
-        """Return the guarantee of the least noise that is (`epsilon`, `delta`)-DP."""
+        """Return the guarantee of the least (`epsilon`, `delta`)-DP noise."""
         return cls(up(1 / spherical_shift(epsilon, delta, dimension)), dimension)
 
     @property
@@ -50,7 +51,11 @@ class SphericalLaplaceLoss(Guarantee):
         return above(1 / decimal(self.scale))
 
     def renyi(self, order: float) -> float:
-        """Return log M(order − 1)/(order − 1), M the moments of the loss; its mean at order 1, t at infinity."""
+        """Return the Rényi divergence of order `order`.
+
+        It is log M(order − 1)/(order − 1), where M are the moments of the loss. At order 1 it is the mean of the loss,
+        and at infinity 1/σ.
+        """
         check_order(order)
         if order > 1e5:  # from here on the value at infinity is returned: it is never less
             return self.shift
@@ -63,7 +68,10 @@ class SphericalLaplaceLoss(Guarantee):
         return min(self.shift, up(log_moment / excess, relative=2.0**-44) or math.ulp(0.0))
 
     def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
-        """Return the noise and the shifted noise, or None in many dimensions."""
+        """Return the noise and the shifted noise.
+
+        In many dimensions it is None.
+        """
         if self.dimension > 2000:  # dimensions; beyond, compositions use the Rényi curve
             return None
         return Pair(SphericalPrivacyLoss, (self.shift, self.dimension))
@@ -77,7 +85,10 @@ class SphericalLaplaceLoss(Guarantee):
         return spherical_epsilon(self.shift, self.dimension, delta)
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return the cost of t-DP; in "zcdp" the lower mean of the loss, as D_a ≤ a·D_1 at every order a."""
+        """Return the charge of t-DP for t = 1/σ.
+
+        In "zcdp" it is the lower mean of the loss, because D_a ≤ a·D_1 at every order a for the Rényi divergences D.
+        """
         if accounting == "zcdp":
             return (decimal(self.renyi(1)),)
         return pure_cost(1 / decimal(self.scale), self.shift, accounting)

@@ -30,11 +30,12 @@ _LEAST_STD = 0.05  # noise below which quadratures need too many nodes, and samp
 
 @dataclass(frozen=True, eq=True, repr=False)
 class SubsampledGaussian(Guarantee):
-    """Guarantee of Gaussian noise on the sum over a Poisson sample.
+    """Guarantee of Gaussian noise on a Poisson sample's sum.
 
-    This is one step of DP-SGD. Each unit is in the sample with probability q = `rate`, the sum has ℓ₂ sensitivity 1,
-    and the noise has the standard deviation σ = `noise_multiplier`. With `neighbours` = "add_remove", neighbours differ
-    by one unit, or by a group of `size` units, added or removed. With "replace", one unit is replaced.
+    Use it to account for one step of DP-SGD (multiply it by the number of steps). Each unit is in the sample with
+    probability q = `rate`, the sum has ℓ₂ sensitivity 1, and the noise has the standard deviation σ =
+    `noise_multiplier`. With `neighbours` = "add_remove", neighbours differ by one unit, or by a group of `size` units,
+    added or removed. With "replace", one unit is replaced.
 
     Notes
     -----
@@ -83,12 +84,18 @@ class SubsampledGaussian(Guarantee):
 
     @property
     def pair_has_curve(self) -> bool:
-        """True unless the noise is small: then the pair has an infinite loss."""
+        """True unless the noise is small.
+
+        For small noise the pair has an infinite loss.
+        """
         return not self._is_faint
 
     @property
     def pair_is_least(self) -> bool:
-        """True unless the noise is small: then the pair reveals the sample."""
+        """True unless the noise is small.
+
+        For small noise the pair reveals the sample.
+        """
         return not self._is_faint
 
     @property
@@ -105,10 +112,10 @@ class SubsampledGaussian(Guarantee):
         return frozenset({self.neighbours})
 
     def renyi(self, order: float) -> float:
-        """Return the largest curve of all directions.
+        """Return the largest Rényi divergence of all directions.
 
-        It never exceeds the Gaussian's. By quadrature; for small noise a bound by Minkowski's inequality: a·log(1 − q +
-        q·e^{(a−1)/2σ²})/(a − 1), a = `order`.
+        It is computed by quadrature and never exceeds that of the Gaussian without sampling. For small noise it is a
+        bound by Minkowski's inequality, a·log(1 − q + q·e^{(a−1)/2σ²})/(a − 1) for a = `order`.
         """
         check_order(order)
         if self.rate == 1 or math.isinf(order):
@@ -142,14 +149,20 @@ class SubsampledGaussian(Guarantee):
         return Pair(SubsampledPrivacyLoss, self._row(removed))
 
     def exact_delta(self, epsilon: float) -> float | None:
-        """Return the exact δ: q·G(ε′), e^{ε′} = 1 + (e^ε − 1)/q, G the profile of the Gaussian, for one unit."""
+        """Return the exact δ at `epsilon`, for one unit.
+
+        It is q·G(ε′), where e^{ε′} = 1 + (e^ε − 1)/q and G is the privacy profile of the Gaussian without sampling.
+        """
         return None if self._n_moved > 1 else self._exact_delta(epsilon)
 
     def _exact_delta(self, epsilon: float) -> float:
         return sampled_delta(self._whole.exact_delta, self.rate, epsilon)
 
     def exact_epsilon(self, delta: float) -> float | None:
-        """Return the exact ε: log(1 + q·(e^ε − 1)), ε that of the Gaussian at δ/q, for one unit."""
+        """Return the exact ε at `delta`, for one unit.
+
+        It is log(1 + q·(e^ε − 1)), where ε is that of the Gaussian without sampling at δ/q.
+        """
         if delta == 0 or self._n_moved > 1:
             return math.inf if delta == 0 else None
         if delta >= self._exact_delta(0.0):
@@ -162,7 +175,10 @@ class SubsampledGaussian(Guarantee):
         return self._whole.cost(accounting)
 
     def group(self, size: int) -> Guarantee:
-        """Return the guarantee for groups, for large ones and small noise along a chain."""
+        """Return the guarantee for groups of `size` units.
+
+        For large groups and small noise it follows along a chain of neighbours.
+        """
         whole(minimum=1, size=size)
         total = self.size * int(size)
         if size == 1 or (self._n_moved * size <= _MOST_UNITS and not self._is_faint):
@@ -170,7 +186,7 @@ class SubsampledGaussian(Guarantee):
         return Grouped(replace(self, size=1), total)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the numbers; defaults are left out."""
+        """Return the numbers that differ from their defaults."""
         plain = {"size": 1, "neighbours": "add_remove"}
         return {name: value for name, value in super().to_dict().items() if plain.get(name) != value}
 

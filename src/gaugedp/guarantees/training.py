@@ -35,23 +35,24 @@ _NOT_SAMPLED = (  # banded batches, with epochs
 class TrainingRun:
     """Run of DP-SGD or DP-FTRL, described by its settings.
 
-    Each step publishes the sum of clipped gradients with Gaussian noise. `guarantee` bounds the privacy loss of the
-    whole run for one example.
+    Use it to compute the privacy loss of a training run, also of another library, from its settings. Each step
+    publishes the sum of clipped gradients with Gaussian noise. `guarantee` bounds the privacy loss of the whole run for
+    one example.
 
     Parameters
     ----------
     noise_multiplier : float
-        The standard deviation of the noise divided by the clipping norm. For "banded" batches, also divided by the
+        The standard deviation of the noise divided by the clipping norm. For "banded" batches it is divided also by the
         largest ℓ₂ norm of a column of the factor C.
     sampling_rate : float
         The expected batch size divided by the number of examples. Round it up, or give `epochs`.
     steps, epochs : int, optional
-        The number of steps. The number of passes over the examples, for "shuffled" batches and for "banded" batches
-        without sampling.
+        The number of steps, and the number of passes over the examples. Give `epochs` for "shuffled" batches and for
+        "banded" batches without sampling.
     batches : {"poisson", "fixed", "shuffled", "banded"}
-        How batches are made. `HYPOTHESES` states what each proof assumes.
+        How batches are made. `HYPOTHESES` states what each proof assumes. Default "poisson".
     bands : int, optional
-        The number of bands of C.
+        The number of bands of C, for "banded" batches. Default 1.
     neighbours : {"add_remove", "replace"}, optional
         How neighbouring data sets differ. The default is "replace" for fixed and shuffled batches and with `epochs`,
         which have no proof for added or removed examples, and "add_remove" otherwise.
@@ -64,7 +65,7 @@ class TrainingRun:
 
     Examples
     --------
-    ε at δ = 1e-5 of 15 epochs with batches of 256 of 60,000 examples:
+    15 epochs with batches of 256 of 60,000 examples have this ε at δ = 1e-5:
 
     >>> from gaugedp.guarantees import TrainingRun
     >>> run = TrainingRun(noise_multiplier=1.1, sampling_rate=0.00427, steps=3525)
@@ -123,12 +124,12 @@ class TrainingRun:
 
     @property
     def hypothesis(self) -> str:
-        """Assumptions of the proof about the batches."""
+        """What the proof assumes about the batches."""
         return _NOT_SAMPLED if self.batches == "banded" and self.epochs is not None else HYPOTHESES[self.batches]
 
     @property
     def covers_groups(self) -> bool:
-        """True if groups of examples are proved."""
+        """True if the guarantee is proved for groups of examples."""
         return self.batches != "banded" or self.epochs is not None
 
     @property
@@ -166,7 +167,10 @@ class TrainingRun:
 
 @dataclass(frozen=True)
 class TrainingLog:
-    """Log of training runs on the same examples, with δ."""
+    """Log of training runs on the same examples, with δ.
+
+    Make it with `training_log`. Its `guarantee` covers all runs together.
+    """
 
     runs: tuple[TrainingRun, ...]
     delta: float | None = None
@@ -182,7 +186,7 @@ class TrainingLog:
         return compose((run.guarantee, 1) for run in self.runs)
 
     def check_group(self, size: int) -> None:
-        """Refuse groups of examples that no theorem covers."""
+        """Refuse groups of examples for which there is no proof."""
         if size > 1 and not all(run.covers_groups for run in self.runs):
             raise InvalidRequest(
                 "For banded batches with sampling, no guarantee is proved for groups of examples.",
@@ -192,6 +196,8 @@ class TrainingLog:
 
 def training_log(text: str) -> TrainingLog:
     """Read a log of training runs in JSON.
+
+    Use it to account for several training runs on the same examples, for example of another library.
 
     Parameters
     ----------
@@ -212,7 +218,7 @@ def training_log(text: str) -> TrainingLog:
 
     Examples
     --------
-    Read ε at the δ that the log states:
+    Read a log with one run, and compute ε at the δ that the log states:
 
     >>> from gaugedp.guarantees import training_log
     >>> log = training_log('{"noise_multiplier": 1.1, "sampling_rate": 0.01, "steps": 1000, "delta": 1e-5}')

@@ -20,8 +20,9 @@ _MOST_UNITS = 2**53  # that floats count
 def truncated_poisson(n_units: int, rate: float, batch_size: int, noise_multiplier: float) -> Guarantee:
     """Return the guarantee of a DP-SGD step with truncated batches.
 
-    Each unit joins the batch with probability `rate`, independently. If more than `batch_size` units join, a uniform
-    choice of `batch_size` of them remains. The sum of their vectors, of ℓ₂ norm at most 1, gets Gaussian noise.
+    Use it if the training code limits the size of its Poisson batches. Each unit joins the batch with probability
+    `rate`, independently. If more than `batch_size` units join, a uniform choice of `batch_size` of them remains. The
+    sum of their vectors, of ℓ₂ norm at most 1, gets Gaussian noise.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ def truncated_poisson(n_units: int, rate: float, batch_size: int, noise_multipli
 
     Examples
     --------
-    ε at δ = 1e-5 of one training step on batches of at most 32 of 1,000 examples:
+    One training step on batches of at most 32 of 1,000 examples has this ε at δ = 1e-5:
 
     >>> from gaugedp.guarantees import truncated_poisson
     >>> step = truncated_poisson(n_units=1000, rate=0.01, batch_size=32, noise_multiplier=1.0)
@@ -92,11 +93,14 @@ class TruncatedPoisson(SameAs, Guarantee):
 
     @property
     def pair_has_curve(self) -> bool:
-        """True if that of `equivalent` has."""
+        """True if the pair has the Rényi curve of `equivalent`."""
         return self.equivalent.pair_has_curve
 
     def group(self, size: int) -> Guarantee:
-        """Return this guarantee for one unit; refuse groups, which `equivalent` would allow."""
+        """Return this guarantee for groups of one unit.
+
+        Larger groups are refused, although `equivalent` would allow them.
+        """
         return Guarantee.group(self, size)
 
     def __repr__(self) -> str:

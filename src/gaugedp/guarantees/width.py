@@ -26,7 +26,8 @@ def interval_noise(
 ) -> Noise:
     """Return the largest noise that a confidence interval allows.
 
-    Use it if an answer must be accurate to ± `half_width`, and the privacy guarantee follows from that.
+    Use it if an answer must be accurate to ± `half_width`. The privacy guarantee then follows from the accuracy, not
+    the other way round.
 
     Parameters
     ----------
@@ -35,7 +36,7 @@ def interval_noise(
     level : float
         The probability with which the noise must be at most `half_width` in size. Default 0.95.
     law : {"laplace", "discrete_laplace", "gaussian", "discrete_gaussian"}
-        The distribution of the noise.
+        The distribution of the noise. Default "discrete_laplace".
     sensitivity : int
         By how much one unit can change the answer. Default 1.
 
@@ -47,7 +48,7 @@ def interval_noise(
 
     Examples
     --------
-    Noise that stays within ±5 with probability 95 %:
+    Discrete Laplace noise of this scale stays within ±5 with probability 95 %:
 
     >>> from gaugedp.guarantees import interval_noise
     >>> round(interval_noise(half_width=5), 2)

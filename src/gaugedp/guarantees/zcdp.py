@@ -16,9 +16,14 @@ from gaugedp.guarantees.pure import pure_cost
 class ZCDP(Guarantee):
     """Zero-concentrated differential privacy, ρ-zCDP.
 
-    It is the usual guarantee for many releases with Gaussian noise, because the ρ of all releases simply add up. The
-    Rényi divergence of order a between neighbours is at most ρ·a, for every a > 1 (Bun and Steinke 2016, definition
-    1.1). Gaussian noise of deviation σ on an answer of ℓ₂ sensitivity Δ satisfies it with ρ = Δ²/(2σ²).
+    It is the usual guarantee for many releases with Gaussian noise, because the ρ of all releases simply add up. Use it
+    as the budget of a ledger, or convert it with `epsilon(delta)`.
+
+    Notes
+    -----
+    It means that the Rényi divergence of order a between neighbours is at most ρ·a, for every a > 1 (Bun and Steinke
+    2016, definition 1.1). Gaussian noise of standard deviation σ on an answer of ℓ₂ sensitivity Δ satisfies it with ρ =
+    Δ²/(2σ²).
     """
 
     rho: float
@@ -36,15 +41,15 @@ class ZCDP(Guarantee):
         return above_either(decimal(self.rho) * decimal(order), Fraction(self.rho) * Fraction(order))
 
     def exact_epsilon(self, delta: float) -> float | None:  # noqa: ARG002
-        """Return 0 at ρ = 0."""
+        """Return 0 if ρ = 0, else None."""
         return None if self.rho else 0.0
 
     def exact_delta(self, epsilon: float) -> float | None:  # noqa: ARG002
-        """Return 0 at ρ = 0."""
+        """Return 0 if ρ = 0, else None."""
         return None if self.rho else 0.0
 
     def cost(self, accounting: Accounting) -> Cost | None:
-        """Return ρ in "zcdp", else None for ρ > 0."""
+        """Return ρ in "zcdp", else None if ρ > 0."""
         if accounting == "zcdp":
             return (decimal(self.rho),)
         return None if self.rho > 0 else pure_cost(Fraction(0), 0.0, accounting)
