@@ -168,8 +168,11 @@ def tables(size: int, m: int, rng: np.random.Generator) -> dict[str, np.ndarray]
     }
 
 
-def median_widths(size: int, m: int, name: str) -> tuple[float, float, float]:
-    """Return medians over draws: rows strictly inside the interval, rows inside with its ends, and the rank error."""
+def median_widths(size: int, m: int, name: str) -> tuple[float, ...]:
+    """Return medians over draws: rows strictly inside, rows inside with its ends, those beyond the least, rank error.
+
+    The least number of rows in an interval that holds the medians is that of the rows which are tied with them.
+    """
     mechanism = gd.plan(
         gd.quantiles(gd.Domain.of(v=gd.bounded(0, m - 1)), "v", 0.5), gd.PrivacyUnit(), epsilon=1
     ).mechanism
@@ -179,7 +182,8 @@ def median_widths(size: int, m: int, name: str) -> tuple[float, float, float]:
         value, lower, upper = one(np.bincount(rows, minlength=m))[:3]
         between, within = (np.searchsorted(rows, [lower, upper], side) for side in ("right", "left"))
         strictly, inside = max(0, within[1] - between[0]), between[1] - within[0]
-        found.append([strictly, inside, rank_error(rows, float(value), 0.5)])
+        least = np.searchsorted(rows, rows[size // 2], "right") - np.searchsorted(rows, rows[(size - 1) // 2])
+        found.append([strictly, inside, max(0, inside - least), rank_error(rows, float(value), 0.5)])
     return tuple(np.median(found, axis=0).tolist())
 
 
@@ -187,7 +191,7 @@ def widths() -> list[str]:
     heads = [f"{size:,} rows, {m:,} steps" for m in STEPS for size in ROWS]
     lines = [f"| rows | {' | '.join(heads)} |", "|---|" + "---:|" * len(heads)]
     for name in tables(1, 501, np.random.default_rng(1)):
-        cells = ["{:,.0f} ({:,.0f}), {:.0f}".format(*median_widths(size, m, name)) for m in STEPS for size in ROWS]
+        cells = ["{:,.0f} ({:,.0f}, {:,.0f}), {:.0f}".format(*median_widths(size, m, name)) for m in STEPS for size in ROWS]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return lines
 
