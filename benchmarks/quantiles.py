@@ -191,7 +191,8 @@ def widths() -> list[str]:
     heads = [f"{size:,} rows, {m:,} steps" for m in STEPS for size in ROWS]
     lines = [f"| rows | {' | '.join(heads)} |", "|---|" + "---:|" * len(heads)]
     for name in tables(1, 501, np.random.default_rng(1)):
-        cells = ["{:,.0f} ({:,.0f}, {:,.0f}), {:.0f}".format(*median_widths(size, m, name)) for m in STEPS for size in ROWS]
+        figures = [median_widths(size, m, name) for m in STEPS for size in ROWS]
+        cells = ["{:,.0f} ({:,.0f}, {:,.0f}), {:.0f}".format(*of_table) for of_table in figures]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return lines
 

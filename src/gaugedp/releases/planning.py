@@ -98,8 +98,7 @@ class Plan:
     def certificate(self) -> dict[str, Any]:
         """Lower bound on the root mean squared error of all mechanisms.
 
-        The keys are `theorem`, `bound` (0 if none is known), `error`, `kind` ("none" without a bound, "whole numbers" if
-        it holds for mechanisms that release whole numbers) and `confidence`.
+        The keys are `theorem`, `bound` (0 if none is known), `error`, `kind` ("none" without a bound) and `confidence`.
         """
         return self._certificate.to_dict()
 
