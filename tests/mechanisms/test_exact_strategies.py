@@ -9,6 +9,7 @@ import pytest
 
 import gaugedp as gd
 from gaugedp._internal.validate import decimal
+from gaugedp.bodies.prepare import distinct
 from gaugedp.bodies.whole_basis import whole_basis
 from gaugedp.mechanisms.strategies import best_strategy, certified, p_identity
 from gaugedp.mechanisms.strategies.residual import residual
@@ -90,6 +91,9 @@ def test_radii_of_blocks_add_up(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     assert (row, column, place) == (body.ambient_dim, *actual.law.right.shape)
     needed *= Fraction(body.coefficient_radius)
     assert needed <= Fraction(actual.radius) <= needed * (1 + Fraction(1, 2**30))
+    stated = actual.preimages()
+    assert np.abs(stated).sum(axis=1).max() * body.coefficient_radius <= actual.radius
+    assert np.allclose(actual.apply(stated).T, body.columns()[:, distinct(body.columns())])
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 0.1, 1e-6, 40.0])

@@ -48,10 +48,16 @@ def counts_error_bound(body: Body, scales: np.ndarray, epsilon: float) -> Volume
         return expected
     unit = replace(scaled, factor=1.0)
     with contextlib.suppress(InvalidRequest):
-        square = staircase_lower_bound(unit, epsilon * _SMALL, power=2)
-        left = max(0.0, square * _SMALL**2 * (1 - 2.0**-50) - _spread(unit, epsilon) ** 2)
+        part = _part(epsilon)
+        square = staircase_lower_bound(unit, epsilon * part, power=2)
+        left = max(0.0, square * part**2 * (1 - 2.0**-50) - _spread(unit, epsilon) ** 2)
         return max(expected, VolumeBound(math.sqrt(left) * (1 - 2.0**-50), square.volume, square.rank))
     return expected
+
+
+def _part(epsilon: float) -> float:
+    """Return the t by which body and ε are multiplied."""
+    return _SMALL if epsilon > _SMALL else 1.0
 
 
 def _spread(body: Polytope, epsilon: float) -> float:
@@ -95,6 +101,7 @@ def counts_lower_bound(body: Polytope, epsilon: float, shadows: bool = True) -> 
             "Use lower_bound, which is for real-valued data.",
         )
     unit = replace(body, factor=1.0)
-    bound = (projected_lower_bound if shadows else staircase_lower_bound)(unit, epsilon * _SMALL)
-    value = max(0.0, (bound * _SMALL - _spread(unit, epsilon)) * (1 - 2.0**-50))
+    part = _part(epsilon)
+    bound = (projected_lower_bound if shadows else staircase_lower_bound)(unit, epsilon * part)
+    value = max(0.0, (bound * part - _spread(unit, epsilon)) * (1 - 2.0**-50))
     return VolumeBound(value, bound.volume, bound.rank)

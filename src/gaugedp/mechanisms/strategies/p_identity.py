@@ -82,7 +82,6 @@ def _stacked(body: Polytope, parts: list[_Part], shares: list[float], words: str
         inverses.append(inverse)
     law = Combined(scipy.linalg.block_diag(*(part.columns for part in parts)), scipy.linalg.block_diag(*inverses))
     cube = proved_cube(law)
-    table = tables[0] if len(tables) == 1 else None
     return Dense(
         law.matrix,
         body.coefficient_radius * radius * UP,
@@ -90,8 +89,22 @@ def _stacked(body: Polytope, parts: list[_Part], shares: list[float], words: str
         cube=cube,
         law=law,
         is_cube_proved=cube is not None,
-        table=table,
+        table=tables[0] if len(tables) == 1 else _joint(body, parts, tables),
     )
+
+
+def _joint(body: Polytope, parts: list[_Part], tables: list[np.ndarray]) -> np.ndarray:
+    """Return A with L·A = F, the distinct generators: in each block the column of A_b for that of F_b, or 0."""
+    matrix, row, found = body.columns(), 0, []
+    matrix = matrix[:, distinct(matrix)]
+    for part, table in zip(parts, tables, strict=True):
+        height = len(part.columns)
+        places = {column.tobytes(): place for place, column in enumerate(np.ascontiguousarray(part.columns.T))}
+        rows = np.ascontiguousarray(matrix[row : row + height].T)
+        at = [places.get(column.tobytes(), -1) for column in rows]
+        found.append(np.pad(table, ((0, 0), (0, 1)))[:, at])
+        row += height
+    return np.vstack(found)
 
 
 def _inverse(strategy: np.ndarray) -> tuple[np.ndarray, float]:
