@@ -11,6 +11,7 @@ from gaugedp.bodies.prepare import distinct
 from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.strategies.base import UP
+from gaugedp.mechanisms.strategies.blocks import block_sums
 from gaugedp.mechanisms.strategies.dense import Dense
 from gaugedp.samplers.combined import Combined
 from gaugedp.samplers.continuous import uniforms
@@ -18,6 +19,7 @@ from gaugedp.samplers.near_inverse import Inverse
 
 MOST_COLUMNS = 128
 MOST_ENTRIES = 2 * 10**6
+_MOST_OF_BLOCK = 512  # distinct columns of one of several tables: an inverse takes a second
 
 
 class _Part(NamedTuple):
@@ -49,20 +51,21 @@ def by_block(body: Polytope, heights: list[int], weights: np.ndarray | None) -> 
     """
     ends = np.cumsum(heights)[:-1]
     scales = [None] * len(heights) if weights is None else np.split(np.asarray(weights, dtype=float), ends)
-    parts = [_searched(rows, scale) for rows, scale in zip(np.split(body.columns(), ends), scales, strict=True)]
+    pairs = zip(np.split(body.columns(), ends), scales, strict=True)
+    parts = [_searched(rows, scale, _MOST_OF_BLOCK) for rows, scale in pairs]
     roots = np.cbrt([part.square for part in parts])
     return _stacked(body, parts, (roots / roots.sum()).tolist(), f"{len(parts)} strategies, one per table")
 
 
-def _searched(matrix: np.ndarray, weights: np.ndarray | None) -> _Part:
+def _searched(matrix: np.ndarray, weights: np.ndarray | None, most: int = MOST_COLUMNS) -> _Part:
     columns = matrix[:, distinct(matrix)]
     n = columns.shape[1]
-    if n > MOST_COLUMNS or columns.size > MOST_ENTRIES:
+    if n > most or columns.size > MOST_ENTRIES:
         what = f"Matrix noise with pure differential privacy is not available for {n:,} cells."
         raise InvalidRequest(what, "Use Identity, Laplace or Gaussian.")
     scaled = columns if weights is None else columns / np.asarray(weights, dtype=float)[:, None]
     gram = scaled.T @ scaled
-    strategy = _strategy(_best_sums(gram, max(2, n // 8)))
+    strategy = _strategy(_best_sums(gram, max(2, n // 8)) if n <= MOST_COLUMNS else block_sums(scaled))
     return _Part(columns, strategy, float((gram * np.linalg.inv(strategy.T @ strategy)).sum()))
 
 
@@ -81,7 +84,7 @@ def _stacked(body: Polytope, parts: list[_Part], shares: list[float], words: str
         tables.append(strategy)
         inverses.append(inverse)
     law = Combined(scipy.linalg.block_diag(*(part.columns for part in parts)), scipy.linalg.block_diag(*inverses))
-    cube = proved_cube(law)
+    cube = proved_cube(law) if len(parts) == 1 else None  # several tables count rows, and are not rounded
     return Dense(
         law.matrix,
         body.coefficient_radius * radius * UP,
