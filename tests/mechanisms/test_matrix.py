@@ -66,7 +66,7 @@ def test_a_plan_of_one_histogram_states_the_bound_of_normal_noise(requested: dic
     assert plan.mechanism.name == "Gaussian"
     bound = plan.bound_facts()
     assert bound is not None
-    assert bound["kind"] == ("whole numbers" if "mu" in requested else "factorisation")
+    assert bound["kind"] == "factorisation"
     assert 1 <= bound["ratio"] < (1.2 if "delta" in requested else 1.05)
 
 

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gaugedp._internal.numbers import readable
-from gaugedp._internal.validate import decimal
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.bounds.nearness import counts_error_bound
 from gaugedp.bounds.one_answer import least_variance
@@ -16,17 +15,13 @@ from gaugedp.bounds.volume import VolumeBound
 from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
-from gaugedp.mechanisms.body_limits import is_histogram
 from gaugedp.mechanisms.strategies.best import best_strategy
 from gaugedp.queries.base import Query
 from gaugedp.queries.linear import Workload, as_workload
-from gaugedp.samplers.laws import RoundedGaussian
 
 _MOST_CELLS = 20_000  # of a query that is no marginal: its factorisation takes seconds
-_WHOLE = "whole numbers"
 
 
 class Certificate(NamedTuple):
@@ -35,7 +30,7 @@ class Certificate(NamedTuple):
     theorem : the statement that proves the bound, in docs/theory/certificates.md; empty without a bound
     bound : the largest lower bound that applies; 0 if none is known
     error : root mean squared error of the chosen mechanism, in the unit of `Plan.error`
-    kind : "factorisation", "volume", "whole numbers" (a bound for mechanisms that release whole numbers) or "none"
+    kind : "factorisation", "volume" or "none"
     confidence : 1 for a proof; 1 − 1e−9 for a volume that was estimated with a certificate
     """
 
@@ -62,10 +57,9 @@ class Certificate(NamedTuple):
         share = 100 * (self.ratio - 1)
         near = "within 0.1 % of" if share <= 0.1 else f"{math.ceil(share * 10) / 10:.3g} % above"
         near = near if share <= 100 else f"{self.ratio:.3g} times"
-        released = " that release whole numbers" if self.kind == _WHOLE else ""
         return (
             f"The root mean squared error is {readable(self.error)}, {near} the lower bound {readable(self.bound)} for "
-            f"all mechanisms with this guarantee{released}{sure}."
+            f"all mechanisms with this guarantee{sure}."
         )
 
 
@@ -84,11 +78,7 @@ def certify(query: Query, unit: PrivacyUnit, mechanism: Mechanism, guarantee: Gu
     if not _is_attained(query, unit):
         return Certificate("", 0.0, error, "none")
     body = query.sensitivity(unit)
-    bounds = [
-        _by_factorisation(body, weights, in_steps, guarantee),
-        _by_volume(body, scales, guarantee),
-        _on_whole_numbers(body, scales, guarantee),
-    ]
+    bounds = [_by_factorisation(body, weights, in_steps, guarantee), _by_volume(body, scales, guarantee)]
     best = max(bounds, key=lambda found: found.bound)
     return best._replace(error=error) if best.bound > 0 else Certificate("", 0.0, error, "none")
 
@@ -150,11 +140,3 @@ def _by_volume(body: Any, scales: np.ndarray, guarantee: Guarantee) -> Certifica
     found = counts_error_bound(body, scales, guarantee.epsilon_value)
     confidence = found.confidence if isinstance(found, VolumeBound) else 1.0
     return Certificate("theorem 6 (volume)", float(found), math.inf, "volume", confidence)
-
-
-def _on_whole_numbers(body: Any, scales: np.ndarray, guarantee: Guarantee) -> Certificate:
-    """Return the deviation of rounded normal noise on disjoint counts, the least on whole numbers: theorem 7."""
-    if not isinstance(guarantee, GaussianDP) or not is_histogram(body) or body.factor != 1:
-        return Certificate("", 0.0, math.inf, "none")
-    variance = RoundedGaussian(1 / decimal(guarantee.mu)).variance * (1 - 2.0**-40)  # covers the rounding of the sum
-    return Certificate(f"theorem 7 ({_WHOLE})", math.sqrt(variance * float((scales**-2.0).sum())), math.inf, _WHOLE)
