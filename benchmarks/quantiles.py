@@ -26,7 +26,7 @@ HIGH, STEP, EPSILON, REPEATS, DRAWS = 200_000, 10, 1.0, 11, 200
 SIZES, ZEROS = (1_000, 100_000), (0.0, 0.25)
 QUESTIONS = {"median": [0.5], "deciles": [i / 10 for i in range(1, 10)]}
 WIDTHS, COVERED = 50, 2000  # draws of each table for widths, and for coverage
-ROWS, STEPS = (300, 1_000, 10_000), 500_001
+ROWS, STEPS = (300, 1_000, 10_000), (501, 500_001)
 
 Act = Callable[[], list[float]]
 
@@ -168,8 +168,11 @@ def tables(size: int, m: int, rng: np.random.Generator) -> dict[str, np.ndarray]
     }
 
 
-def median_widths(size: int, m: int, name: str) -> tuple[float, float, float]:
-    """Return medians over draws: rows strictly inside the interval, rows inside with its ends, and the rank error."""
+def median_widths(size: int, m: int, name: str) -> tuple[float, ...]:
+    """Return medians over draws: rows strictly inside, rows inside with its ends, those beyond the least, rank error.
+
+    The least number of rows in an interval that holds the medians is that of the rows which are tied with them.
+    """
     mechanism = gd.plan(
         gd.quantiles(gd.Domain.of(v=gd.bounded(0, m - 1)), "v", 0.5), gd.PrivacyUnit(), epsilon=1
     ).mechanism
@@ -179,15 +182,17 @@ def median_widths(size: int, m: int, name: str) -> tuple[float, float, float]:
         value, lower, upper = one(np.bincount(rows, minlength=m))[:3]
         between, within = (np.searchsorted(rows, [lower, upper], side) for side in ("right", "left"))
         strictly, inside = max(0, within[1] - between[0]), between[1] - within[0]
-        found.append([strictly, inside, rank_error(rows, float(value), 0.5)])
+        least = np.searchsorted(rows, rows[size // 2], "right") - np.searchsorted(rows, rows[(size - 1) // 2])
+        found.append([strictly, inside, max(0, inside - least), rank_error(rows, float(value), 0.5)])
     return tuple(np.median(found, axis=0).tolist())
 
 
 def widths() -> list[str]:
-    heads = [f"{size:,} rows" for size in ROWS]
+    heads = [f"{size:,} rows, {m:,} steps" for m in STEPS for size in ROWS]
     lines = [f"| rows | {' | '.join(heads)} |", "|---|" + "---:|" * len(heads)]
     for name in tables(1, 501, np.random.default_rng(1)):
-        cells = ["{:,.0f} ({:,.0f}), {:.0f}".format(*median_widths(size, STEPS, name)) for size in ROWS]
+        figures = [median_widths(size, m, name) for m in STEPS for size in ROWS]
+        cells = ["{:,.0f} ({:,.0f}, {:,.0f}), {:.0f}".format(*of_table) for of_table in figures]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return lines
 

@@ -1,11 +1,13 @@
 """Lower bounds on mean squared errors: exact errors of known mechanisms are never below them, and often equal."""
 
 import math
+from fractions import Fraction
 from itertools import pairwise
 
 import mpmath
 import numpy as np
 import pytest
+import scipy.special
 from scipy.optimize import minimize
 
 import gaugedp as gd
@@ -14,8 +16,10 @@ from gaugedp.bounds.kullback_leibler import least_second_moment
 from gaugedp.bounds.one_answer import least_variance
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees.gaussian_curve import gaussian_delta
 from gaugedp.mechanisms import Gaussian, Identity, Laplace, Matrix
 from gaugedp.mechanisms.strategies.best import best_strategy
+from gaugedp.samplers.laws import RoundedGaussian
 from tests.cases import one_in
 
 SLACK = 1 + 1e-9
@@ -54,6 +58,27 @@ def test_normal_noise_is_never_below_the_gaussian_bound(mu: float) -> None:
     assert bound <= 1 / mu**2
     if mu <= 1.001:
         assert bound >= (1 - CLOSE["mu"]) / mu**2
+
+
+@pytest.mark.parametrize("mu", [0.1, 0.5, 1.0, 3.0])
+def test_no_noise_on_whole_numbers_has_less_variance_than_rounded_normal_noise(mu: float) -> None:
+    """Rounded from any offset it has the trade-off of normal noise, and from none, or with any thresholds, less."""
+    k = np.arange(-math.ceil(9 / mu) - 2, math.ceil(9 / mu) + 3)
+    least = RoundedGaussian(1 / Fraction(str(mu))).variance
+    for offset in (0.0, 0.1, 0.37, 0.5):
+        p = np.diff(scipy.special.ndtr((k + 0.5 - offset) * mu), prepend=0.0, append=1.0)
+        for epsilon in np.linspace(0, 3 * mu, 13):
+            beyond = np.maximum(np.append(p, 0) - math.exp(epsilon) * np.append(0, p), 0).sum()
+            assert beyond <= gaussian_delta(mu, epsilon) + 1e-12
+        moment = float(p @ np.append(k, k[-1] + 1) ** 2.0)
+        assert moment == pytest.approx(least, rel=1e-9) if offset == 0 else moment >= least * (1 - 1e-9)
+    rng = np.random.default_rng(7)
+    for _ in range(200):
+        above, below = np.cumsum(mu * rng.beta(5, 1, (2, 40 * len(k))), axis=1)
+        first = mu * rng.uniform(-0.5, 1.5)
+        odd = 2.0 * np.arange(above.size) + 1
+        tails = scipy.special.ndtr(-(first + np.append(0, above[:-1]))) + scipy.special.ndtr(first - below)
+        assert float(odd @ tails) >= least * (1 - 1e-9)
 
 
 def test_the_concentrated_bound_is_the_least_second_moment_on_the_integers() -> None:
@@ -182,6 +207,7 @@ def test_a_plan_for_a_histogram_is_certified_to_one_percent(budget: dict[str, fl
     for unit, most in ((ONE_ROW, 1.0105), (gd.PrivacyUnit(column="pid", max_rows=3), 1.04)):
         plan = gd.plan(gd.query(DOMAIN, "A*B"), unit, **budget)
         assert 1 <= plan.certified_ratio <= most
+        assert plan.certificate["bound"] <= plan.certificate["error"] * SLACK
         assert set(plan.certificate) >= {"theorem", "bound", "error", "kind"}
         assert plan.certificate["kind"] == "factorisation"
 

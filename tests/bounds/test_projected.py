@@ -16,6 +16,7 @@ from gaugedp.bounds import (
     staircase_lower_bound,
     volume_quantity,
 )
+from gaugedp.bounds.nearness import counts_error_bound
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import PureDP
 from gaugedp.mechanisms import NIM, KNorm
@@ -191,7 +192,7 @@ def test_one_count_is_bounded_by_the_geometric_mechanism(epsilon: float) -> None
     bound = counts_lower_bound(Polytope.symmetric_hull(np.array([[1.0]])), epsilon)
     assert 0 <= bound <= geometric_error(epsilon)
     if epsilon <= 0.1:
-        assert bound >= 0.85 * geometric_error(epsilon)
+        assert bound >= 0.95 * geometric_error(epsilon)
 
 
 @pytest.mark.parametrize("epsilon", [0.02, 0.2, 1.0, 6.0, 9.0])
@@ -201,6 +202,33 @@ def test_a_histogram_of_counts_is_bounded_by_geometric_noise(epsilon: float) -> 
     error = math.sqrt(5 * 0.5 / math.sinh(epsilon / 2) ** 2)  # root mean square, above the mean
     assert counts_lower_bound(body, epsilon) <= error
     assert (lower_bound(body, epsilon) > 5 / math.sinh(epsilon)) == (epsilon > 3)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 12])
+@pytest.mark.parametrize("epsilon", [1e-300, 1e-7, 0.02, 0.2, 1.0, 2.0, 4.0, 9.0, 1e200])
+def test_squares_of_counts_are_bounded_by_geometric_noise(epsilon: float, n: int) -> None:
+    least = math.sqrt(n / 2) / math.sinh(min(epsilon, 600.0) / 2)
+    bound = counts_error_bound(Polytope.symmetric_hull(np.eye(n)), np.ones(n), epsilon)
+    assert bound <= least
+    if 1e-9 < epsilon <= 2:
+        assert bound >= (1 - 1e-9 if n == 1 else 0.91) * least
+
+
+@pytest.mark.parametrize("epsilon", [0.02, 0.3, 1.0, 4.0])
+def test_counts_become_real_by_variables_that_keep_epsilon(epsilon: float) -> None:
+    """Theorem 4: sums of its density over alternatives within e^ε are smooth to ε, and its variance is taken off."""
+    rng, at = np.random.default_rng(3), np.linspace(-4, 4, 801)
+    places = np.arange(-6, 7)
+    density = np.sinh(epsilon * np.maximum(0, 1 - np.abs(np.subtract.outer(at, places))))
+    for steps in (np.ones(13), -np.ones(13), *rng.choice((-1, 1), (20, 13)), *rng.uniform(-1, 1, (20, 13))):
+        values = density @ np.exp(epsilon * np.cumsum(steps))
+        assert np.abs(np.diff(np.log(values))).max() <= epsilon * (at[1] - at[0]) * (1 + 1e-9)
+    middles = (np.arange(20_000) + 0.5) / 20_000
+    deviation = math.sqrt(np.average(middles**2, weights=np.sinh(epsilon * (1 - middles))))
+    body = Polytope.symmetric_hull(4 * np.eye(9))
+    smooth = staircase_lower_bound(body, epsilon / 1000) / 1000
+    lost = smooth - counts_lower_bound(body, epsilon, shadows=False)
+    assert lost == pytest.approx(12 * deviation, rel=2e-3 if epsilon < 0.1 else 1e-5)
 
 
 def test_counts_need_units_that_come_and_go() -> None:

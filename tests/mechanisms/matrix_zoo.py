@@ -11,6 +11,7 @@ import scipy.optimize
 import gaugedp as gd
 from gaugedp.bodies import Polytope
 from gaugedp.mechanisms.strategies import Strategy, best_strategy
+from gaugedp.mechanisms.strategies.p_identity import by_block
 from gaugedp.mechanisms.strategies.ranges import RangeStrategy, optimal_ranges
 from gaugedp.mechanisms.strategies.toeplitz import toeplitz
 from gaugedp.mechanisms.strategies.trees import best_tree
@@ -75,6 +76,8 @@ def strategies(name: str, p: int) -> list[Strategy]:
         results.append(inner if kinds == {"prefix"} else RangeStrategy(inner, n))
     if structure is not None and kinds == {"cells"} and p == 1:
         results.append(weighted(body, structure))
+    if structure is not None and len(structure.blocks) > 1 and p == 1:
+        results.append(by_block(body, structure.heights, None))
     if kinds == {"ranges"} and p == 2:
         results.append(optimal_ranges(body))
     return results

@@ -9,6 +9,7 @@ import pytest
 
 import gaugedp as gd
 from gaugedp._internal.validate import decimal
+from gaugedp.bodies.prepare import distinct
 from gaugedp.bodies.whole_basis import whole_basis
 from gaugedp.mechanisms.strategies import best_strategy, certified, p_identity
 from gaugedp.mechanisms.strategies.residual import residual
@@ -68,6 +69,31 @@ def test_every_generator_is_reached_within_the_radius(name: str, monkeypatch: py
     kept = [sign * one for one in actual.law.left.T for sign in (1, -1)]
     for column in filter(np.any, body.columns().T):
         assert any(np.array_equal(column, one) for one in kept)
+
+
+@pytest.mark.parametrize("name", ["stack", "mixed, replaced"])
+def test_radii_of_blocks_add_up(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each generator is in every block a column of that block, up to sign, or 0."""
+    body, used = BODIES[name], []
+    inverse = p_identity._inverse
+    monkeypatch.setattr(p_identity, "_inverse", lambda strategy: used.append(strategy) or inverse(strategy))
+    heights = body.generators.structure.heights
+    actual = p_identity.by_block(body, heights, np.linspace(1, 3, body.ambient_dim))
+    assert isinstance(actual.law, Combined)
+    needed, row, column, place = Fraction(0), 0, 0, 0
+    for height, strategy in zip(heights, used, strict=True):
+        left = actual.law.left[row : row + height, column : column + strategy.shape[1]]
+        right = actual.law.right[column : column + strategy.shape[1], place : place + len(strategy)]
+        needed += reach(strategy, Combined(left, right))
+        kept = [np.zeros(height), *left.T, *-left.T]
+        assert all(any(np.array_equal(one, other) for other in kept) for one in body.columns()[row : row + height].T)
+        row, column, place = row + height, column + strategy.shape[1], place + len(strategy)
+    assert (row, column, place) == (body.ambient_dim, *actual.law.right.shape)
+    needed *= Fraction(body.coefficient_radius)
+    assert needed <= Fraction(actual.radius) <= needed * (1 + Fraction(1, 2**30))
+    stated = actual.preimages()
+    assert np.abs(stated).sum(axis=1).max() * body.coefficient_radius <= actual.radius
+    assert np.allclose(actual.apply(stated).T, body.columns()[:, distinct(body.columns())])
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 0.1, 1e-6, 40.0])

@@ -28,6 +28,7 @@ from tests.mechanisms.matrix_zoo import (
     REPLACED,
     ROW,
     bernoulli,
+    grid,
     least_norm,
     length,
     line,
@@ -201,6 +202,17 @@ def test_pure_strategies_are_no_worse_than_noise_on_the_cells() -> None:
         body = BODIES[name]
         on_cells = math.sqrt(body.generators.row_squares().sum()) * body.coefficient_radius
         assert length(best_strategy(body, 1)) <= on_cells * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("n", "ordered", "height"), [(30, gd.ranges, 465), (150, gd.prefix_sums, 150)])
+def test_a_strategy_for_each_table_saves_a_quarter(n: int, ordered, height: int) -> None:
+    """Block counts over the cells of all tables do badly; the second has too many for a search, too."""
+    domain = grid(5, n)
+    body = gd.stack(ordered(domain, "a1"), gd.marginals(domain, "a0", ())).sensitivity(ROW)
+    assert body.generators.structure.heights == [height, 5, 1]
+    actual, before = best_strategy(body, 1), laplace_blocks(body, body.columns(), None)
+    assert length(actual) <= 0.75 * length(before)
+    assert "one per table" in actual.describe()
 
 
 # -- questions without structure -----------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """The generators of a polytope, as a linear operator F."""
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -31,6 +32,13 @@ class Structure:
 
     shape: tuple[int, ...]
     blocks: tuple[Block, ...]
+
+    @property
+    def heights(self) -> list[int]:
+        """The number of answers of each block."""
+        kinds = [(block.axes, block.factors or (block.kind,) * len(block.axes)) for block in self.blocks]
+        sizes = [[(self.shape[axis], kind) for axis, kind in zip(*pair, strict=True)] for pair in kinds]
+        return [math.prod(n * (n + 1) // 2 if kind == "ranges" else n for n, kind in block) for block in sizes]
 
 
 class Generators(Protocol):

@@ -12,8 +12,8 @@ from gaugedp.bounds.projected import lower_bound, projected_lower_bound
 from gaugedp.bounds.volume import VolumeBound, staircase_lower_bound
 from gaugedp.errors import InvalidRequest
 
+_SMALL = 2.0**-20  # times the body and ε: the bound is then within 1e-6 of its limit at 0
 _MOST_BOUNDED, _LARGEST_RANK_BOUNDED = 500, 250  # answers and generators, and rank: a bound takes seconds
-_MOST_EPSILON = 6.0  # e^ε − 1 is 402 there, and nothing is left
 
 
 def least_error(body: Body, scales: np.ndarray, epsilon: float, *, whole: bool) -> float:
@@ -38,7 +38,7 @@ def counts_error_bound(body: Body, scales: np.ndarray, epsilon: float) -> Volume
     """Return a number below the root of E‖noise/scales‖₂² of every ε-DP mechanism on counts; 0 where none is known.
 
     The larger of `counts_lower_bound`, as no expected norm is above its root mean square, and of its form for squares:
-    √L₂(K, e^ε − 1) − ‖F‖_F/√6, L₂ the bound of `staircase_lower_bound` for the power 2.
+    √(L₂(tK, tε) − ‖F‖_F²·v(ε)) for a small t, L₂ the bound of `staircase_lower_bound` for the power 2.
     """
     expected = least_error(body, scales, epsilon, whole=True)
     if not expected > 0 or not isinstance(body, Polytope):
@@ -48,15 +48,27 @@ def counts_error_bound(body: Body, scales: np.ndarray, epsilon: float) -> Volume
         return expected
     unit = replace(scaled, factor=1.0)
     with contextlib.suppress(InvalidRequest):
-        square = staircase_lower_bound(unit, math.expm1(epsilon) * (1 + 2.0**-50), power=2)
-        value = (math.sqrt(square) - _rounding_of(unit)) * (1 - 2.0**-50)
-        return max(expected, VolumeBound(value, square.volume, square.rank))
+        part = _part(epsilon)
+        square = staircase_lower_bound(unit, epsilon * part, power=2)
+        left = max(0.0, square * part**2 * (1 - 2.0**-50) - _spread(unit, epsilon) ** 2)
+        return max(expected, VolumeBound(math.sqrt(left) * (1 - 2.0**-50), square.volume, square.rank))
     return expected
 
 
-def _rounding_of(body: Polytope) -> float:
-    """Return ‖F‖_F/√6, rounded up: what randomised rounding of counts adds to an error."""
-    return float(np.linalg.norm(body.prepared.columns)) / math.sqrt(6) * (1 + 2.0**-40)
+def _part(epsilon: float) -> float:
+    """Return the t by which body and ε are multiplied."""
+    return _SMALL if epsilon > _SMALL else 1.0
+
+
+def _spread(body: Polytope, epsilon: float) -> float:
+    """Return ‖F‖_F·√v(ε), rounded up: the root mean square of F·V, V the variables that make counts real.
+
+    v(ε) = 2/ε² − 1/(2 sinh²(ε/2)) ≤ 1/6 is the variance of the density ∝ sinh(ε(1 − |v|)) on [−1, 1].
+    """
+    # 0.1: below it the digits of the difference are lost, and v is 1/6 to 1e-4; 600: above it sinh² overflows
+    epsilon = min(epsilon, 600.0)
+    variance = 2 / epsilon**2 - 0.5 / math.sinh(epsilon / 2) ** 2 if epsilon > 0.1 else 1 / 6
+    return float(np.linalg.norm(body.prepared.columns)) * math.sqrt(variance) * (1 + 2.0**-36)
 
 
 def _by_its_form(body: Body, scales: np.ndarray, epsilon: float) -> float:
@@ -78,10 +90,10 @@ def counts_lower_bound(body: Polytope, epsilon: float, shadows: bool = True) -> 
     units are added or removed, has sup_x E‖M(x) − Fx‖₂ ≥ L. If `shadows` is False, only the body itself is evaluated
     and not its projections, which is faster at high rank.
 
-    Theorem. L(K, ε) = L′(K, e^ε − 1) − ‖F‖_F/√6, where L′ is the bound for real-valued data and F has as columns the
-    distinct generators v_j of K = conv{±v_j}. Randomised rounding of a real x makes an (e^ε − 1)-DP mechanism of M, and
-    moves the answer by ‖F‖_F/√6 at most, on average over x (docs/theory/lower-bound.md, theorem 4). The bound is near
-    L′(K, ε) for small ε.
+    Theorem. L = L′(tK, tε) − ‖F‖_F·√v(ε) for every 0 < t ≤ 1, L′ the bound for real-valued data, F the distinct
+    generators v_j of K = conv{±v_j} and v(ε) = 2/ε² − 1/(2 sinh²(ε/2)) ≤ 1/6. Independent variables V_j of variance v
+    make the noise tε-DP for the real data of tK, and F·V has the root mean square ‖F‖_F·√v (docs/theory/lower-bound.md,
+    theorem 4).
     """
     positive(epsilon=epsilon)
     if not isinstance(body, Polytope) or body.differences or body.factor < 1:
@@ -90,7 +102,7 @@ def counts_lower_bound(body: Polytope, epsilon: float, shadows: bool = True) -> 
             "Use lower_bound, which is for real-valued data.",
         )
     unit = replace(body, factor=1.0)
-    slope = math.expm1(min(epsilon, _MOST_EPSILON)) * (1 + 2.0**-50)
-    bound = projected_lower_bound(unit, slope) if shadows else staircase_lower_bound(unit, slope)
-    value = max(0.0, (bound - _rounding_of(unit)) * (1 - 2.0**-50)) if epsilon <= _MOST_EPSILON else 0.0
+    part = _part(epsilon)
+    bound = (projected_lower_bound if shadows else staircase_lower_bound)(unit, epsilon * part)
+    value = max(0.0, (bound * part - _spread(unit, epsilon)) * (1 - 2.0**-50))
     return VolumeBound(value, bound.volume, bound.rank)

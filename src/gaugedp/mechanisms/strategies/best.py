@@ -1,5 +1,6 @@
 """The best strategy for a query, found in seconds."""
 
+import contextlib
 import math
 from collections import deque
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from gaugedp.mechanisms.strategies.dense import optimal
 from gaugedp.mechanisms.strategies.kronecker import kronecker
 from gaugedp.mechanisms.strategies.nested import nested
 from gaugedp.mechanisms.strategies.ordered import MOST_CELLS, best_ordered
-from gaugedp.mechanisms.strategies.p_identity import MOST_COLUMNS, MOST_ENTRIES, p_identity
+from gaugedp.mechanisms.strategies.p_identity import MOST_COLUMNS, MOST_ENTRIES, by_block, p_identity
 from gaugedp.mechanisms.strategies.ranges import RangeStrategy, optimal_ranges
 from gaugedp.mechanisms.strategies.residual import residual
 from gaugedp.mechanisms.strategies.segment import segment_and_box
@@ -151,6 +152,10 @@ def _laplace(body: Polytope, weights: np.ndarray | None) -> Iterator[Strategy]:
             if not is_integer(body):
                 raise
             yield laplace_blocks(body, body.columns(), weights)
+        blocks = body.generators.structure
+        if blocks is not None and len(blocks.blocks) > 1 and _kinds(blocks) != {"cells"}:
+            with contextlib.suppress(InvalidRequest):  # a table with too many distinct columns
+                yield by_block(body, blocks.heights, weights)
 
 
 def _structured_laplace(body: Polytope, structure: Structure, kinds: set[str]) -> Strategy:

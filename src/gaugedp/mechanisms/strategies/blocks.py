@@ -45,6 +45,14 @@ def laplace_blocks(body: Polytope, columns: np.ndarray, weights: np.ndarray | No
     return Dense(factor, radius, f"counts of blocks of {_in_words(sizes)} cells")
 
 
+def block_sums(columns: np.ndarray) -> np.ndarray:
+    """Return the block counts above the cells, in the best weights relative to these, shape (blocks, n)."""
+    trees = [(weighted_levels(sizes, _demand(columns, sizes)), sizes) for sizes in shapes(columns.shape[1])]
+    (_, levels), sizes = min(trees, key=lambda tree: tree[0][0])
+    cells = np.eye(columns.shape[1])
+    return np.hstack([c / levels[-1] * _sums(cells, size) for c, size in zip(levels[:-1], sizes[:-1], strict=True)]).T
+
+
 def _noise(columns: np.ndarray, sizes: list[int], weights: np.ndarray | None) -> tuple[float, np.ndarray]:
     """Return (radius·‖W⁻¹L‖_F)² for added units, and its minimiser t_l² = (share_l/demand_l)^½."""
     demand = _demand(_scaled(columns, weights), sizes)

@@ -1,5 +1,7 @@
 """Laplace noise for explicit queries: cells and weighted sums."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from gaugedp._internal.rounding import UNIT
@@ -9,6 +11,7 @@ from gaugedp.bodies.prepare import distinct
 from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.strategies.base import UP
+from gaugedp.mechanisms.strategies.blocks import block_sums
 from gaugedp.mechanisms.strategies.dense import Dense
 from gaugedp.samplers.combined import Combined
 from gaugedp.samplers.continuous import uniforms
@@ -16,6 +19,15 @@ from gaugedp.samplers.near_inverse import Inverse
 
 MOST_COLUMNS = 128
 MOST_ENTRIES = 2 * 10**6
+_MOST_OF_BLOCK = 512  # distinct columns of one of several tables: an inverse takes a second
+
+
+class _Part(NamedTuple):
+    """Distinct columns of some answers, A for them with columns of sum 1, and the squared length of their noise."""
+
+    columns: np.ndarray
+    strategy: np.ndarray
+    square: float
 
 
 def p_identity(body: Polytope, weights: np.ndarray | None) -> Dense:
@@ -26,23 +38,76 @@ def p_identity(body: Polytope, weights: np.ndarray | None) -> Dense:
     merged cells. L is F·H in rational numbers, H the floats of A⁺. Every generator is v = ±F·e_j = ±L·u, u = A·(I −
     E)⁻¹·e_j with E = I − H·A, hence the radius ‖A‖₁/(1 − ‖E‖₁) (docs/theory/reals.md, theorem 5).
     """
-    matrix = body.columns()
+    part = _searched(body.columns(), weights)
+    n = part.columns.shape[1]
+    return _stacked(body, [part], [1.0], f"{n} merged cells and {len(part.strategy) - n} sums")
+
+
+def by_block(body: Polytope, heights: list[int], weights: np.ndarray | None) -> Dense:
+    """Return a strategy of its own for each block of answers, `heights` rows each, which share the budget.
+
+    L is block diagonal, so that the radii add up (docs/theory/reals.md, theorem 5). The shares are ∝ the cube roots of
+    the squared errors: the least sum of square/share².
+    """
+    ends = np.cumsum(heights)[:-1]
+    scales = [None] * len(heights) if weights is None else np.split(np.asarray(weights, dtype=float), ends)
+    pairs = zip(np.split(body.columns(), ends), scales, strict=True)
+    parts = [_searched(rows, scale, _MOST_OF_BLOCK) for rows, scale in pairs]
+    roots = np.cbrt([part.square for part in parts])
+    return _stacked(body, parts, (roots / roots.sum()).tolist(), f"{len(parts)} strategies, one per table")
+
+
+def _searched(matrix: np.ndarray, weights: np.ndarray | None, most: int = MOST_COLUMNS) -> _Part:
     columns = matrix[:, distinct(matrix)]
     n = columns.shape[1]
-    if n > MOST_COLUMNS or columns.size > MOST_ENTRIES:
+    if n > most or columns.size > MOST_ENTRIES:
         what = f"Matrix noise with pure differential privacy is not available for {n:,} cells."
         raise InvalidRequest(what, "Use Identity, Laplace or Gaussian.")
     scaled = columns if weights is None else columns / np.asarray(weights, dtype=float)[:, None]
-    strategy = _strategy(_best_sums(scaled.T @ scaled, max(2, n // 8)))
-    inverse, missed = _inverse(strategy)
-    # 1e-7: the most that ‖I − H·A‖₁ may be
-    if not missed <= 1e-7:  # noise on the merged cells needs no inverse
-        strategy = inverse = np.eye(n)
-        missed = 0.0
-    radius = body.coefficient_radius * float(np.abs(strategy).sum(axis=0).max()) * (1 + 2 * missed) * UP
-    words, law = f"{n} merged cells and {len(strategy) - n} sums", Combined(columns, inverse)
-    cube = proved_cube(law)
-    return Dense(law.matrix, radius, words, cube=cube, law=law, is_cube_proved=cube is not None, table=strategy)
+    gram = scaled.T @ scaled
+    strategy = _strategy(_best_sums(gram, max(2, n // 8)) if n <= MOST_COLUMNS else block_sums(scaled))
+    return _Part(columns, strategy, float((gram * np.linalg.inv(strategy.T @ strategy)).sum()))
+
+
+def _stacked(body: Polytope, parts: list[_Part], shares: list[float], words: str) -> Dense:
+    import scipy.linalg
+
+    radius, tables, inverses = 0.0, [], []
+    for part, share in zip(parts, shares, strict=True):
+        strategy = part.strategy * share
+        inverse, missed = _inverse(strategy)
+        # 1e-7: the most that ‖I − H·A‖₁ may be
+        if not missed <= 1e-7:  # noise on the merged cells needs no search
+            strategy = np.eye(strategy.shape[1]) * share
+            inverse, missed = _inverse(strategy)
+        radius += float(np.abs(strategy).sum(axis=0).max()) * (1 + 2 * missed)
+        tables.append(strategy)
+        inverses.append(inverse)
+    law = Combined(scipy.linalg.block_diag(*(part.columns for part in parts)), scipy.linalg.block_diag(*inverses))
+    cube = proved_cube(law) if len(parts) == 1 else None  # several tables count rows, and are not rounded
+    return Dense(
+        law.matrix,
+        body.coefficient_radius * radius * UP,
+        words,
+        cube=cube,
+        law=law,
+        is_cube_proved=cube is not None,
+        table=tables[0] if len(tables) == 1 else _joint(body, parts, tables),
+    )
+
+
+def _joint(body: Polytope, parts: list[_Part], tables: list[np.ndarray]) -> np.ndarray:
+    """Return A with L·A = F, the distinct generators: in each block the column of A_b for that of F_b, or 0."""
+    matrix, row, found = body.columns(), 0, []
+    matrix = matrix[:, distinct(matrix)]
+    for part, table in zip(parts, tables, strict=True):
+        height = len(part.columns)
+        places = {column.tobytes(): place for place, column in enumerate(np.ascontiguousarray(part.columns.T))}
+        rows = np.ascontiguousarray(matrix[row : row + height].T)
+        at = [places.get(column.tobytes(), -1) for column in rows]
+        found.append(np.pad(table, ((0, 0), (0, 1)))[:, at])
+        row += height
+    return np.vstack(found)
 
 
 def _inverse(strategy: np.ndarray) -> tuple[np.ndarray, float]:
