@@ -12,7 +12,7 @@ from gaugedp.cli.main import run
 from gaugedp.errors import GaugedpError
 from gaugedp.releases.publication.publication import Publication
 from gaugedp.releases.tidy.flags import Flag
-from tests.publication.kit import contents, published, written
+from tests.publication.kit import DOMAIN, contents, published, written
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed: the extra gaugedp[report]")
 
@@ -251,6 +251,24 @@ def test_a_table_has_flags_of_its_own(desk: Path) -> None:
         for name in ("01-by-sex-and-age", "02-pay")
     ]
     assert [["about pay" in text, "too small" in text] for text in notes] == [[False, True], [True, False]]
+
+
+@pytest.mark.parametrize("query", ["SEX", "mean(PAY) by SEX"])
+def test_a_map_has_no_place_for_a_suppressed_number(desk: Path, query: str) -> None:
+    areas = [(cell, [[[x, 0], [x + 1, 0], [x + 1, 1], [x, 1], [x, 0]]]) for cell, x in (("1", 0), ("2", 1))]
+    features = [
+        {"type": "Feature", "id": cell, "geometry": {"type": "Polygon", "coordinates": rings}} for cell, rings in areas
+    ]
+    (desk / "areas.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": features}), "utf-8")
+    (desk / "domain.toml").write_text(DOMAIN.replace("SEX = {", 'SEX = { geography = "areas.geojson",'), "utf-8")
+    for least in (50, 1000):  # all are suppressed, and none
+        rule = f'flags = [{{ when = "estimate < {least}", mark = "n", suppress = true }}]'
+        written(desk, f'[[tables]]\ntitle = "M"\nquery = "{query}"\n{rule}')
+        assert published(desk, f"out{least}") == 0
+        page = (desk / f"out{least}" / "index.html").read_text("utf-8")
+        assert 'class="map"' in page
+        assert "nan" not in page.lower()
+        (desk / "l").unlink()
 
 
 def test_flags_do_not_change_what_is_charged_or_stored(desk: Path, out: Path) -> None:

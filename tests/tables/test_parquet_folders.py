@@ -1,6 +1,8 @@
 """A folder of Parquet files is read as one table of its rows, whatever else is near it."""
 
+import os
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -133,9 +135,26 @@ def test_links_are_followed_and_no_row_counts_twice(tmp_path: Path) -> None:
     assert counts(tmp_path / "link") == [[1, 2, 0], [1, 2, 0, 0]]
     for link, to in (("Y=2024", "b"), ("Y=2019/q.parquet", "a/Y=2019/p.parquet"), ("Y=2019/loop", "a")):
         (tmp_path / "a" / link).symlink_to(tmp_path / to)
-        with pytest.raises(UnreadableTable, match="a second time"):
+        with pytest.raises(UnreadableTable, match="a second time") as refusal:
             counts(tmp_path / "a")
+        assert "2019" not in str(refusal.value), "a value of a partition"
         (tmp_path / "a" / link).unlink()
+
+
+def test_a_folder_that_cannot_be_listed_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "Y=2019" / "p.parquet", A=["x"])
+    write(tmp_path / "Y=2020" / "p.parquet", A=["x"])
+    scan = os.scandir
+
+    def scandir(path: str) -> Any:
+        if str(path).endswith("Y=2020"):
+            raise PermissionError(13, "Permission denied", path)
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(UnreadableTable, match="may not list") as refusal:
+        counts(tmp_path)
+    assert "2020" not in str(refusal.value)
 
 
 def test_no_file_is_left_out_silently(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def area_map(term: ReportTerm) -> Html:
     ]
     said = say("charts.map", description=describe(term))
     drawing = tag("svg", tag("title", said), *areas, *marks, **_frame(width, height, said))
-    words = say("charts.circles") if is_amount else _steps(term, shades, indices)
+    words = _steps(term, shades, indices) if not is_amount and term.shown.size else say("charts.circles")
     return tag("figure", tag("figcaption", words), tag("div", drawing, class_="map"))
 
 
@@ -49,18 +49,21 @@ def _box(outline: str) -> list[int]:
 
 
 def _shades(values: np.ndarray) -> np.ndarray:
-    spread = np.ptp(values) or 1.0
-    return np.minimum((values - values.min()) / spread * _SHADES, _SHADES - 1).astype(int)
+    """Return a shade for each value; suppressed ones, which are NaN, have the first."""
+    shown = values[~np.isnan(values)]
+    low, spread = (shown.min(), np.ptp(shown) or 1.0) if shown.size else (0.0, 1.0)
+    return np.minimum((np.nan_to_num(values, nan=low) - low) / spread * _SHADES, _SHADES - 1).astype(int)
 
 
 def _steps(term: ReportTerm, shades: np.ndarray, indices: list[int]) -> str:
     values = term.estimate[indices]
-    low, high = (figures.short(float(end)) for end in (values.min(), values.max()))
-    return say("charts.shades", used=len(np.unique(shades)), shades=_SHADES, low=low, high=high)
+    low, high = (figures.short(float(end)) for end in (np.nanmin(values), np.nanmax(values)))
+    return say("charts.shades", used=len(np.unique(shades[~np.isnan(values)])), shades=_SHADES, low=low, high=high)
 
 
 def _circles(values: np.ndarray, middles: np.ndarray) -> list[Html]:
-    radii = _LARGEST * np.sqrt(np.maximum(values, 0) / (max(values.max(), 0) or 1.0))
+    sizes = np.maximum(np.nan_to_num(values), 0)
+    radii = _LARGEST * np.sqrt(sizes / (sizes.max() or 1.0))
     return [
         tag("circle", cx=f"{x:g}", cy=f"{y:g}", r=f"{r:.1f}", class_="amount")
         for (x, y), r in zip(middles, radii, strict=True)
@@ -76,12 +79,18 @@ def _names(term: ReportTerm, indices: list[int], middles: np.ndarray, is_below: 
     return [
         join(
             tag("text", word, x=f"{x:g}", y=f"{y + down + shift:g}", text_anchor="middle")
-            for word, shift in ((term.levels[0][at], 0), (texts[at][0], 34))
+            for word, shift in ((term.levels[0][at], 0), (term.marks[at] if _is_hidden(term, at) else texts[at][0], 34))
         )
         for at, (x, y) in zip(indices, middles, strict=True)
     ]
 
 
+def _is_hidden(term: ReportTerm, at: int) -> bool:
+    return bool(np.isnan(term.estimate[at]))
+
+
 def _description(term: ReportTerm, at: int) -> str:
+    if _is_hidden(term, at):
+        return f"{term.levels[0][at]}: {term.marks[at]}"
     middle, low, high = figures.answer(term.estimate[at], term.lower[at], term.upper[at])
     return say("charts.area", area=term.levels[0][at], estimate=middle, low=low, high=high)

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any, cast
@@ -207,14 +208,14 @@ def _unpacked(stored: IO[bytes], packing: str) -> AbstractContextManager[IO[byte
 def parquet_files(folder: Path) -> tuple[Path, ...]:
     """Return the Parquet files of a folder and its partitions, each once; hidden and temporary ones are left out."""
     found, is_whole, reached = list[Path](), True, set[str]()
-    for place, folders, names in os.walk(folder.resolve(), followlinks=True):
+    for place, folders, names in os.walk(folder.resolve(), followlinks=True, onerror=partial(_refuse_closed, folder)):
         folders[:] = [name for name in folders if not _is_hidden(name)]
         inside = [Path(place, name) for name in names if not _is_hidden(name)]
         paths = [path for path in inside if path.name.lower().endswith(_PARQUET)]
         found += paths
         is_whole &= all(_is(path, Path.exists) for path in inside)
-        is_whole &= all(path.suffix.lower() == ".parquet" and path.is_file() for path in paths)
-        _reach((Path(place), *paths), reached)
+        is_whole &= all(path.suffix.lower() == ".parquet" and _is(path, Path.is_file) for path in paths)
+        _reach((Path(place), *paths), reached, folder)
     if not is_whole:
         raise UnreadableTable(
             f"{str(folder)!r} has a broken link, or a file that ends in .parq or .pq.",
@@ -223,13 +224,21 @@ def parquet_files(folder: Path) -> tuple[Path, ...]:
     return tuple(sorted(found))
 
 
-def _reach(paths: Iterable[Path], reached: set[str]) -> None:
+def _refuse_closed(folder: Path, error: OSError) -> None:
+    """Refuse a folder with a part that cannot be listed, whose name may be a value of the data."""
+    raise UnreadableTable(
+        f"{str(folder)!r} has a folder that this user may not list.", "Obtain read permission for it."
+    ) from None
+
+
+def _reach(paths: Iterable[Path], reached: set[str], folder: Path) -> None:
     """Refuse a folder or file that was reached already: each of its rows would count twice."""
     for path in paths:
         real = os.path.realpath(path)
         if real in reached:
             raise UnreadableTable(
-                f"A link leads to {real!r} a second time, so that its rows would count twice.", "Remove the link."
+                f"A link in {str(folder)!r} leads to the same files a second time, so that rows would count twice.",
+                "Remove the link.",
             )
         reached.add(real)
 
