@@ -18,9 +18,9 @@ from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.optimization.lattice import ball_noise, released, shared
 from gaugedp.optimization.shrinkage import bounded_mean
 
-_WANTED = 0.04  # the deviation of the mean's noise, of half the range
-_LEAST, _MOST = 0.02, 0.7  # of ε
-_WANTED_GAUSSIAN, _MOST_GAUSSIAN = 0.02, 0.98  # the same where noise is Gaussian, and shares are of μ²
+_WANTED = 0.03  # the deviation of the mean's noise, of half the range
+_WANTED_GAUSSIAN = 0.02  # the same where noise is Gaussian
+_LEAST, _MOST = 0.02, 0.98  # of ε, or of μ²
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class TargetMean:
         ball = LpBall(1, 2, (2.0 if replaced else 1.0) * (1 + NORMS))
         if isinstance(guarantee, GaussianDP):
             square = float(ball_noise(ball, guarantee).variances.max()) / (n_rows * _WANTED_GAUSSIAN) ** 2
-            share = min(max(square, _LEAST), _MOST_GAUSSIAN)
+            share = min(max(square, _LEAST), _MOST)
             return cls(ball_noise(ball, shared(guarantee, share)), shared(guarantee, 1 - share), n_rows)
         epsilon = epsilon_and_delta(guarantee)[0]
         share = min(max(math.sqrt(2) * ball.radius(2) / (epsilon * n_rows * _WANTED), _LEAST), _MOST)

@@ -83,9 +83,11 @@ def bounded_mean(noisy: float, deviation: float) -> float:
     return float(points @ weights / weights.sum()) if deviation > _CERTAIN else min(max(noisy, -1.0), 1.0)
 
 
-def signal_share(weights: np.ndarray, variance: float) -> float:
+def signal_share(weights: np.ndarray, variance: float, doubt: float = 0.0) -> float:
     """Return the share of the squared length that noise of this variance per weight does not explain.
 
-    Weights times this share are the estimate of James and Stein (1961), its positive part.
+    Weights times this share are the estimate of James and Stein (1961), its positive part. With `doubt`, noise counts
+    as longer by so many standard deviations of its squared length.
     """
-    return max(0.0, 1 - weights.size * variance / max(float((weights**2).sum()), 1e-300))
+    explained = (weights.size + doubt * math.sqrt(2 * weights.size)) * variance
+    return max(0.0, 1 - explained / max(float((weights**2).sum()), 1e-300))
