@@ -55,7 +55,8 @@ class MomentRegressor(CubeRegressor):
 
     def _around(self, levels: list[tuple[float, float]], moments: "NoisyMoments", n_rows: float) -> np.ndarray:
         """Return slopes (k,) and an intercept, around the mean by noisy sums of the target with their variances."""
-        total = n_rows if self._weights_up_to == 0 else float(moments.raised[-1, -1])
+        most = self._weights_up_to * n_rows  # 0 without weights
+        total = min(float(moments.raised[-1, -1]), most) if most else n_rows
         precision = sum(1 / variance for _, variance in levels)
         likely = sum(level / variance for level, variance in levels) / precision
         mean = bounded_mean(likely / total, 1 / math.sqrt(precision) / total)
