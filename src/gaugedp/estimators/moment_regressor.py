@@ -20,6 +20,7 @@ from gaugedp.optimization.trace_designs import Full, cut
 
 _ROUNDS = 500
 _CONSTANT = 0.15  # of a row's squared length, at least, for the intercept; the noise of the mean depends on it
+_PLENTY = 0.05  # shrinkage up to which slopes are only those of least risk
 _FAINT = 0.02  # the deviation of the mean's noise, of half the range, above which the mean is also released alone
 
 
@@ -60,7 +61,7 @@ class MomentRegressor(CubeRegressor):
         precision = sum(1 / variance for _, variance in levels)
         likely = sum(level / variance for level, variance in levels) / precision
         mean = bounded_mean(likely / total, 1 / math.sqrt(precision) / total)
-        middle = np.clip(moments.plain[:-1, -1] / total, -1, 1)
+        middle = np.clip(moments.raised[:-1, -1] / total, -1, 1)
         slopes = self._slopes(moments.centred(middle, mean, total), n_rows)
         return np.append(slopes, mean - middle @ slopes)
 
@@ -69,7 +70,7 @@ class MomentRegressor(CubeRegressor):
         variances = moments.of_first, moments.of_second
         least = of_least_risk(moments.raised, moments.first, moments.of_first, self._penalty(n_rows))
         second, first, chance, shrinkage = of_likely_signal(moments.plain, moments.first, variances, n_rows)
-        part = min(0.5, 2 * shrinkage)
+        part = min(0.5, 2 * max(shrinkage - _PLENTY, 0.0))
         return chance * ((1 - part) * self._minimum(*least, n_rows) + part * self._minimum(second, first, n_rows))
 
     def _method(self, size: int, guarantee: Guarantee, replaced: bool) -> MatrixMoments:
