@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 import warnings
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -100,14 +101,13 @@ def elsewhere(python: str) -> dict[str, Any]:
 
 
 def lines(reports: list[dict[str, Any]]) -> list[str]:
-    """Return rows: a check, why it fails, and for each version the estimators that fail it."""
-    checks = sorted({check for report in reports for _, errors in report["found"].values() for check in errors})
-    return [
-        f"| `{check}` | {REASONS.get(check, '**no reason is listed**')} | "
-        + " | ".join(str(sum(check in errors for _, errors in report["found"].values()) or "–") for report in reports)
-        + " |"
-        for check in checks
-    ]
+    """Return rows: a reason, and for each version the failures that it explains."""
+    counts = [Counter(check for _, errors in report["found"].values() for check in errors) for report in reports]
+    by_reason: dict[str, list[int]] = defaultdict(lambda: [0] * len(reports))
+    for place, of_version in enumerate(counts):
+        for check, count in of_version.items():
+            by_reason[REASONS.get(check, f"**`{check}`: no reason is listed**")][place] += count
+    return [f"| {reason} | {' | '.join(map(str, by_reason[reason]))} |" for reason in sorted(by_reason)]
 
 
 def block(reports: list[dict[str, Any]]) -> list[str]:
@@ -118,8 +118,8 @@ def block(reports: list[dict[str, Any]]) -> list[str]:
     failures = [sum(len(errors) for _, errors in report["found"].values()) for report in reports]
     totals = (f"{v}: {f} of {c:,}" for v, f, c in zip(versions, failures, counts, strict=True))
     return [
-        f"| check | reason | {' | '.join(versions)} |",
-        f"|---|---|{'---:|' * len(versions)}",
+        f"| reason | {' | '.join(versions)} |",
+        f"|---|{'---:|' * len(versions)}",
         *lines(reports),
         "",
         f"{len(reports[-1]['found'])} estimators. Failures: {'; '.join(totals)}.",

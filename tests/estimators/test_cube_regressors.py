@@ -138,7 +138,7 @@ def constant_or_line(n_rows: int, epsilon: float) -> list[float]:
 @pytest.mark.filterwarnings("ignore::gaugedp.errors.HopelessFit")
 def test_a_ridge_is_hardly_worse_than_a_constant_where_noise_hides_the_slopes() -> None:
     """Without shrinkage the median is -27; where rows are many, the slope is found."""
-    assert np.median(constant_or_line(1000, 0.5)) > -0.5
+    assert np.median(constant_or_line(1000, 0.5)) > -0.2
     assert np.median(constant_or_line(20_000, 8.0)) > 0.02
 
 

@@ -10,8 +10,11 @@ from gaugedp.entropy import research_rng
 
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from gaugedp.errors import HopelessFit
-from gaugedp.estimators import HuberRegressor, Lasso, LogisticRegression, SparseMean, TooFewRows, target_mean
+from gaugedp.estimators import HuberRegressor, Lasso, LogisticRegression, Ridge, SparseMean, TooFewRows, target_mean
+from gaugedp.estimators.cube_regressor import CubeProblem
 from gaugedp.estimators.target_mean import TargetMean
+from gaugedp.guarantees import compose
+from gaugedp.optimization import matrix_moments
 from gaugedp.optimization.lattice import for_gaussian_releases
 
 RNG = np.random.default_rng(8)
@@ -21,6 +24,7 @@ REGRESSORS = [
     kind(0.5, 1e-6, bounds=(-1, 1), target_bounds=(-1, 1), random_state=1) for kind in (HuberRegressor, Lasso)
 ]
 ASKED = [gd.ApproxDP(0.5, 1e-6), gd.PureDP(0.5)]
+RELEASED = [gd.GaussianDP(0.3), gd.PureDP(0.5)]
 
 
 @pytest.mark.parametrize("replaced", [True, False])
@@ -31,9 +35,30 @@ def test_mean_and_rest_are_within_the_guarantee(asked, replaced: bool) -> None:
         mean = TargetMean.plan(asked, n_rows, replaced)
         spent = mean.noise.guarantee.epsilon_value
         assert spent + mean.remaining.epsilon_value <= 0.5
-        assert 0.02 - 1e-3 <= spent / 0.5 <= 0.7 + 1e-3
+        assert 0.02 - 1e-3 <= spent / 0.5 <= 0.98 + 1e-3
         assert mean.noise.body.radius(2) >= (2 if replaced else 1)
         assert mean.noise.variances[0] ** 0.5 >= 2**0.5 * (2 if replaced else 1) / spent * (1 - 1e-6)
+        gaussian = TargetMean.plan(gd.GaussianDP(0.3), n_rows, replaced)
+        assert gaussian.noise.guarantee.mu**2 + gaussian.remaining.mu**2 <= 0.3**2
+        assert gaussian.noise.variances[0] ** 0.5 >= (2 if replaced else 1) / gaussian.noise.guarantee.mu
+
+
+@pytest.mark.parametrize("replaced", [True, False])
+@pytest.mark.parametrize("whole", RELEASED, ids=str)
+def test_mean_and_moments_of_a_ridge_are_within_the_guarantee(whole, replaced: bool, monkeypatch) -> None:
+    """Few rows: the mean is released alone. Many: it is not, and all is for the moments."""
+    parts: list = []
+    for kind in (target_mean, matrix_moments):
+        monkeypatch.setattr(kind, "released", lambda exact, noise, _: parts.append(noise) or exact)
+    for n_rows in (300, 10**9):
+        parts.clear()
+        table = ROWS / 2, TARGET, np.ones(300), n_rows, 2, replaced
+        Ridge(bounds=(-1, 1), target_bounds=(-1, 1))._solved(CubeProblem(*table), whole, research_rng(1))
+        of_mean = [noise for noise in parts if noise.body.ambient_dim == 1]
+        assert len(of_mean) == (n_rows == 300)
+        assert all(noise.body.radius(2) >= (2 if replaced else 1) for noise in of_mean)
+        total = compose([(noise.guarantee, 1) for noise in parts])
+        assert 0.99 * whole.epsilon(1e-6) < total.epsilon(1e-6) <= whole.epsilon(1e-6)
 
 
 def test_no_row_moves_the_sum_beyond_its_ball(monkeypatch: pytest.MonkeyPatch) -> None:

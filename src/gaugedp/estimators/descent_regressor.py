@@ -28,6 +28,7 @@ Slopes = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of predictions (n,) a
 _NARROWEST = 0.05  # slopes are multiples of 2^−12 of their cap: a narrower parabola would have few of them
 _MEAN_SHARE = 0.03  # of the guarantee, for the mean of the counts: chosen on drawn wages and counts
 _CURVED = 0.025  # smoothness that lessens noise: a tenth of the planned one, as most slopes are cut
+_DOUBT = 1.0  # standard deviations by which the noise of coefficients counts as longer: chosen as for Ridge
 _STEEPER = 2.0  # most increase of slopes on the way, relative to that at the mean
 _LARGEST_LOG_MEAN = 30.0  # of a log-mean: e^30 is beyond all counts
 
@@ -59,7 +60,7 @@ class DescentRegressor(CubeRegressor):
 
         weights = descent.solve((problem.rows, problem.target, problem.weights), slopes, problem.n_rows, rng)[0]
         if self._starts_at_mean and self.fit_intercept:
-            weights = signal_share(weights, descent.variance(problem.n_rows, _CURVED)) * weights
+            weights = signal_share(weights, descent.variance(problem.n_rows, _CURVED), _DOUBT) * weights
         return weights / math.sqrt(problem.size), descent.noise.exactness
 
     @abstractmethod

@@ -10,15 +10,18 @@ import numpy as np
 from gaugedp._internal.validate import between, moderate
 from gaugedp.entropy import Entropy
 from gaugedp.estimators.cube_regressor import CubeProblem, CubeRegressor
+from gaugedp.estimators.target_mean import TargetMean
 from gaugedp.estimators.weights import weighed
 from gaugedp.guarantees import Guarantee
 from gaugedp.optimization.matrix_moments import MatrixMoments, MomentScale
-from gaugedp.optimization.shrinkage import bounded_mean, of_least_risk
+from gaugedp.optimization.shrinkage import bounded_mean, of_least_risk, of_likely_signal
 from gaugedp.optimization.spectraplex import NuclearBall
 from gaugedp.optimization.trace_designs import Full, cut
 
 _ROUNDS = 500
 _CONSTANT = 0.15  # of a row's squared length, at least, for the intercept; the noise of the mean depends on it
+_PLENTY = 0.05  # shrinkage up to which slopes are only those of least risk
+_FAINT = 0.02  # the deviation of the mean's noise, of half the range, above which the mean is also released alone
 
 
 @dataclass(eq=False, repr=False)
@@ -31,32 +34,44 @@ class MomentRegressor(CubeRegressor):
         self._method(size, guarantee, replaced=True)  # refuses where moments are too many
 
     def _solved(self, problem: CubeProblem, guarantee: Guarantee, rng: Entropy) -> tuple[np.ndarray, str]:
-        size, method = problem.size, self._method(problem.size, guarantee, problem.replaced)
+        size, method, mean = problem.size, self._method(problem.size, guarantee, problem.replaced), None
         rows, target = weighed(problem.rows, problem.weights), weighed(problem.target, problem.weights)
         lengths = row_lengths(size, problem.n_slopes)
-        second, first = method.release(Full(rows * lengths, (1, size)), cut(target), rng)
         bound, units = self._weights_up_to or 1.0, lengths / math.sqrt(size)
-        second = bound * method.raised(second, problem.n_rows) / np.outer(units, units)
-        variances = np.array([method.variance_of_first, method.variance_of_first, method.variance_of_second])
-        variances *= bound**2 / np.array([units[0], units[-1], units[0] * units[-1]]) ** 2
-        return self._shrunk(second, bound * first / units, variances, problem), method.exactness
+        if size > problem.n_slopes and method.variance_of_first > (_FAINT * problem.n_rows * units[-1]) ** 2:
+            mean = TargetMean.plan(guarantee, problem.n_rows, problem.replaced)
+            method = self._method(size, mean.remaining, problem.replaced)
+        level = mean and (bound * mean.total(problem.target, problem.weights, rng), bound**2 * mean.variance)
+        second, first = method.release(Full(rows * lengths, (1, size)), cut(target), rng)
+        plain, raised = (
+            bound * part / np.outer(units, units) for part in (second, method.raised(second, problem.n_rows))
+        )
+        of_first, of_second = bound**2 * method.variance_of_first, bound**2 * method.variance_of_second
+        noise = (of_first / units[0] ** 2, of_second / units[0] ** 4, of_second / (units[0] * units[-1]) ** 2)
+        moments = NoisyMoments(plain, raised, bound * first / units, *noise)
+        if size == problem.n_slopes:
+            return self._slopes(moments, problem.n_rows), method.exactness
+        levels = [(float(moments.first[-1]), of_first / units[-1] ** 2), *([level] if level else [])]
+        return self._around(levels, moments, problem.n_rows), method.exactness
 
-    def _shrunk(self, second: np.ndarray, first: np.ndarray, variances: np.ndarray, problem: CubeProblem) -> np.ndarray:
-        """Return coefficients (k,): slopes of least estimated risk around the released mean.
+    def _around(self, levels: list[tuple[float, float]], moments: "NoisyMoments", n_rows: float) -> np.ndarray:
+        """Return slopes (k,) and an intercept, around the mean by noisy sums of the target with their variances."""
+        most = self._weights_up_to * n_rows  # 0 without weights
+        total = min(float(moments.raised[-1, -1]), most) if most else n_rows
+        precision = sum(1 / variance for _, variance in levels)
+        likely = sum(level / variance for level, variance in levels) / precision
+        mean = bounded_mean(likely / total, 1 / math.sqrt(precision) / total)
+        middle = np.clip(moments.raised[:-1, -1] / total, -1, 1)
+        slopes = self._slopes(moments.centred(middle, mean, total), n_rows)
+        return np.append(slopes, mean - middle @ slopes)
 
-        `variances` are those of an entry of `first`, of its last, and of an entry of the last column of `second`.
-        """
-        k, n_rows, (of_first, of_total, of_sums) = problem.n_slopes, problem.n_rows, variances
-        if problem.size == k:
-            return self._slopes(second, first, of_first, n_rows)
-        total = n_rows if self._weights_up_to == 0 else float(second[k, k])
-        sums, mean = second[:k, k], bounded_mean(float(first[k]) / total, math.sqrt(of_total) / total)
-        centred = second[:k, :k] - np.outer(sums, sums) / second[k, k]
-        slopes = self._slopes(centred, first[:k] - sums * mean, of_first + of_sums * mean**2, n_rows)
-        return np.append(slopes, mean - np.clip(sums / total, -1, 1) @ slopes)
-
-    def _slopes(self, second: np.ndarray, first: np.ndarray, variance: float, n_rows: float) -> np.ndarray:
-        return self._minimum(*of_least_risk(second, first, variance, self._penalty(n_rows)), n_rows)
+    def _slopes(self, moments: "NoisyMoments", n_rows: float) -> np.ndarray:
+        """Return a mean of two estimates (k,), mostly the first where noise is small, times the chance of a signal."""
+        variances = moments.of_first, moments.of_second
+        least = of_least_risk(moments.raised, moments.first, moments.of_first, self._penalty(n_rows))
+        second, first, chance, shrinkage = of_likely_signal(moments.plain, moments.first, variances, n_rows)
+        part = min(0.5, 2 * max(shrinkage - _PLENTY, 0.0))
+        return chance * ((1 - part) * self._minimum(*least, n_rows) + part * self._minimum(second, first, n_rows))
 
     def _method(self, size: int, guarantee: Guarantee, replaced: bool) -> MatrixMoments:
         scale = MomentScale(NuclearBall((1, size)), (-1.0, 1.0), math.sqrt(size), -1.0, replaced)
@@ -75,6 +90,34 @@ class MomentRegressor(CubeRegressor):
         """Return the slopes w of least ½⟨w, second·w⟩ − ⟨first, w⟩ + penalty."""
 
 
+@dataclass(frozen=True, eq=False)
+class NoisyMoments:
+    """Σ xxᵀ as released, the same with raised eigenvalues, and Σ t·x, for rows in the cube [−1, 1]^k.
+
+    The noise has variance `of_first` per entry of Σ t·x, `of_second` per entry of Σ xxᵀ, and `of_sums` in the last
+    column, of the constant.
+    """
+
+    plain: np.ndarray
+    raised: np.ndarray
+    first: np.ndarray
+    of_first: float
+    of_second: float
+    of_sums: float
+
+    def centred(self, middle: np.ndarray, mean: float, total: float) -> "NoisyMoments":
+        """Return moments of columns less their noisy means `middle` (k,), and of the target less its mean."""
+        k, sums = len(middle), self.raised[:-1, -1]
+        return NoisyMoments(
+            self.plain[:k, :k] - total * np.outer(middle, middle) + self.of_sums / total * np.eye(k),
+            self.raised[:k, :k] - np.outer(sums, sums) / self.raised[-1, -1],
+            self.first[:k] - total * mean * middle,
+            self.of_first + self.of_sums * mean**2,
+            self.of_second + 2 * float(middle @ middle) / k * self.of_sums,
+            0.0,
+        )
+
+
 def row_lengths(size: int, n_slopes: int) -> np.ndarray:
     """Return factors (k,) of columns of size at most 1/√k that keep rows in the unit ball."""
     if size == n_slopes:
@@ -89,8 +132,8 @@ class Ridge(MomentRegressor):
 
     Use it for a linear regression with an ℓ₂ penalty, `alpha`·‖w‖² for coefficients w. The fit releases noisy second
     moments once and computes the coefficients from them, so the penalty does not change what is released. If noise is
-    large, the slopes shrink towards 0 and the predictions towards the mean, by an estimate of the risk that uses the
-    release alone.
+    large, the mean of the target is also released alone, within the same guarantee, and predictions shrink towards it,
+    by the release and its known noise.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.optimization.best_weights import NoisyEvidence, NormalMixture
 from gaugedp.optimization.lattice import BITS, ball_noise, for_gaussian_releases, released, shared, weight_step
 from gaugedp.optimization.row_blocks import summed
-from gaugedp.optimization.shrinkage import bounded_mean
+from gaugedp.optimization.shrinkage import bounded_mean, signal_share
 from gaugedp.optimization.symmetric import released_square
 
 _MOMENTS_SHARE = 0.1  # of μ², or of ε
@@ -28,7 +28,7 @@ _SQUARE, _SHIFT = 3.0, 0.8  # what clipping at 1 cuts off a residual up to 2: of
 _LEAST_LOG, _HALVINGS = 700.0, 60
 _LEAST_INSIDE = 0.01  # lower limit of 1 − the mean square of clipped residuals
 _EXPLAINED = 0.15  # a guess at the explainable mean square of a target in [−1, 1], or around its mean
-_MEAN_SHARES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7)  # of μ², or of ε, for that mean where there are no moments
+_MEAN_SHARES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 0.9, 0.97)  # of μ², or of ε, for that mean where there are no moments
 
 Of = Callable[[np.ndarray, np.ndarray], np.ndarray]  # from features and target in integer steps to integers
 Sums = Callable[[Of], np.ndarray]  # Σ of(features, target) over blocks of the rows, wherever they are
@@ -195,8 +195,7 @@ class LeastSquares:
         whole = 2 * float(lengths.sum()) / self.n_columns  # of the way, over the length of mean curvature
         kept = -math.expm1(-whole) / max(whole, 1e-9)  # of the noise, which later steps lessen
         variance = kept * float((lengths**2).sum()) * (deviation_of(self.gradient) / self.n_rows) ** 2
-        square = float(((weights - centre) ** 2).sum())
-        return centre + (weights - centre) * max(0.0, 1 - self.n_columns * variance / max(square, 1e-300))
+        return centre + (weights - centre) * signal_share(weights - centre, variance)
 
     def _by_moments(
         self, moments: AdditiveNoise, sums: Sums, rng: Entropy, span: np.ndarray | None

@@ -1,11 +1,19 @@
 """Shrinkage of noisy least squares towards a constant. Post-processing."""
 
+import math
+
 import numpy as np
+
+from gaugedp.optimization.symmetric import repulsion
 
 _RIDGES = np.concatenate([[0.0], np.geomspace(1e-4, 1e4, 81)])  # over the mean eigenvalue
 _CUTS = np.geomspace(0.25, 16, 25)  # over the noise variance
 _WARY = 2.0  # times the noise variance in the estimates of cuts, which err more than those of ridges
 _CERTAIN = 0.01  # a deviation below which a number is only clipped
+_EXPLAINED = np.geomspace(3e-3, 0.5, 12)[:, None]  # a priori, of a mean square in [0, 1], equally likely
+_NOTHING = 2 / 3  # the prior probability that nothing is explained
+_LEAST_EIGENVALUE = 1.5  # deviations of an entry's noise
+_BROADEST = 0.05  # prior variances of coefficients are 1/(λ + this), for eigenvalues λ over their mean
 
 
 def of_least_risk(
@@ -34,6 +42,39 @@ def of_least_risk(
     return second, vectors @ (along * np.maximum(1 - cuts[by_cut.argmin()] / squares, 0.0))
 
 
+def of_likely_signal(
+    second: np.ndarray, first: np.ndarray, variances: tuple[float, float], n_rows: float
+) -> tuple[np.ndarray, np.ndarray, float, float]:
+    """Return (H′, b′) such that H′⁻¹b′ is the posterior mean of w if there is a signal, the chance of one, and by
+    how much coordinates along eigenvectors shrink (the median).
+
+    H and b = Hw have noise of these `variances` per entry of b and of H off its diagonal. Eigenvalues d are corrected
+    for the noise, and shrink to their mean if their spread is that of noise. Along eigenvectors, w is normal a priori,
+    about as explanatory in each direction. An error of H is noise of b that grows with w: in direction i, its variance
+    is that of an entry times the mean of w_j²·(d_i − d_j)²/((d_i − d_j)² + variance) over j.
+    """
+    k, (of_first, of_second) = len(first), variances
+    values, vectors = np.linalg.eigh(second)
+    pushed = np.maximum(values - repulsion(values, of_second, 4 * of_second), 0.0)
+    spread = max(float(((values - values.mean()) ** 2).sum()) - (k * (k + 1) - 2) * of_second, 0.0)
+    around = pushed - pushed.mean()
+    kept = min(1.0, math.sqrt(spread / max(float((around**2).sum()), 1e-300)))
+    values = np.clip(pushed.mean() + kept * around, _LEAST_EIGENVALUE * math.sqrt(of_second), None)
+    along, mean = first @ vectors, float(values.mean())
+    gaps = (values[:, None] - values) ** 2
+    apart = (gaps / (gaps + of_second)).mean(axis=1)
+    shape = 1 / (values / mean + _BROADEST)
+    prior = _EXPLAINED * n_rows * shape / (values @ shape)
+    noise = of_first + of_second * np.minimum(_EXPLAINED * n_rows / mean, 4 * k) * apart
+    whole = prior * values**2 + noise
+    chances = -(np.log(whole) + along**2 / whole).sum(axis=1) / 2
+    nothing = -float((math.log(of_first) + along**2 / of_first).sum()) / 2
+    weights = np.exp(chances - chances.max())
+    odds = _NOTHING / (1 - _NOTHING) * len(weights) * math.exp(min(nothing - chances.max(), 50.0)) / weights.sum()
+    shares = (weights / weights.sum()) @ (prior * values**2 / whole)
+    return (vectors * values) @ vectors.T, vectors @ (shares * along), 1 / (1 + odds), 1 - float(np.median(shares))
+
+
 def bounded_mean(noisy: float, deviation: float) -> float:
     """Return the mean of a number in [−1, 1], uniform a priori, given its value with normal noise."""
     points = np.linspace(-1, 1, 1001)
@@ -42,9 +83,11 @@ def bounded_mean(noisy: float, deviation: float) -> float:
     return float(points @ weights / weights.sum()) if deviation > _CERTAIN else min(max(noisy, -1.0), 1.0)
 
 
-def signal_share(weights: np.ndarray, variance: float) -> float:
+def signal_share(weights: np.ndarray, variance: float, doubt: float = 0.0) -> float:
     """Return the share of the squared length that noise of this variance per weight does not explain.
 
-    Weights times this share are the estimate of James and Stein (1961), its positive part.
+    Weights times this share are the estimate of James and Stein (1961), its positive part. With `doubt`, noise counts
+    as longer by so many standard deviations of its squared length.
     """
-    return max(0.0, 1 - weights.size * variance / max(float((weights**2).sum()), 1e-300))
+    explained = (weights.size + doubt * math.sqrt(2 * weights.size)) * variance
+    return max(0.0, 1 - explained / max(float((weights**2).sum()), 1e-300))
