@@ -255,18 +255,20 @@ def test_a_table_has_flags_of_its_own(desk: Path) -> None:
 
 @pytest.mark.parametrize("query", ["SEX", "mean(PAY) by SEX"])
 def test_a_map_has_no_place_for_a_suppressed_number(desk: Path, query: str) -> None:
-    areas = [(cell, [[[x, 0], [x + 1, 0], [x + 1, 1], [x, 1], [x, 0]]]) for cell, x in (("1", 0), ("2", 1))]
+    areas = [(cell, [[[x, 0], [x + 1, 0], [x + 1, 1], [x, 1], [x, 0]]]) for cell, x in (("1", 0), ("2", 1), ("3", 2))]
     features = [
         {"type": "Feature", "id": cell, "geometry": {"type": "Polygon", "coordinates": rings}} for cell, rings in areas
     ]
     (desk / "areas.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": features}), "utf-8")
-    (desk / "domain.toml").write_text(DOMAIN.replace("SEX = {", 'SEX = { geography = "areas.geojson",'), "utf-8")
-    for least in (50, 1000):  # all are suppressed, and none
+    (desk / "domain.toml").write_text(
+        DOMAIN.replace('["1", "2"],', '["1", "2", "3"], geography = "areas.geojson",'), "utf-8"
+    )
+    for least in (50, 1000):  # one is suppressed, and all are
         rule = f'flags = [{{ when = "estimate < {least}", mark = "n", suppress = true }}]'
         written(desk, f'[[tables]]\ntitle = "M"\nquery = "{query}"\n{rule}')
         assert published(desk, f"out{least}") == 0
         page = (desk / f"out{least}" / "index.html").read_text("utf-8")
-        assert 'class="map"' in page
+        assert ('class="map"' in page) == (least == 50)
         assert "nan" not in page.lower()
         (desk / "l").unlink()
 

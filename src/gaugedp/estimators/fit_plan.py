@@ -177,8 +177,8 @@ def plan_fit(
     Use it before a fit, to see whether the budget and the number of rows suffice. The plan states the noise, which
     follows from public numbers, and the score to expect. It reads no data and costs nothing.
 
-    The expected score is a guess from tables on which models were fitted (docs/how-to/plan-a-fit.md). Its low end may be
-    a little below the score of the trivial model, for PoissonRegressor far below.
+    The expected score is a guess from tables on which models were fitted (docs/how-to/plan-a-fit.md). Its low end may
+    be a little below the score of the trivial model, for PoissonRegressor far below.
 
     Parameters
     ----------
