@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import scipy
 
-from gaugedp._internal.validate import decimal, non_negative, whole
+from gaugedp._internal.validate import decimal, non_negative
 from gaugedp.accountant.loss import LARGEST_LOSS, Pair
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import above, up, up_decimal
@@ -35,7 +35,7 @@ class PureDP(Guarantee):
 
     def __post_init__(self) -> None:
         non_negative(epsilon=self.epsilon_value)
-        object.__setattr__(self, "epsilon_value", float(self.epsilon_value))
+        self._set(epsilon_value=float(self.epsilon_value))
 
     def renyi(self, order: float) -> float:
         """Return log(p^a·q^(1−a) + q^a·p^(1−a))/(a−1), a = `order`, p = e^ε/(1+e^ε), q = 1−p; ε·tanh(ε/2) at 1."""
@@ -70,19 +70,16 @@ class PureDP(Guarantee):
             return self.epsilon_value
         lost = delta * math.exp(-self.epsilon_value)
         ratio = (1 - delta) - lost + 2.0**-50 * lost  # 1 − δ·(1 + e^−ε), rounded up
-        return (
-            0.0
-            if ratio <= 0
-            else min(self.epsilon_value, max(0.0, up(self.epsilon_value + math.log(ratio) + 2.0**-49)))
-        )
+        if ratio <= 0:
+            return 0.0
+        return min(self.epsilon_value, max(0.0, up(self.epsilon_value + math.log(ratio) + 2.0**-49)))
 
     def cost(self, accounting: Accounting) -> Cost | None:
         """Return ε; (ε, 0); ε²/2; (2Φ⁻¹(e^ε/(1+e^ε)))². Proofs: docs/theory/budgets.md."""
         return pure_cost(decimal(self.epsilon_value), self.epsilon_value, accounting)
 
-    def group(self, size: int) -> "PureDP":
+    def _group(self, size: int) -> "PureDP":
         """Return (size·ε)-DP."""
-        whole(minimum=1, size=size)
         return PureDP(up_decimal(size * decimal(self.epsilon_value)))
 
 
