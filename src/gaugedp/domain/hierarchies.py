@@ -1,6 +1,6 @@
 """Nested attributes, such as regions, districts and tracts. One column of the table determines all levels."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -81,7 +81,8 @@ def tree(columns: Mapping[str, Sequence[str]], outside: str = "drop") -> Tree:
         key=lambda path: [places[text] for places, text in zip(order, path, strict=True)],
     )
     finest = tuple(path[-1] for path in paths)
-    return Tree({name: _level(list(columns)[-1], finest, areas, outside) for name, areas in _along(columns, paths)})
+    places = enumerate(columns)
+    return Tree({name: _level([*columns][-1], finest, [path[i] for path in paths], outside) for i, name in places})
 
 
 def read_tree(path: Path, column: str, outside: str = "drop") -> Tree:
@@ -182,10 +183,6 @@ def _check_nested(columns: Mapping[str, Sequence[str]]) -> None:
                     f"{name} {text!r} lies in {above} {lies_in[text]!r} and in {area!r}.",
                     "Give each area a different text.",
                 )
-
-
-def _along(columns: Iterable[str], paths: list[tuple[str, ...]]) -> list[tuple[str, list[str]]]:
-    return [(name, [path[i] for path in paths]) for i, name in enumerate(columns)]
 
 
 def _level(column: str, finest: tuple[str, ...], areas: list[str], outside: str) -> Level:

@@ -90,10 +90,8 @@ def _steps(name: str, text: str, bounded: BoundedColumn) -> int:
         number = math.nan
     if not is_finite(number):
         raise InvalidRequest(f"{name} of the lookup table is {text!r}.", "Give a number for each key.")
-    return (
-        math.floor(min(max(decimal(number), bounded.low), bounded.high) / bounded.step + Fraction(1, 2))
-        - bounded.low_steps
-    )
+    clipped = min(max(decimal(number), bounded.low), bounded.high)
+    return math.floor(clipped / bounded.step + Fraction(1, 2)) - bounded.low_steps
 
 
 def _attribute(on: str, keys: Sequence[str], texts: Sequence[str], outside: str) -> Level:
