@@ -129,8 +129,7 @@ def minkowski_sum(first: Body, second: Body) -> Body:
     """
     if first.ambient_dim != second.ambient_dim:
         raise InvalidRequest(
-            f"The bodies have dimensions {first.ambient_dim} and {second.ambient_dim}.",
-            "Use equal dimensions.",
+            f"The bodies have dimensions {first.ambient_dim} and {second.ambient_dim}.", "Use equal dimensions."
         )
     if isinstance(first, Polytope) and isinstance(second, Polytope):
         return _sum_of_polytopes(first, second)

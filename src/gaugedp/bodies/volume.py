@@ -76,8 +76,7 @@ def _(body: SchattenBall) -> Volume:
         return volume(LpBall(body.ambient_dim, 2, body.size))
     if not math.isinf(body.p):
         raise InvalidRequest(
-            f"The Schatten volume is known for p = 2 and infinity only, and p is {body.p:g}.",
-            "Use one of these.",
+            f"The Schatten volume is known for p = 2 and infinity only, and p is {body.p:g}.", "Use one of these."
         )
     return Volume(_log_spectral(low, high) + body.ambient_dim * math.log(body.size), "exact")
 

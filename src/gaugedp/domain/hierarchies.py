@@ -94,8 +94,7 @@ def read_tree(path: Path, column: str, outside: str = "drop") -> Tree:
             lines = [line for line in csv.reader(file) if line]
     except (OSError, UnicodeDecodeError, csv.Error):
         raise InvalidRequest(
-            f"The tree {path.name!r} cannot be read.",
-            "Put a CSV file in the folder of the domain file.",
+            f"The tree {path.name!r} cannot be read.", "Put a CSV file in the folder of the domain file."
         ) from None
     header, *areas = lines or [[]]
     if len(set(header)) < len(header) or column not in header[-1:]:

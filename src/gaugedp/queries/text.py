@@ -176,8 +176,7 @@ def _of_names(domain: Domain, text: str) -> Workload:
 def _check_level(word: str, inside: str) -> None:
     if any(part.startswith("level=") for part in parts(inside, ",")[1:]):
         raise InvalidRequest(
-            f"{word} takes no level.",
-            "Only median and quantiles do; for others, use answer.interval(0.99) afterwards.",
+            f"{word} takes no level.", "Only median and quantiles do; for others, use answer.interval(0.99) afterwards."
         )
 
 

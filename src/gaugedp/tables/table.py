@@ -124,11 +124,7 @@ class Table(Rows):
         return replace(self, domain=domain, unit=unit, _engine=PeopleEngine.of(self._engine, domain, unit.column or ""))
 
     def in_buckets(
-        self,
-        count: int | None = None,
-        *,
-        memory_bytes: int | None = None,
-        folder: str | PathLike[str] | None = None,
+        self, count: int | None = None, *, memory_bytes: int | None = None, folder: str | PathLike[str] | None = None
     ) -> "Table":
         """Return this table, to be read in several parts.
 
