@@ -101,7 +101,8 @@ def check_readable(value: Any) -> None:
 
 
 def _leaves(value: Any) -> list[Any]:
-    if not isinstance(value, _PLAIN):
+    is_plain = isinstance(value, _PLAIN)
+    if not is_plain:
         return [leaf for part in _parts(value) for leaf in _leaves(part)]
     if _is_numeric(value):
         return [float(value)]

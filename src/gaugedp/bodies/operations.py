@@ -132,8 +132,9 @@ def minkowski_sum(first: Body, second: Body) -> Body:
         )
     if isinstance(first, Polytope) and isinstance(second, Polytope):
         return _sum_of_polytopes(first, second)
-    match first, second:
-        case (LpBall(), LpBall()) | (SchattenBall(), SchattenBall()) if replace(first, size=second.size) == second:
+    if isinstance(first, LpBall | SchattenBall) and isinstance(second, LpBall | SchattenBall):
+        resized = replace(first, size=second.size)
+        if resized == second:
             return replace(first, size=first.size + second.size)
     return MinkowskiSum(first, second)
 

@@ -116,8 +116,10 @@ def check_header(header: bytes, name: str) -> None:
 
 def check_mark(connection: sqlite3.Connection, name: str) -> None:
     """Refuse an open file that is not a ledger of this version."""
-    marks = (connection.execute(f"PRAGMA {mark}").fetchone()[0] for mark in ("user_version", "application_id"))
-    _check_mark(*marks, name)
+    version, application_id = (
+        connection.execute(f"PRAGMA {mark}").fetchone()[0] for mark in ("user_version", "application_id")
+    )
+    _check_mark(version, application_id, name)
 
 
 def _check_mark(version: int, application_id: int, name: str) -> None:
