@@ -85,18 +85,20 @@ def tree(columns: Mapping[str, Sequence[str]], outside: str = "drop") -> Tree:
     return Tree({name: _level([*columns][-1], finest, [path[i] for path in paths], outside) for i, name in places})
 
 
-def read_tree(path: Path, column: str, outside: str = "drop") -> Tree:
-    """Return the nested attributes in a CSV file; see `tree`. The header names them, `column` last."""
+def csv_lines(path: Path, what: str, remedy: str) -> list[list[str]]:
+    """Return the header and the other lines of a CSV file that have any field."""
     import csv
 
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = [line for line in csv.reader(file) if line]
+            return [line for line in csv.reader(file) if line] or [[]]
     except (OSError, UnicodeDecodeError, csv.Error):
-        raise InvalidRequest(
-            f"The tree {path.name!r} cannot be read.", "Put a CSV file in the folder of the domain file."
-        ) from None
-    header, *areas = lines or [[]]
+        raise InvalidRequest(f"The {what} {path.name!r} cannot be read.", remedy) from None
+
+
+def read_tree(path: Path, column: str, outside: str = "drop") -> Tree:
+    """Return the nested attributes in a CSV file; see `tree`. The header names them, `column` last."""
+    header, *areas = csv_lines(path, "tree", "Put a CSV file in the folder of the domain file.")
     if len(set(header)) < len(header) or column not in header[-1:]:
         raise InvalidRequest(
             f"The columns of {path.name!r} are {', '.join(header) or '(none)'}.",
