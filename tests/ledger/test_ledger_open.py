@@ -190,10 +190,7 @@ def test_a_request_for_another_unit_is_told_how_the_domain_file_says_the_ledgers
 
 def test_in_memory_is_not_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for ledger in (
-        Ledger.in_memory(PureDP(1)),
-        Ledger.open(":memory:", PureDP(1), table="people", unit=UNIT),
-    ):
+    for ledger in (Ledger.in_memory(PureDP(1)), Ledger.open(":memory:", PureDP(1), table="people", unit=UNIT)):
         assert not ledger.durable
         paid(ledger, 0.5)
         assert ledger.spent == PureDP(0.5)
