@@ -403,7 +403,7 @@ def only_a_refusal(make) -> object:
 @given(st.dictionaries(TOP, st.one_of(SECTION, UNIT), max_size=4))
 def test_whatever_the_file_says_only_a_refusal_comes_out(facts) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gaugedp.domain.domain.read_toml", lambda _: facts)
+        patch.setattr("gaugedp.domain.toml.read_toml", lambda _: facts)
         domain = only_a_refusal(lambda: gd.Domain.load("domain.toml"))
         only_a_refusal(lambda: gd.PrivacyUnit.load("domain.toml"))
     assert domain is None or domain.n_cells() >= 1

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gaugedp.bodies import Polytope, scaled
+from gaugedp.errors import InvalidRequest
 from tests.bodies.zoo import ZOO, Member
 
 POWERS = (1, 1.5, 2, np.inf)
@@ -160,6 +161,15 @@ def test_the_gauge_keeps_the_triangle_inequality(member: Member) -> None:
     points = points_inside(member)[:6]
     gauges, sums = member.body.gauge(points), member.body.gauge(points + points[::-1])
     assert (sums <= (gauges + gauges[::-1]) * (1 + 1e-6)).all()
+
+
+@pytest.mark.parametrize("member", SMOOTH, ids=str)
+def test_bad_points_and_directions_are_refused(member: Member) -> None:
+    d = member.body.ambient_dim
+    for ask in (member.body.gauge, member.body.support, member.body.argmax):
+        for bad in (np.ones(d + 1), np.full(d, np.nan), np.ones((1, 1, d))):
+            with pytest.raises(InvalidRequest, match="Points have shape"):
+                ask(bad)
 
 
 @pytest.mark.many

@@ -92,11 +92,3 @@ def test_the_matrix_is_frozen() -> None:
 def test_a_bad_matrix_is_refused(matrix) -> None:
     with pytest.raises(InvalidRequest, match="ellipsoid"):
         Ellipsoid(matrix)
-
-
-def test_bad_points_and_directions_are_refused() -> None:
-    body = Ellipsoid(np.eye(2))
-    for ask in (body.gauge, body.support, body.argmax):
-        for bad in (np.ones(3), [np.nan, 1.0], np.ones((1, 1, 2))):
-            with pytest.raises(InvalidRequest, match="Points have shape"):
-                ask(bad)

@@ -152,35 +152,22 @@ def test_a_projection_of_a_flat_polytope_to_nothing_is_the_origin() -> None:
     assert origin.gauge([[0.0], [1.0]]).tolist() == [0, np.inf]
 
 
-def test_what_has_no_gauge_says_so() -> None:
-    with pytest.raises(InvalidRequest, match="norm of the image is not computed"):
-        image(LpBall(3, np.inf), np.ones((2, 3))).gauge([1.0, 0])
+BALL, LARGE = LpBall(4, 2), Polytope.symmetric_hull(RNG.normal(size=(3, 2000)))
+BAD_MAPS = [np.zeros((2, 4)), np.ones((2, 3)), np.ones(4), np.full((2, 4), np.nan)]
+BAD_BASES = [np.ones((4, 2)), 2 * np.eye(4), np.eye(4)[0], np.full((4, 1), np.nan)]
 
 
-@pytest.mark.parametrize("matrix", [np.zeros((2, 4)), np.ones((2, 3)), np.ones(4), np.full((2, 4), np.nan)])
-def test_a_bad_map_is_refused(matrix) -> None:
-    with pytest.raises(InvalidRequest, match="matrix has shape"):
-        image(LpBall(4, 2), matrix)
-
-
-@pytest.mark.parametrize("basis", [np.ones((4, 2)), 2 * np.eye(4), np.eye(4)[0], np.full((4, 1), np.nan)])
-def test_a_basis_that_is_not_orthonormal_is_refused(basis) -> None:
-    with pytest.raises(InvalidRequest, match=r"basis"):
-        project(LpBall(4, 2), basis)
-
-
-@pytest.mark.parametrize("factor", [0, -1, np.nan, np.inf, "2"])
-def test_a_bad_factor_is_refused(factor) -> None:
-    with pytest.raises(InvalidRequest, match="factor"):
-        scaled(LpBall(4, 2), factor)
-
-
-def test_bodies_of_two_dimensions_do_not_add() -> None:
-    with pytest.raises(InvalidRequest, match="Use equal dimensions"):
-        minkowski_sum(LpBall(2, 2), LpBall(3, 2))
-
-
-def test_a_sum_with_too_many_corners_is_refused() -> None:
-    large = Polytope.symmetric_hull(RNG.normal(size=(3, 2000)))
-    with pytest.raises(InvalidRequest, match="fewer generators"):
-        minkowski_sum(large, large)
+@pytest.mark.parametrize(
+    ("words", "call", "given"),
+    [
+        *(("matrix has shape", image, (BALL, matrix)) for matrix in BAD_MAPS),
+        *(("basis", project, (BALL, basis)) for basis in BAD_BASES),
+        *(("factor", scaled, (BALL, factor)) for factor in (0, -1, np.nan, np.inf, "2")),
+        ("norm of the image is not computed", image(LpBall(3, np.inf), np.ones((2, 3))).gauge, ([1.0, 0],)),
+        ("Use equal dimensions", minkowski_sum, (LpBall(2, 2), LpBall(3, 2))),
+        ("fewer generators", minkowski_sum, (LARGE, LARGE)),
+    ],
+)
+def test_what_cannot_be_made_is_refused(words: str, call, given: tuple) -> None:
+    with pytest.raises(InvalidRequest, match=words):
+        call(*given)

@@ -45,10 +45,7 @@ ORDINARY: dict[str, list[Guarantee]] = {
     "LaplaceLoss": [LaplaceLoss(0.5), LaplaceLoss(5)],
     "RandomizedResponseLoss": [RandomizedResponseLoss(1)],
     "ExponentialLoss": [ExponentialLoss(0.7)],
-    "FiniteLoss": [
-        FiniteLoss([0.5, 0.3, 0.2], [0.2, 0.3, 0.5]),
-        FiniteLoss([0.1, 0.2, 0.7, 0], [0, 0.3, 0.6, 0.1]),
-    ],
+    "FiniteLoss": [FiniteLoss([0.5, 0.3, 0.2], [0.2, 0.3, 0.5]), FiniteLoss([0.1, 0.2, 0.7, 0], [0, 0.3, 0.6, 0.1])],
     "DiscreteLaplaceLoss": [DiscreteLaplaceLoss(2.5, 3), DiscreteLaplaceLoss(2)],
     "DiscreteGaussianLoss": [DiscreteGaussianLoss(8, 2), DiscreteGaussianLoss(1.5)],
     "SphericalLaplaceLoss": [SphericalLaplaceLoss(0.5, 2), SphericalLaplaceLoss(2, 11)],

@@ -128,16 +128,12 @@ def test_both_numbers_of_an_approximate_budget_must_fit() -> None:
     assert not budget.admits(budget.nothing, budget.charge(ApproxDP(1.1, 1e-9)))
 
 
-@pytest.mark.parametrize(
-    "total", [PureDP(0), ZCDP(0), GaussianDP(0), ApproxDP(0, 1e-6), ApproxDP(1, 0), ApproxDP(0, 0)]
-)
+NOTHING = [PureDP(0), ZCDP(0), GaussianDP(0), ApproxDP(0, 1e-6), ApproxDP(1, 0), ApproxDP(0, 0)]
+BELOW_ONE_UNIT = [PureDP(1e-31), GaussianDP(1e-16), ApproxDP(1, 1e-31)]
+
+
+@pytest.mark.parametrize("total", NOTHING + BELOW_ONE_UNIT)
 def test_empty_budgets_are_refused(total: Guarantee) -> None:
-    with pytest.raises(InvalidRequest, match="is empty"):
-        Budget(total)
-
-
-@pytest.mark.parametrize("total", [PureDP(1e-31), GaussianDP(1e-16), ApproxDP(1, 1e-31)])
-def test_budgets_below_one_unit_are_refused(total: Guarantee) -> None:
     with pytest.raises(InvalidRequest, match="is empty"):
         Budget(total)
 

@@ -203,16 +203,14 @@ def test_bad_counts_are_refused(find: Finder, count: object) -> None:
             find(1.0, delta, count=count)
 
 
-@pytest.mark.parametrize("rate", [0, -0.1, 1.1, math.nan, math.inf, "0.1", None, True])
-def test_bad_rates_are_refused(rate: object) -> None:
-    with pytest.raises(InvalidRequest, match="rate is"):
-        subsampled_noise_multiplier(1.0, 1e-6, rate, 10)
+BAD_RATES = [(rate, 10) for rate in (0, -0.1, 1.1, math.nan, math.inf, "0.1", None, True)]
+BAD_STEPS = [(0.01, steps) for steps in (0, -1, 1.5, True, "10", None)]
 
 
-@pytest.mark.parametrize("steps", [0, -1, 1.5, True, "10", None])
-def test_bad_steps_are_refused(steps: object) -> None:
-    with pytest.raises(InvalidRequest):
-        subsampled_noise_multiplier(1.0, 1e-6, 0.01, steps)
+@pytest.mark.parametrize(("rate", "steps"), BAD_RATES + BAD_STEPS)
+def test_bad_rates_and_steps_are_refused(rate: object, steps: object) -> None:
+    with pytest.raises(InvalidRequest, match=r"(rate|count) is"):
+        subsampled_noise_multiplier(1.0, 1e-6, rate, steps)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1e300, 0.5), (1e300, 1e-6)])

@@ -212,27 +212,10 @@ def test_large_numbers_of_parts_are_one_part() -> None:
     assert many.cost("pure") == (1,)
 
 
-@pytest.mark.parametrize("count", [-1, 1.5, True, "2", None])
+@pytest.mark.parametrize("count", [-1, 0.5, 1.5, True, "2", None])
 def test_bad_counts_are_refused(count: object) -> None:
-    with pytest.raises(InvalidRequest, match="count"):
-        _ = PureDP(1) * count
-
-
-@pytest.mark.parametrize("guarantee", [2 * PureDP(1), PureDP(1) + GaussianDP(1)])
-def test_bad_questions_are_refused(guarantee: Guarantee) -> None:
-    with pytest.raises(InvalidRequest):
-        guarantee.renyi(0.5)
-    with pytest.raises(InvalidRequest):
-        guarantee.delta(math.nan)
-    with pytest.raises(InvalidRequest):
-        guarantee.epsilon(1.5)
-    with pytest.raises(InvalidRequest):
-        guarantee.group(0)
-
-
-@pytest.mark.parametrize("count", [-1, 0.5, True])
-def test_a_count_that_would_give_budget_back_is_refused(count: object) -> None:
-    with pytest.raises(InvalidRequest, match="count"):
-        compose([(PureDP(1.0), count)])
-    with pytest.raises(InvalidRequest, match="count"):
-        Composed(((PureDP(1.0), count),))
+    """A count below 0 would give budget back."""
+    part = PureDP(1)
+    for make in (lambda: part * count, lambda: compose([(part, count)]), lambda: Composed(((part, count),))):
+        with pytest.raises(InvalidRequest, match="count"):
+            make()

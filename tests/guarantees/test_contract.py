@@ -245,3 +245,30 @@ def test_a_group_is_never_guaranteed_more(guarantee: Guarantee, size: int) -> No
 def test_a_group_of_two_pairs_is_a_group_of_four() -> None:
     for guarantee in (PureDP(0.3), ZCDP(0.1), GaussianDP(0.7)):
         assert guarantee.group(2).group(2) == guarantee.group(4)
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------------
+
+NAMES = {PureDP: "epsilon", ZCDP: "rho", GaussianDP: "mu"}
+QUESTIONS = {
+    "order": ("renyi", [math.nextafter(1, 0), 0.5, -2.0, math.nan, -math.inf, True, "2", None]),
+    "delta": ("epsilon", [math.nextafter(1, 2), 1.5, -1e-9, math.nan, math.inf, True, "0.1", None]),
+    "epsilon": ("delta", [math.nan, math.inf, True, "1", None]),
+    "size": ("group", [0, -1, 1.5, True, "2", None]),
+}
+
+
+@pytest.mark.parametrize("kind", NAMES)
+@pytest.mark.parametrize("value", [-1e-9, math.nan, math.inf, -math.inf, True, "1", None, 1j, [1]])
+def test_bad_numbers_are_refused(kind: type[Guarantee], value: object) -> None:
+    with pytest.raises(InvalidRequest, match=NAMES[kind]):
+        kind(value)
+
+
+@every([*ONE_OF_EACH, 2 * PureDP(1)])
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_bad_questions_are_refused(guarantee: Guarantee, name: str) -> None:
+    method, values = QUESTIONS[name]
+    for value in values:
+        with pytest.raises(InvalidRequest, match=name):
+            getattr(guarantee, method)(value)

@@ -10,7 +10,6 @@ from hypothesis import example
 from hypothesis import strategies as st
 
 from gaugedp._internal.validate import decimal
-from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import GaussianDP, PureDP, gaussian_std
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from tests.guarantees import oracles
@@ -164,32 +163,6 @@ def test_group_is_a_multiple_and_never_below_it(mu: float, size: int) -> None:
 
 def test_group_is_rescaled_sensitivity() -> None:
     assert GaussianDP(0.1).group(3) == GaussianDP(0.3)
-    with pytest.raises(InvalidRequest, match="size"):
-        GaussianDP(1).group(0)
-
-
-@pytest.mark.parametrize("value", [-1e-9, math.nan, math.inf, True, "1", None])
-def test_bad_numbers_are_refused(value: object) -> None:
-    with pytest.raises(InvalidRequest, match="mu"):
-        GaussianDP(value)
-    with pytest.raises(InvalidRequest):
-        gaussian_std(value, 1e-6)
-    with pytest.raises(InvalidRequest):
-        gaussian_std(1.0, value)
-    with pytest.raises(InvalidRequest):
-        gaussian_std(1.0, 1e-6, sensitivity=value)
-
-
-@pytest.mark.parametrize("delta", [0, 1, 1.5])
-def test_noise_needs_a_delta_between_0_and_1(delta: float) -> None:
-    with pytest.raises(InvalidRequest, match="delta"):
-        gaussian_std(1.0, delta)
-
-
-@pytest.mark.parametrize("count", [0, -1, 1.5, True])
-def test_noise_needs_a_whole_count(count: object) -> None:
-    with pytest.raises(InvalidRequest, match="count"):
-        gaussian_std(1.0, 1e-6, count=count)
 
 
 @pytest.mark.parametrize(("mu", "epsilon"), [(0.01, 0.5), (0.01, 0.385), (0.1, 3.85), (0.3, 11.0), (0.5, 1.0)])

@@ -10,7 +10,6 @@ from hypothesis import example
 from hypothesis import strategies as st
 
 from gaugedp._internal.validate import decimal
-from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import PureDP
 from tests.guarantees import oracles
 from tests.guarantees.signed import assert_upper
@@ -91,14 +90,9 @@ def test_epsilon_is_never_below_the_truth_next_to_delta_1(loss: float, rest: flo
     assert PureDP(loss).epsilon(delta) >= oracles.response_epsilon(loss, delta, dps=120)
 
 
-@pytest.mark.parametrize("loss", [1e-300, 1e-200, 1e-100, 1e-50])
-@pytest.mark.parametrize("order", [1 + 2.0**-20, 2.0, 1e6])
+@pytest.mark.parametrize("loss", [5e-324, 1e-310, 1e-300, 1e-200, 1e-100, 1e-50])
+@pytest.mark.parametrize("order", [1 + 2.0**-52, 1 + 2.0**-20, 2.0, 1e6])
 def test_renyi_of_tiny_losses(loss: float, order: float) -> None:
-    assert 0 <= PureDP(loss).renyi(order) <= loss
-
-
-@pytest.mark.parametrize(("loss", "order"), [(5e-324, 2.0), (5e-324, 1e6), (1e-310, 1 + 2.0**-52)])
-def test_renyi_of_the_smallest_losses(loss: float, order: float) -> None:
     assert 0 <= PureDP(loss).renyi(order) <= loss
     assert (2 * PureDP(loss)).epsilon(1e-6) <= 2 * loss
 
@@ -122,12 +116,6 @@ def test_group_is_a_multiple_and_never_below_it(loss: float, size: int) -> None:
     assert grown.epsilon_value == pytest.approx(size * loss)
 
 
-@pytest.mark.parametrize("size", [0, -1, 1.5, True, "2", None])
-def test_bad_groups_are_refused(size: object) -> None:
-    with pytest.raises(InvalidRequest, match="size"):
-        PureDP(1).group(size)
-
-
 @pytest.mark.parametrize("loss", LOSSES)
 def test_costs_in_other_accountings(loss: float) -> None:
     exact = Fraction(Decimal(repr(loss)))
@@ -142,7 +130,7 @@ def assert_gaussian_cost(loss: float) -> None:
         assert_upper(mpmath.mpf(cost.numerator) / cost.denominator, oracles.vertex_mu(loss, dps=100) ** 2, 1e-8)
 
 
-@pytest.mark.parametrize("loss", [1e-4, 0.01, 0.1, 0.5, 1.0, 2.0, 3.7, 10.0, 25.0, 50.0])
+@pytest.mark.parametrize("loss", [1e-300, 1e-17, 1e-12, *LOSSES])
 def test_the_gaussian_cost_is_that_of_the_vertex(loss: float) -> None:
     assert_gaussian_cost(loss)
 
@@ -150,11 +138,6 @@ def test_the_gaussian_cost_is_that_of_the_vertex(loss: float) -> None:
 @given(st.floats(-8, 1.6))
 def test_the_gaussian_cost_is_never_below_the_vertex(log_loss: float) -> None:
     assert_gaussian_cost(10**log_loss)
-
-
-@pytest.mark.parametrize("loss", [1e-8, 1e-12, 1e-17, 1e-300])
-def test_the_gaussian_cost_of_a_small_loss_is_never_below_the_vertex(loss: float) -> None:
-    assert_gaussian_cost(loss)
 
 
 @pytest.mark.parametrize("loss", [0.01, 0.3, 1.0, 4.0, 12.0])
@@ -173,27 +156,3 @@ def test_a_lower_gaussian_cost_would_be_wrong(loss: float) -> None:
     mu = math.sqrt(PureDP(loss).cost("gaussian")[0]) * (1 - 1e-6)
     grid = [loss * i / 60 for i in range(61)]
     assert any(oracles.response_delta(loss, e) > oracles.gaussian_delta(mu, e) for e in grid)
-
-
-@pytest.mark.parametrize("value", [-1e-9, math.nan, math.inf, -math.inf, True, "1", None, 1j, [1]])
-def test_bad_losses_are_refused(value: object) -> None:
-    with pytest.raises(InvalidRequest, match="epsilon"):
-        PureDP(value)
-
-
-@pytest.mark.parametrize("value", [math.nextafter(1, 0), 0.5, -2.0, math.nan, -math.inf, True, "2", None])
-def test_bad_orders_are_refused(value: object) -> None:
-    with pytest.raises(InvalidRequest, match="order"):
-        PureDP(1).renyi(value)
-
-
-@pytest.mark.parametrize("value", [math.nextafter(1, 2), 1.5, -1e-9, math.nan, math.inf, True, "0.1", None])
-def test_bad_deltas_are_refused(value: object) -> None:
-    with pytest.raises(InvalidRequest, match="delta"):
-        PureDP(1).epsilon(value)
-
-
-@pytest.mark.parametrize("value", [math.nan, math.inf, True, "1", None])
-def test_bad_epsilons_are_refused(value: object) -> None:
-    with pytest.raises(InvalidRequest, match="epsilon"):
-        PureDP(1).delta(value)

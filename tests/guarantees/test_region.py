@@ -22,6 +22,8 @@ FIGURES = [
     ([2], [1.0], 1e-2, 3.7830),
     ([4], [0.05], 1e-5, 2.4811),
 ]
+SOME_ORDERS = st.lists(st.floats(1.01, 40), min_size=1, max_size=3, unique=True)
+COINS = (SOME_ORDERS, st.floats(-3, 0.7), st.floats(-8, -0.5), st.floats(-9, -0.1))
 
 
 @pytest.mark.parametrize(("orders", "values", "delta", "epsilon"), FIGURES)
@@ -33,26 +35,14 @@ def test_the_figures_of_single_orders(orders: list, values: list, delta: float, 
 
 
 @pytest.mark.thorough
-@given(
-    st.lists(st.floats(1.01, 40), min_size=1, max_size=3, unique=True),
-    st.floats(-3, 0.7),
-    st.floats(-8, -0.5),
-    st.floats(-9, -0.1),
-    examples=2000,
-)
+@given(*COINS, examples=2000)
 def test_coins_that_keep_the_bounds_never_show_more(
     orders: list[float], log_value: float, log_delta: float, log_q: float
 ) -> None:
     check_coins(orders, log_value, log_delta, log_q)
 
 
-@given(
-    st.lists(st.floats(1.01, 40), min_size=1, max_size=3, unique=True),
-    st.floats(-3, 0.7),
-    st.floats(-8, -0.5),
-    st.floats(-9, -0.1),
-    examples=12,
-)
+@given(*COINS, examples=12)
 def test_some_coins_that_keep_the_bounds_never_show_more(
     orders: list[float], log_value: float, log_delta: float, log_q: float
 ) -> None:

@@ -161,12 +161,6 @@ def test_another_table_is_refused_and_both_are_named(place: Place) -> None:
         Ledger.open(place, table="jobs")
 
 
-@pytest.mark.parametrize("table", ["", 7, None, "x" * 1001, "a\0", "\ud800"])
-def test_a_table_name_is_a_text(ledger: Ledger, table: object) -> None:
-    with refused("table", kind=InvalidRequest):
-        ask(ledger, table=table)  # type: ignore[arg-type]
-
-
 def test_other_rows_of_the_same_people_are_told_how_to_be_counted(place: Place) -> None:
     ledger = Ledger.open(place, PureDP(1), table="people", unit=PrivacyUnit("pid", max_rows=4))
     with pytest.raises(LedgerRefused, match=r"max_rows is fixed with the ledger, here at 4\. To count persons too"):
@@ -191,21 +185,12 @@ def test_a_request_for_another_unit_is_told_how_the_domain_file_says_the_ledgers
     assert f"Use the unit of the ledger: under [unit] in the domain file write {lines}. " in str(caught.value)
 
 
-def test_a_unit_is_a_unit(ledger: Ledger) -> None:
-    for unit in (None, "rows"):
-        with refused("unit", kind=InvalidRequest):
-            ask(ledger, unit=unit)  # type: ignore[arg-type]
-
-
 # -- in memory -------------------------------------------------------------------------------------
 
 
 def test_in_memory_is_not_durable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for ledger in (
-        Ledger.in_memory(PureDP(1)),
-        Ledger.open(":memory:", PureDP(1), table="people", unit=UNIT),
-    ):
+    for ledger in (Ledger.in_memory(PureDP(1)), Ledger.open(":memory:", PureDP(1), table="people", unit=UNIT)):
         assert not ledger.durable
         paid(ledger, 0.5)
         assert ledger.spent == PureDP(0.5)

@@ -134,8 +134,7 @@ def test_a_change_is_reported_where_it_is(path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["last missing", "all missing", "head count", "head sum", "head tip", "head missing", "last release"],
+    "name", ["last missing", "all missing", "head count", "head sum", "head tip", "head missing", "last release"]
 )
 def test_nothing_is_spent_on_an_altered_head(path: Path, name: str) -> None:
     ledger = filled(path)

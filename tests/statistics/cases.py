@@ -117,12 +117,7 @@ CASES = [
     pure("Peeling, pure", lambda guarantee: gd.Peeling.calibrate(HISTOGRAM, guarantee, 2), 2.0, answers=NEAR_COUNTS),
     pure("RankExponential", median, 4.0, answers=(np.array([3, 0, 4, 1, 0, 2]), np.array([3, 0, 4, 1, 0, 3]))),
     pure("PermuteAndFlip", on(gd.PermuteAndFlip, SCORES), 2.0, answers=NEAR_SCORES),
-    pure(
-        "AboveThreshold",
-        lambda guarantee: gd.AboveThreshold.calibrate(SCORES, guarantee, 2.0),
-        2.0,
-        answers=APART,
-    ),
+    pure("AboveThreshold", lambda guarantee: gd.AboveThreshold.calibrate(SCORES, guarantee, 2.0), 2.0, answers=APART),
     pure(
         "RandomizedResponse",
         lambda guarantee: gd.RandomizedResponse.calibrate(3, guarantee),

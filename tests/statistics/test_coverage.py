@@ -115,10 +115,7 @@ def test_the_noise_is_as_large_as_planned(noisy) -> None:
     assert lengths.mean() == pytest.approx(mechanism.error(2), abs=slack)
 
 
-GUARANTEES = [
-    pytest.param({"rho": 0.5}, id="a mechanism for rho"),
-    pytest.param({"epsilon": 1.0}, id="as planned"),
-]
+GUARANTEES = [pytest.param({"rho": 0.5}, id="a mechanism for rho"), pytest.param({"epsilon": 1.0}, id="as planned")]
 
 
 @pytest.mark.parametrize("guarantee", GUARANTEES)

@@ -77,9 +77,4 @@ def postgres_table(table, times):
     return shared_server().table(arrow_table(table, times))
 
 
-ENGINES = {
-    "arrow": arrow_table,
-    "duckdb": duckdb_relation,
-    "spark": spark_frame,
-    "postgres": postgres_table,
-}
+ENGINES = {"arrow": arrow_table, "duckdb": duckdb_relation, "spark": spark_frame, "postgres": postgres_table}

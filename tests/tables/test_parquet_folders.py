@@ -80,15 +80,7 @@ def test_a_partition_is_written_by_a_program(tmp_path: Path) -> None:
 def test_files_may_differ_in_what_changes_no_value(tmp_path: Path) -> None:
     """One missing integer makes pandas write floats, and a column without values has no type."""
     write(tmp_path / "1.parquet", A=["x", "y"], N=[1, 2], M=pa.array([1, 2], pa.int8()), S=["a"] * 2)
-    write(
-        tmp_path / "2.parquet",
-        M=[3],
-        N=[
-            None,
-        ],
-        A=["y"],
-        S=[5],
-    )
+    write(tmp_path / "2.parquet", M=[3], N=[None], A=["y"], S=[5])
     write(tmp_path / "3.PARQUET", S=[{"a": 1}] * 2, A=pa.nulls(2), N=[2.5, None], M=[300, 7])
     domain = gd.Domain.of(A=gd.categories(["x", "y"], "other"), N=gd.bounded(0, 8, step=0.5), M=gd.bounded(0, 1000))
     one = write(

@@ -27,10 +27,7 @@ ADDRESSES = [
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_it_is_not_repeated(address, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for work in (
-        lambda: Table.scan(address, domain=Domain.of(sex=["1"])),
-        lambda: Ledger.open(address, PureDP(1)),
-    ):
+    for work in (lambda: Table.scan(address, domain=Domain.of(sex=["1"])), lambda: Ledger.open(address, PureDP(1))):
         with pytest.raises(GaugedpError) as caught:
             work()
         assert PASSWORD not in str(caught.value)

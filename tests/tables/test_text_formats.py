@@ -101,10 +101,7 @@ def write(path: Path, rows: list[dict[str, object]], form: TextFormat, seed: int
             return day_text(value, form) + str(rng.choice(["", " 10:11", "T23:59:59"]))
         return number(value, form, rng) if isinstance(value, float) else str(value)
 
-    lines = [
-        [*DOMAIN.attributes, "PAY"],
-        *([text(row[name]) for name in (*DOMAIN.attributes, "PAY")] for row in rows),
-    ]
+    lines = [[*DOMAIN.attributes, "PAY"], *([text(row[name]) for name in (*DOMAIN.attributes, "PAY")] for row in rows)]
     options = {"quotechar": form.quote} if form.quote else {"quoting": csv.QUOTE_NONE, "quotechar": None}
     with path.open("w", encoding=form.encoding, newline="", errors="replace") as file:
         separator = form.separator or ("\t" if path.suffix == ".tsv" else ",")

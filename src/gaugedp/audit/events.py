@@ -114,7 +114,7 @@ class _Tails:
         sides = np.where(always, 2, (start < self.n).astype(int) + (stop > 0))
         twice = [np.concatenate([column, column]) for column in (guessed, sides, always, start, stop)]
         is_upper = np.repeat([True, False], len(right))
-        return np.concatenate([right, guessed - right]), twice[0], twice[1], twice[2], twice[3], twice[4], is_upper
+        return np.concatenate([right, guessed - right]), *twice, is_upper
 
     def _measured(
         self, point: ProfilePoint, deviations: float, right: np.ndarray, guessed: np.ndarray, *kind: np.ndarray

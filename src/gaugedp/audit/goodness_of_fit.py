@@ -101,10 +101,8 @@ def size(draws: np.ndarray, law: SymmetricLaw) -> float:
     mean = law.mean_size
     spread = math.sqrt(max(law.variance - mean**2, 1e-30) / len(draws))
     gap = float(np.abs(draws).mean()) - mean
-    return two_sided(gap / spread) if law.variance * len(draws) > _IN_A_BIN else _rare(draws, law)
-
-
-def _rare(draws: np.ndarray, law: SymmetricLaw) -> float:
+    if law.variance * len(draws) > _IN_A_BIN:
+        return two_sided(gap / spread)
     n_nonzero = int(np.count_nonzero(draws))
     share = 1 - float(law.coverage(np.array(0)))
     return min(1.0, 2 * float(scipy.special.bdtrc(n_nonzero - 1, len(draws), share))) if n_nonzero else 1.0
@@ -122,9 +120,8 @@ def mean_squares(rows: np.ndarray, variances: np.ndarray) -> float:
     errors = squares.std(axis=0) / math.sqrt(len(rows))
     gaps = squares.mean(axis=0) - variances
     unmoved = (errors == 0) & (np.abs(gaps) * len(rows) < 20)  # constant, and expected to be so
-    return union_bound(
-        two_sided(gap / max(error, 1e-300)) for gap, error in zip(gaps[~unmoved], errors[~unmoved], strict=True)
-    )
+    deviations = gaps[~unmoved] / np.maximum(errors[~unmoved], 1e-300)
+    return union_bound(map(two_sided, deviations))
 
 
 def follows(values: np.ndarray, cdf: Callable[[np.ndarray], np.ndarray]) -> float:

@@ -6,13 +6,13 @@ import numpy as np
 
 from gaugedp.audit import goodness_of_fit
 from gaugedp.audit.goodness_of_fit import Found
-from gaugedp.audit.linear import common, directions
+from gaugedp.audit.linear import common, covers, projections
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.entropy import Entropy
 from gaugedp.mechanisms.norm_noise import NormNoise
 from gaugedp.samplers.body_noise import LatticeLaw
 
-_MOST_REFERENCES, _LEAST_REFERENCES, _MOST_GAUGES, _MOST_AXES = 2000, 50, 500, 8
+_MOST_REFERENCES, _LEAST_REFERENCES, _MOST_GAUGES = 2000, 50, 500
 
 
 def lattice_tests(mechanism: NormNoise, lattice: LatticeLaw, draws: np.ndarray, scale: float, rng: Entropy) -> Found:
@@ -26,25 +26,15 @@ def lattice_tests(mechanism: NormNoise, lattice: LatticeLaw, draws: np.ndarray, 
     basis = body.span
     off = np.abs(draws - draws @ basis @ basis.T).max(initial=0.0)
     p_values["on its lattice"] = float(off <= 1e-9 * (1 + np.abs(draws).max(initial=0)))
-    p_values["covers its body"] = float(_covers(body, columns))
+    p_values["covers its body"] = covers(body, lambda axes: body.factor * np.abs(axes @ columns).max(axis=1))
     reference = lattice.reference(min(len(draws), _MOST_REFERENCES), scale, rng)
     if len(reference) < _LEAST_REFERENCES:
         return p_values
     gauges = (body.gauge(rows[:_MOST_GAUGES]) for rows in (draws, reference))
     p_values["gauge"] = goodness_of_fit.same_law(*gauges)
     spread = np.maximum(reference.std(axis=0), 1e-9)
-    p_values["size"] = goodness_of_fit.same_mean(
-        *(np.linalg.norm(rows / spread, axis=1) for rows in (draws, reference))
-    )
-    axes = np.eye(draws.shape[1])[goodness_of_fit.some(draws.shape[1], _MOST_AXES)]
-    weights = np.vstack([axes, directions(draws.shape[1], rng)])
-    p_values["projections"] = goodness_of_fit.union_bound(
-        goodness_of_fit.same_law(draws / spread @ weight, reference / spread @ weight) for weight in weights
-    )
+    ours, theirs = draws / spread, reference / spread
+    sizes = (np.linalg.norm(rows, axis=1) for rows in (ours, theirs))
+    p_values["size"] = goodness_of_fit.same_mean(*sizes)
+    p_values["projections"] = projections(ours, theirs, rng)
     return p_values
-
-
-def _covers(body: Polytope, columns: np.ndarray) -> bool:
-    """Return True if the body has no generator beyond these columns, in some directions."""
-    axes = np.eye(body.ambient_dim)[goodness_of_fit.some(body.ambient_dim)]
-    return bool((body.support(axes) <= body.factor * np.abs(axes @ columns).max(axis=1) * (1 + 1e-9)).all())

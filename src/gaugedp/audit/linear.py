@@ -1,12 +1,14 @@
 """White-box tests of linear maps of independent noise."""
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 
 from gaugedp.audit import goodness_of_fit
 from gaugedp.audit.goodness_of_fit import Found
+from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy
 from gaugedp.mechanisms.base import is_integer
 from gaugedp.mechanisms.identity import Identity
@@ -20,10 +22,9 @@ _MOST_ROWS = 12
 
 def common(draws: np.ndarray, chance: float) -> Found:
     """Return the tests for any symmetric noise; `chance` bounds P(two draws are equal)."""
+    columns = draws.T[goodness_of_fit.some(draws.shape[1])]
     return {
-        "signs": goodness_of_fit.union_bound(
-            goodness_of_fit.sign(draws[:, place]) for place in goodness_of_fit.some(draws.shape[1])
-        ),
+        "signs": goodness_of_fit.union_bound(goodness_of_fit.sign(column) for column in columns),
         "succession": goodness_of_fit.succession(draws),
         "repeated draws": goodness_of_fit.repeats(draws, chance),
     }
@@ -43,6 +44,21 @@ def directions(d: int, rng: Entropy) -> np.ndarray:
     """Return random unit vectors (k, d)."""
     draws = normals(_N_PROJECTIONS * d, rng).reshape(_N_PROJECTIONS, d)
     return np.asarray(draws / np.linalg.norm(draws, axis=1, keepdims=True))
+
+
+def covers(body: Body, support: Callable[[np.ndarray], np.ndarray]) -> float:
+    """Return 1 if the support of the body is at most the other one on the axes, else 0."""
+    axes = np.eye(body.ambient_dim)[goodness_of_fit.some(body.ambient_dim)]
+    return float((body.support(axes) <= support(axes) * (1 + 1e-9)).all())
+
+
+def projections(draws: np.ndarray, reference: np.ndarray, rng: Entropy) -> float:
+    """Compare the projections of two samples on axes and random directions."""
+    axes = np.eye(draws.shape[1])[goodness_of_fit.some(draws.shape[1], 8)]  # axes at most
+    weights = np.vstack([axes, directions(draws.shape[1], rng)])
+    return goodness_of_fit.union_bound(
+        goodness_of_fit.same_law(draws @ weight, reference @ weight) for weight in weights
+    )
 
 
 # -- noise on cells ----------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from gaugedp._internal.progress import Progress, silent
 from gaugedp.audit import goodness_of_fit
 from gaugedp.audit.goodness_of_fit import Found
 from gaugedp.audit.lattice import lattice_tests
-from gaugedp.audit.linear import chance_by_width, common, directions, identity_tests, matrix_tests
+from gaugedp.audit.linear import chance_by_width, common, covers, identity_tests, matrix_tests, projections
 from gaugedp.audit.samples import ObservedRuns
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.derived import LinearImage
@@ -28,7 +28,6 @@ from gaugedp.samplers.continuous import gammas
 from gaugedp.samplers.direct import has_direct
 from gaugedp.samplers.uniform import uniform
 
-_MOST_AXES = 8
 _LEAST_DRAWS = 50
 
 
@@ -45,11 +44,14 @@ def shaped_tests(mechanism: NormNoise, draws: np.ndarray, rng: Entropy, progress
         return lattice_tests(mechanism, mechanism.noise.lattice, draws, scale, rng)
     reference = np.rint(reference_noise(mechanism, len(draws), rng, progress) * scale)
     spread = np.maximum(reference.std(axis=0), 1e-9)
-    ours, theirs = (np.linalg.norm(rows / spread, axis=1) for rows in (draws, reference))
+    ours, theirs = draws / spread, reference / spread
+    sizes = (np.linalg.norm(rows, axis=1) for rows in (ours, theirs))
     p_values = common(draws, chance_by_width(reference.std(axis=0)))
-    p_values["size"] = goodness_of_fit.same_mean(ours, theirs)
-    p_values["projections"] = _projections(draws / spread, reference / spread, rng)
-    p_values["covers its body"] = float(_covers(mechanism))
+    p_values["size"] = goodness_of_fit.same_mean(*sizes)
+    p_values["projections"] = projections(ours, theirs, rng)
+    p_values["covers its body"] = covers(
+        mechanism.body, lambda axes: mechanism.scale_factor * mechanism.shape.support(axes)
+    )
     return p_values if isinstance(mechanism.noise, NestedNoise) else p_values | _radial(mechanism, draws / scale, rng)
 
 
@@ -87,22 +89,19 @@ def _nested(noise: NestedNoise, size: int, rng: Entropy, steps: int) -> np.ndarr
 
 def _radial(mechanism: NormNoise, unit: np.ndarray, rng: Entropy) -> Found:
     noise, body = mechanism.noise, mechanism.shape
-    n_draws = 1500 if _needs_programs(body) else len(unit)  # gauges by linear programs: a millisecond each
-    n_draws = min(n_draws, len(unit))
-    rows = unit[:n_draws] if _is_fine(mechanism) else _unrounded(mechanism, n_draws, rng)
+    n_draws = min(1500, len(unit)) if _needs_programs(body) else len(unit)  # gauges by programs: a millisecond each
+    if _is_fine(mechanism):
+        rows = unit[:n_draws]
+    else:
+        rows = noise.release(n_draws, mechanism.steps, rng) if noise.walks else noise.draw(n_draws, rng)
     radii = body.gauge(rows)
     p_values = {"radius": goodness_of_fit.follows(radii, lambda gauge: scipy.special.gammainc(noise.rank, gauge))}
-    pairs = [(radii, np.abs(rows[:, place]) / radii) for place in goodness_of_fit.some(rows.shape[1], _MOST_AXES)]
+    pairs = [(radii, np.abs(rows[:, place]) / radii) for place in goodness_of_fit.some(rows.shape[1], 8)]
     p_values["radius and direction"] = goodness_of_fit.union_bound(goodness_of_fit.correlation(*pair) for pair in pairs)
     if not noise.walks:
         powers = body.gauge(noise.uniform(n_draws, rng)) ** noise.rank
         p_values["uniform"] = goodness_of_fit.follows(np.minimum(powers, 1.0), lambda share: share)
     return p_values
-
-
-def _unrounded(mechanism: NormNoise, size: int, rng: Entropy) -> np.ndarray:
-    noise = mechanism.noise
-    return noise.release(size, mechanism.steps, rng) if noise.walks else noise.draw(size, rng)
 
 
 def _needs_programs(body: Body) -> bool:
@@ -119,22 +118,6 @@ def _is_fine(mechanism: NormNoise) -> bool:
     shift = float(body.gauge(np.eye(body.ambient_dim)).sum()) / 2 / expected_scale(mechanism)
     # 0.01: of the gauge's deviation, that rounding may shift it by and be forgotten
     return shift <= 0.01 * math.sqrt(body.rank)
-
-
-def _projections(draws: np.ndarray, reference: np.ndarray, rng: Entropy) -> float:
-    axes = np.eye(draws.shape[1])[goodness_of_fit.some(draws.shape[1], _MOST_AXES)]
-    weights = np.vstack([axes, directions(draws.shape[1], rng)])
-    return goodness_of_fit.union_bound(
-        goodness_of_fit.same_law(draws @ weight, reference @ weight) for weight in weights
-    )
-
-
-def _covers(mechanism: NormNoise) -> bool:
-    """Return True if scale_factor·shape covers the body in some directions."""
-    body = mechanism.body
-    axes = np.eye(body.ambient_dim)[goodness_of_fit.some(body.ambient_dim)]
-    inside = body.support(axes) <= mechanism.scale_factor * mechanism.shape.support(axes) * (1 + 1e-9)
-    return bool(inside.all())
 
 
 def noise_tests(

@@ -88,13 +88,10 @@ def _texts(rows: list[list[str]]) -> dict[str, np.ndarray]:
 def _is_numeric(value: Any) -> bool:
     if isinstance(value, np.ndarray):
         is_plain = value.dtype.kind in "biuf" and value.dtype.itemsize <= 8 and not isinstance(value, np.ma.MaskedArray)
-        return is_plain and (value.dtype.kind not in "iu" or not value.size or _is_small(value))
+        is_whole = value.dtype.kind in "iu" and value.size > 0
+        return is_plain and not (is_whole and (int(value.min()) < -(2**53) or int(value.max()) > 2**53))
     is_small = isinstance(value, int | np.integer | np.bool_) and abs(int(value)) <= 2**53
     return is_small or isinstance(value, float | np.float16 | np.float32)
-
-
-def _is_small(whole: np.ndarray) -> bool:
-    return int(whole.min()) >= -(2**53) and int(whole.max()) <= 2**53
 
 
 def check_readable(value: Any) -> None:
@@ -104,15 +101,22 @@ def check_readable(value: Any) -> None:
 
 
 def _leaves(value: Any) -> list[Any]:
-    if isinstance(value, _PLAIN):
-        return _leaf(value)
-    return [leaf for part in _parts(value) for leaf in _leaves(part)]
+    is_plain = isinstance(value, _PLAIN)
+    if not is_plain:
+        return [leaf for part in _parts(value) for leaf in _leaves(part)]
+    if _is_numeric(value):
+        return [float(value)]
+    if isinstance(value, complex | np.complexfloating):
+        return [float(value.real), float(value.imag)]
+    return [repr(value)]
 
 
 def _parts(value: Any) -> Iterable[Any]:
     match value:
+        case np.ma.MaskedArray():
+            return np.asarray(value.data), np.ma.getmaskarray(value)
         case np.ndarray():
-            return _parts_of_array(value)
+            return list(value.ravel().tolist())
         case Mapping():
             return value.items()
         case Set():
@@ -122,12 +126,6 @@ def _parts(value: Any) -> Iterable[Any]:
         case Release():  # its account contains the cost, which is independent of the table
             return value.values, value.raw
     return _parts_of_record(value)
-
-
-def _parts_of_array(array: np.ndarray) -> Iterable[Any]:
-    if isinstance(array, np.ma.MaskedArray):
-        return np.asarray(array.data), np.ma.getmaskarray(array)
-    return list(array.ravel().tolist())
 
 
 def _parts_of_record(value: Any) -> Iterable[Any]:
@@ -144,14 +142,6 @@ def _parts_of_record(value: Any) -> Iterable[Any]:
 def _labels(frame: Any) -> list[Any]:
     axes = [getattr(frame, name, None) for name in ("index", "columns")]
     return [list(labels) for labels in axes if isinstance(labels, Iterable)]
-
-
-def _leaf(value: Any) -> list[Any]:
-    if _is_numeric(value):
-        return [float(value)]
-    if isinstance(value, complex | np.complexfloating):
-        return [float(value.real), float(value.imag)]
-    return [repr(value)]
 
 
 def _structure(value: Any) -> str:

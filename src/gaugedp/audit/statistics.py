@@ -10,7 +10,6 @@ from gaugedp.audit.outputs import Outputs, numbers_of
 Scores = dict[str, np.ndarray]
 
 _MOST_COORDINATES = 24
-_NORMS = (1.0, 2.0, math.inf)
 _FINE = 2.0**53
 _SHARES = (0.5, 1.0, 2.0, 4.0)  # of the spectral norm of b − a
 _RIDGE = 1.0
@@ -61,10 +60,9 @@ def _against(values: np.ndarray, shape: tuple[int, ...] | None, answers: tuple[A
         return {}
     near_a, near_b = values - low.ravel(), values - high.ravel()
     by_name = {"projection on b − a": values @ (high - low).ravel()}
-    for norm in _NORMS:
-        by_name[f"ℓ_{norm:g} norm of y − a less that of y − b"] = np.linalg.norm(near_a, norm, axis=1) - np.linalg.norm(
-            near_b, norm, axis=1
-        )
+    for norm in (1.0, 2.0, math.inf):
+        of_a, of_b = (np.linalg.norm(rows, norm, axis=1) for rows in (near_a, near_b))
+        by_name[f"ℓ_{norm:g} norm of y − a less that of y − b"] = of_a - of_b
     return by_name
 
 

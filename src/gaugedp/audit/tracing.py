@@ -113,15 +113,11 @@ def tracing_attack(  # noqa: PLR0913, PLR0917 - an entry point
         weights = _signs(mean, int(np.count_nonzero(mean)) if s is None else s, statistic == "signed")
         inside, outside, threshold = _against_fresh(rows, others, weights, delta)
     rates = float((inside > threshold).mean()), float((outside > threshold).mean())
-    limit = _ceiling(claim, max(false_positive_rate, rates[1]))
+    rate, limit = max(false_positive_rate, rates[1]), 1.0
+    if claim is not None and rate < 1:
+        check_claim(claim)
+        limit = bounds_of_tracing.tracing_ceiling(claim, rate)
     return Tracing(statistic, *rates, threshold, limit, len(rows), len(others), claim)
-
-
-def _ceiling(claim: Guarantee | None, false_positive_rate: float) -> float:
-    if claim is None or false_positive_rate == 1:
-        return 1.0
-    check_claim(claim)
-    return bounds_of_tracing.tracing_ceiling(claim, false_positive_rate)
 
 
 def tracing_power(

@@ -194,9 +194,9 @@ class BoxHull(Polytope):
         """
         (alpha, beta), rank, moving = self.shrinking, self.rank, self.half > 0
         box = rank * _LOG_2 + math.fsum(np.log(self.half[moving]))
-        log_integral = (
-            rank * _LOG_2 + math.log1p(-(2.0**-rank)) - math.log(rank) if beta else (rank - 1) * math.log(alpha)
-        )
+        log_integral = (rank - 1) * math.log(alpha)
+        if beta:
+            log_integral = rank * _LOG_2 + math.log1p(-(2.0**-rank)) - math.log(rank)
         parts = np.full(self.ambient_dim + 1, -np.inf)
         if self.still:
             place = int((~moving & (self.middle != 0)).argmax())

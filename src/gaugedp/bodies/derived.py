@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 
 import numpy as np
 
 from gaugedp.bodies.base import Body, check_points, with_weights
+from gaugedp.bodies.ellipsoid import sign_patterns
 from gaugedp.bodies.frame import Frame, FramedBody, independent
 from gaugedp.errors import InvalidRequest
 
@@ -18,8 +18,7 @@ def radius_by_support(body: Body, p: float, weights: np.ndarray | None) -> float
     """Return a bound of max ‖z/weights‖_p by supports of the axes. It is exact at p = ∞, and at p = 1 for d ≤ 12."""
     inverse = 1 / with_weights(weights, body.ambient_dim)
     if p == 1 and body.ambient_dim <= _MOST_SIGNS:
-        signs = np.array(list(product((1.0,), *[(1.0, -1.0)] * (body.ambient_dim - 1))))
-        return float(body.support(signs * inverse).max())
+        return float(body.support(sign_patterns(body.ambient_dim) * inverse).max())
     return float(np.linalg.norm(body.support(np.diag(inverse)), p))
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from gaugedp.bodies.base import check_points, real_numbers, with_weights
 from gaugedp.bodies.frame import Frame, FramedBody, equilibrated, independent
+from gaugedp.bodies.lp import LpBall
 from gaugedp.errors import InvalidRequest
 
 _SMALLEST = 1e-140  # squares must not leave the floats
@@ -76,10 +77,7 @@ class Ellipsoid(FramedBody):
     def argmax(self, directions: np.ndarray) -> np.ndarray:
         """Return A·u for the unit vector u along Aᵀ·direction."""
         rows = check_points(directions, self.ambient_dim) @ self.matrix
-        largest = np.abs(rows).max(axis=1, keepdims=True)
-        rows = np.divide(rows, largest, out=np.zeros_like(rows), where=largest > 0)
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0) @ self.matrix.T
+        return LpBall(rows.shape[1], 2).argmax(rows) @ self.matrix.T
 
     def radius(self, p: float, weights: np.ndarray | None = None) -> float:
         """Return max ‖A·u/weights‖_p, or an upper bound on it.
@@ -110,14 +108,14 @@ def _largest_sum(matrix: np.ndarray, lengths: np.ndarray, longest: float) -> flo
     Rows are weighted by length: for positive c, ‖Aᵀs‖² = sᵀAAᵀs ≤ Σc_i · λ_max(C^−½ A Aᵀ C^−½): d·σ_max² for c = 1.
     """
     if len(matrix) <= 16:  # all 2^15 sign patterns up to a global sign
-        return float(np.linalg.norm(_signs(len(matrix)) @ matrix, axis=1).max())
+        return float(np.linalg.norm(sign_patterns(len(matrix)) @ matrix, axis=1).max())
     some = lengths > 0
     balanced = matrix[some] / np.sqrt(lengths[some])[:, None]
     weighted = np.sqrt(lengths.sum()) * np.linalg.norm(balanced, 2)
     return float(min(lengths.sum(), np.sqrt(len(matrix)) * longest, weighted))
 
 
-def _signs(size: int) -> np.ndarray:
+def sign_patterns(size: int) -> np.ndarray:
     """Return the sign patterns with a leading 1, (2^(size−1), size)."""
     bits = np.arange(2 ** (size - 1))[:, None] >> np.arange(size)
     return 1.0 - 2 * (bits & 1)[:, ::-1]

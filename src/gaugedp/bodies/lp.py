@@ -72,8 +72,7 @@ class LpBall(Body):
         rows = check_points(directions, self.d)
         if self.p == 1:
             points = np.zeros_like(rows)
-            first = np.abs(rows).argmax(axis=1)
-            picked = np.arange(len(rows)), first
+            picked = np.arange(len(rows)), np.abs(rows).argmax(axis=1)
             points[picked] = np.sign(rows[picked])
             return self.size * points
         longest = np.abs(rows).max(axis=1, keepdims=True)

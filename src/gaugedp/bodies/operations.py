@@ -1,7 +1,6 @@
 """Operations on bodies: multiples, sums, linear images and projections."""
 
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
 
@@ -137,18 +136,15 @@ def minkowski_sum(first: Body, second: Body) -> Body:
     """
     if first.ambient_dim != second.ambient_dim:
         raise InvalidRequest(
-            f"The bodies have dimensions {first.ambient_dim} and {second.ambient_dim}.",
-            "Use equal dimensions.",
+            f"The bodies have dimensions {first.ambient_dim} and {second.ambient_dim}.", "Use equal dimensions."
         )
     if isinstance(first, Polytope) and isinstance(second, Polytope):
         return _sum_of_polytopes(first, second)
-    if isinstance(first, LpBall | SchattenBall) and replace(first, size=1.0) == _unit(second):
-        return replace(first, size=first.size + cast(LpBall, second).size)
+    if isinstance(first, LpBall | SchattenBall) and isinstance(second, LpBall | SchattenBall):
+        resized = replace(first, size=second.size)
+        if resized == second:
+            return replace(first, size=first.size + second.size)
     return MinkowskiSum(first, second)
-
-
-def _unit(body: Body) -> Body:
-    return replace(body, size=1.0) if isinstance(body, LpBall | SchattenBall) else body
 
 
 def _sum_of_polytopes(body_a: Polytope, body_b: Polytope) -> Polytope:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 
 import numpy as np
 
@@ -146,7 +147,7 @@ class Polytope(Body):
         ends = [(high, self.generators.column(top_index)), (low, self.generators.column(bottom_index))]
         if self.with_zero:
             nothing = (0.0, np.zeros(self.ambient_dim))
-            ends = [max(ends[0], nothing, key=_first), min(ends[1], nothing, key=_first)]
+            ends = [max(ends[0], nothing, key=itemgetter(0)), min(ends[1], nothing, key=itemgetter(0))]
         (high, top), (low, bottom) = ends
         return self.factor * float(high - low), self.factor * (top - bottom)
 
@@ -219,10 +220,6 @@ class Polytope(Body):
         shape = f"{self.ambient_dim} x {self.generators.n_generators}"
         kind = "differences" if self.differences else "symmetric"
         return f"Polytope({shape}, {kind}, factor={self.factor:g})"
-
-
-def _first(pair: tuple[float, np.ndarray]) -> float:
-    return float(pair[0])
 
 
 def _least_norm(columns: np.ndarray, point: np.ndarray, flow: bool) -> float:

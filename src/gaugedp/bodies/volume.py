@@ -13,13 +13,12 @@ from gaugedp.bodies.ellipsoid import Ellipsoid
 from gaugedp.bodies.frame import Frame
 from gaugedp.bodies.lp import LpBall
 from gaugedp.bodies.polytope import Polytope
-from gaugedp.bodies.prepare import PreparedGenerators
 from gaugedp.bodies.product import Product
 from gaugedp.bodies.schatten import SchattenBall
 from gaugedp.errors import InvalidRequest
 
 _HULL_ROUNDING = 1e-9
-_LOG_2, _LOG_PI = math.log(2), math.log(math.pi)
+_LOG_2 = math.log(2)
 _MOST_HULL_POINTS = {2: 10**6, 3: 50_000, 4: 5000, 5: 1000, 6: 300, 7: 120, 8: 90}
 _MOST_FACETS = 300_000  # expected for a hull: some seconds, with those before it
 _SLOWEST, _FASTEST = 1.1, 2  # times the points, from one hull to the next
@@ -77,16 +76,12 @@ def _(body: SchattenBall) -> Volume:
         return volume(LpBall(body.ambient_dim, 2, body.size))
     if not math.isinf(body.p):
         raise InvalidRequest(
-            f"The Schatten volume is known for p = 2 and infinity only, and p is {body.p:g}.",
-            "Use one of these.",
+            f"The Schatten volume is known for p = 2 and infinity only, and p is {body.p:g}.", "Use one of these."
         )
-    return Volume(_log_spectral(low, high) + body.ambient_dim * math.log(body.size), "exact")
-
-
-def _log_spectral(m: int, n: int) -> float:
-    """Return log π^{mn/2}·∏_{j<m} Γ(1 + j/2)/Γ(1 + (n + j)/2) = log vol{σ_1(Z) ≤ 1}, after Selberg."""
-    gammas = [math.lgamma(1 + j / 2) - math.lgamma(1 + (n + j) / 2) for j in range(m)]
-    return m * n / 2 * _LOG_PI + math.fsum(gammas)
+    # log π^{mn/2}·∏_{j<m} Γ(1 + j/2)/Γ(1 + (n + j)/2) = log vol{σ_1(Z) ≤ 1}, after Selberg
+    gammas = [math.lgamma(1 + j / 2) - math.lgamma(1 + (high + j) / 2) for j in range(low)]
+    log_spectral = low * high / 2 * math.log(math.pi) + math.fsum(gammas)
+    return Volume(log_spectral + body.ambient_dim * math.log(body.size), "exact")
 
 
 @volume.register
@@ -126,15 +121,12 @@ def _(body: Polytope) -> Volume:
     lower = _stretched(Volume(cross.log_volume, "lower"), generators.frame)
     if rank > max(_MOST_HULL_POINTS):
         return lower
-    hull = _hull(generators, rank * math.log(body.factor))
+    log, is_whole = _log_hull(generators.coordinates.tobytes(), generators.coordinates.shape)
+    log += rank * math.log(body.factor)
+    exact = Volume(log, "exact", log_error=_HULL_ROUNDING)
+    hull = exact if is_whole else Volume(log - _HULL_ROUNDING, "lower")
     stretched = _stretched(hull, generators.frame)
     return stretched if stretched.kind == hull.kind else lower  # else the coordinates, hence the facets, are in doubt
-
-
-def _hull(generators: PreparedGenerators, log_scale: float) -> Volume:
-    log, is_whole = _log_hull(generators.coordinates.tobytes(), generators.coordinates.shape)
-    log += log_scale
-    return Volume(log, "exact", log_error=_HULL_ROUNDING) if is_whole else Volume(log - _HULL_ROUNDING, "lower")
 
 
 @lru_cache(maxsize=64)

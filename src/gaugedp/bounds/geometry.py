@@ -32,11 +32,8 @@ _DRAWS, _KEY = 600, 7
 _PANELS = ((0, 1), (0, 2), (1, 2))  # of principal axes
 _OVER = "least error over the bound"
 _BELOW = "below 1: the bound is for real-valued data, and some noise for integers"
-_HOW = {
-    "exact": "exact",
-    "lower": "at least this, proved",
-    "certified": "at least this, certified with confidence 1 − 10⁻⁹",
-}
+_CERTIFIED = "certified with confidence 1 − 10⁻⁹"
+_HOW = {"exact": "exact", "lower": "at least this, proved", "certified": f"at least this, {_CERTIFIED}"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +103,7 @@ class BodyGeometry:
         how = "" if self.moments is None else f" ({self.moments.kind})"
         most = "" if self.volume.kind == "exact" else "at most "
         logarithm = f"its logarithm {self.volume.log_volume:.6g}"
+        known = "proved" if self.bound.confidence == 1 else _CERTIFIED
         rows = [
             ("rank", f"{self.rank} of {self.body.ambient_dim} dimensions"),
             ("volume", f"{readable(self.volume.value)} ({_HOW[self.volume.kind]}; {logarithm})"),
@@ -114,13 +112,12 @@ class BodyGeometry:
             ("isotropic constant", f"{most}{self.isotropic_constant:.4g}{how}" if how else "not known"),
             ("deviations", f"{_short(self.principal_deviations)}{how}"),
             *((f"error of {name}", f"{readable(error)} ({exactness[name]})") for name, error in self.errors.items()),
-            ("lower bound", f"{readable(self.bound)} ({_how_known(self.bound)})"),
+            ("lower bound", f"{readable(self.bound)} ({known})"),
             ("ratio", f"{self.ratio:.3g} ({_OVER if self.ratio >= 1 else _BELOW})"),
         ]
         width = max(len(name) for name, _ in rows)
-        return "\n".join(
-            [f"{self.body!r} at ε = {self.epsilon:g}", *(f"{name:<{width}}  {text}" for name, text in rows)]
-        )
+        lines = [f"{name:<{width}}  {text}" for name, text in rows]
+        return "\n".join([f"{self.body!r} at ε = {self.epsilon:g}", *lines])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers for JSON, with None if unknown."""
@@ -194,9 +191,8 @@ def geometry(body: Body, epsilon: float = 1.0) -> BodyGeometry:
     singles = nested_bounds(body, epsilon, None if measured is None else measured.second_moment)
     bound = lower_bound(body, epsilon)
     quantity = max(_quantity(single.volume, single.rank, epsilon) for single in singles)
-    return BodyGeometry(
-        body, epsilon, largest_volume(body), quantity, measured, tuple(_mechanisms(body, epsilon)), bound
-    )
+    mechanisms = tuple(_mechanisms(body, epsilon))
+    return BodyGeometry(body, epsilon, largest_volume(body), quantity, measured, mechanisms, bound)
 
 
 def _mechanisms(body: Body, epsilon: float) -> Iterator[AdditiveNoise]:
@@ -252,10 +248,6 @@ def _planes(
         yield vectors[:, [first, second]], (f"principal axis {first + 1}", f"principal axis {second + 1}")
 
 
-def _how_known(bound: VolumeBound) -> str:
-    return "proved" if bound.confidence == 1 else "certified with confidence 1 − 10⁻⁹"
-
-
 def _short(values: np.ndarray) -> str:
     shown = ", ".join(f"{value:.3g}" for value in values[:6])
     return f"{shown} …" if len(values) > 6 else shown or "not known"
@@ -294,8 +286,7 @@ def volume_quantity(body: Body, epsilon: float) -> float:
     and errors can be a third of it. For a bound use `lower_bound`.
     """
     positive(epsilon=epsilon)
-    rank = body.rank
-    return rank * math.sqrt(rank) * math.exp(volume(body).log_volume / rank) / epsilon
+    return _quantity(volume(body), body.rank, epsilon)
 
 
 def _eigenvalues(covariance: np.ndarray) -> np.ndarray:

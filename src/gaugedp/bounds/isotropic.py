@@ -79,6 +79,5 @@ def isotropic_position(body: Body) -> IsotropicPosition:
     values, vectors = np.linalg.eigh(covariance)
     deviation = math.exp(float(np.log(values).mean()) / 2)
     whitened = vectors / np.sqrt(values) @ vectors.T
-    return IsotropicPosition(
-        deviation * whitened @ span.T, constant, math.sqrt(values[-1]) / deviation, deviation, measured.kind
-    )
+    c = math.sqrt(values[-1]) / deviation
+    return IsotropicPosition(deviation * whitened @ span.T, constant, c, deviation, measured.kind)

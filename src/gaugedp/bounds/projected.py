@@ -119,21 +119,18 @@ def _if_known(body: Body, epsilon: float, norm: float = 2) -> VolumeBound | None
         return None
 
 
-def _proved(shadow: Body, epsilon: float) -> VolumeBound | None:
-    try:
-        return bound_from_volume(volume(shadow), shadow.rank, epsilon)
-    except InvalidRequest:
-        return None
-
-
 def _shadow_bound(body: Body, basis: np.ndarray, epsilon: float) -> VolumeBound | None:
     if basis.shape[1] == 1:
         length = math.log(2 * float(body.support(basis.T)[0])) + math.log1p(-_SEGMENT)
-        bound: VolumeBound | None = bound_from_volume(Volume(length, "exact"), 1, epsilon)
+        bound = bound_from_volume(Volume(length, "exact"), 1, epsilon)
     else:
-        bound = _proved(project(body, basis), epsilon)
+        shadow = project(body, basis)
+        try:
+            bound = bound_from_volume(volume(shadow), shadow.rank, epsilon)
+        except InvalidRequest:
+            return None
     stretch = max(1.0, float(np.linalg.norm(basis, 2))) * (1 + 2.0**-45)  # P is a projection up to rounding
-    return bound and VolumeBound(bound / stretch, bound.volume, bound.rank)
+    return VolumeBound(bound / stretch, bound.volume, bound.rank)
 
 
 def _ranks(values: np.ndarray, drawn: bool, *, flat: float = 1e-200) -> list[int]:
@@ -166,8 +163,11 @@ def _eigenvectors(body: Body, covariance: np.ndarray | None) -> tuple[np.ndarray
 def _spread(body: Body) -> np.ndarray:
     """Return a covariance (d, d) with roughly the body's directions."""
     match body:
-        case Polytope():
-            return _spread_of_generators(body)
+        case Polytope():  # the generators' second moment, or n·Σvvᵀ − (Σv)(Σv)ᵀ for differences (up to a factor)
+            columns = body.columns()
+            columns = columns / (np.abs(columns).max() or 1.0)
+            total = columns.sum(axis=1) if body.differences else np.zeros(len(columns))
+            return columns @ columns.T - np.outer(total, total) / (columns.shape[1] + body.with_zero)
         case Ellipsoid():
             return body.matrix @ body.matrix.T
         case LinearImage():
@@ -175,12 +175,3 @@ def _spread(body: Body) -> np.ndarray:
         case MinkowskiSum():
             return _spread(body.one) + _spread(body.other)
     return body.span @ body.span.T
-
-
-def _spread_of_generators(body: Polytope) -> np.ndarray:
-    """Return the generators' second moment, or n·Σvvᵀ − (Σv)(Σv)ᵀ for differences (up to a factor)."""
-    columns = body.columns()
-    columns = columns / (np.abs(columns).max() or 1.0)
-    count = columns.shape[1] + body.with_zero
-    total = columns.sum(axis=1) if body.differences else np.zeros(len(columns))
-    return columns @ columns.T - np.outer(total, total) / count

@@ -59,9 +59,8 @@ def _log_volume(numbers: bytes, shape: tuple[int, int], balanced: bool, count: i
     )
     logs = -power * np.log(_sums(columns, root, count, rng))
     gain = _log_mean(logs, stake, count) / power * rank
-    return (
-        float(np.linalg.slogdet(root)[1]) + volume(LpBall(rank, 2)).log_volume + gain - 1e-9 * rank
-    )  # far more than sums of some thousand terms lose
+    # 1e-9: far more than sums of some thousand terms lose
+    return float(np.linalg.slogdet(root)[1]) + volume(LpBall(rank, 2)).log_volume + gain - 1e-9 * rank
 
 
 def _root(columns: np.ndarray, balanced: bool) -> np.ndarray:
@@ -87,6 +86,5 @@ def _log_mean(logs: np.ndarray, stake: float, count: int) -> float:
     def gain(log: float) -> float:
         return float(np.log1p(stake * np.expm1(np.minimum(logs - log, 700))).mean()) - goal
 
-    low = float(logs.min()) - math.log1p(math.expm1(goal) / stake)
-    high = float(logs.max())
-    return float(scipy.optimize.brentq(gain, low - 1, high, xtol=1e-12))
+    low = float(logs.min()) - math.log1p(math.expm1(goal) / stake) - 1
+    return float(scipy.optimize.brentq(gain, low, float(logs.max()), xtol=1e-12))

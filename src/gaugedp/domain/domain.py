@@ -7,27 +7,13 @@ from pathlib import Path
 
 from gaugedp._internal.displays import drawn_by
 from gaugedp._internal.names import written
+from gaugedp.domain import toml
 from gaugedp.domain.attributes import Attribute, BoundedColumn, categories
 from gaugedp.domain.captions import TEXTS, Captions
 from gaugedp.domain.hierarchies import Tree, check_trees, starts_in
 from gaugedp.domain.person_aggregates import PerPerson
 from gaugedp.domain.structural_zeros import Impossible
 from gaugedp.domain.text_format import PLAIN, TextFormat
-from gaugedp.domain.toml import (
-    SECTIONS,
-    add_facts,
-    named,
-    named_tree,
-    only_keys,
-    read_attributes,
-    read_captions,
-    read_columns,
-    read_impossible,
-    read_own,
-    read_per_person,
-    read_toml,
-    read_weights,
-)
 from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.domain.weights import NO_DESIGN, Design, check_weights
 from gaugedp.errors import InvalidRequest, UnknownName
@@ -91,7 +77,7 @@ class Domain:
         """
         facts: dict[str, Attribute | BoundedColumn] = {}
         for name, value in columns.items():
-            add_facts(facts, _as_facts(name, value))
+            toml.add_facts(facts, _as_facts(name, value))
         return cls(
             {name: fact for name, fact in facts.items() if isinstance(fact, Attribute)},
             {name: fact for name, fact in facts.items() if isinstance(fact, BoundedColumn)},
@@ -103,28 +89,28 @@ class Domain:
 
         The format is explained in docs/how-to/domain-file.md.
         """
-        facts = read_toml(path)
-        only_keys("the domain file", facts, (*SECTIONS, *TEXTS))
+        facts = toml.read_toml(path)
+        toml.only_keys("the domain file", facts, (*toml.SECTIONS, *TEXTS))
         name = facts.get("name", Path(path).stem)
         if not isinstance(name, str):
             raise InvalidRequest(f"The name in {path} is {name!r}.", "Write the name as text.")
-        attributes = read_attributes(facts, Path(path).parent)
+        attributes = toml.read_attributes(facts, Path(path).parent)
         domain = cls(
             attributes,
-            read_columns(facts, Path(path).parent),
+            toml.read_columns(facts, Path(path).parent),
             name,
             PrivacyUnit.of(facts["unit"]) if "unit" in facts else None,
             Path(path).name,
-            read_captions(facts, attributes, Path(path).parent),
+            toml.read_captions(facts, attributes, Path(path).parent),
             text_format=TextFormat.of(facts.get("file", {})),
         )
-        if weights := read_weights(facts):
+        if weights := toml.read_weights(facts):
             domain = domain.with_weights(**weights)
-        impossible = read_impossible(facts)
+        impossible = toml.read_impossible(facts)
         if "person" not in facts:
             return domain.with_impossible(*impossible)
-        people = domain.by_person(domain.protected(), read_per_person(facts))
-        captions_of_people = read_own(facts, people.attributes)
+        people = domain.by_person(domain.protected(), toml.read_per_person(facts))
+        captions_of_people = toml.read_own(facts, people.attributes)
         captions = people.captions.with_columns({**people.captions.columns, **captions_of_people})
         return people.with_captions(captions).with_impossible(*impossible)
 
@@ -140,11 +126,8 @@ class Domain:
                 "Rows are aggregated by person, but the unit is not a person with one row.",
                 "Name the column that identifies persons, under [unit] or in gd.PrivacyUnit, and omit max_rows.",
             )
-        if (
-            self.rows is not None
-            or not made
-            or not all(isinstance(per_person, PerPerson) for per_person in made.values())
-        ):
+        are_described = bool(made) and all(isinstance(per_person, PerPerson) for per_person in made.values())
+        if self.rows is not None or not are_described:
             raise InvalidRequest(
                 "Specify how a person's rows are aggregated.",
                 "Use [person] in the domain file, or for example visits=gd.PerPerson.count(gd.integers(0, 50)).",
@@ -153,7 +136,7 @@ class Domain:
         captions = {
             name: self.captions.columns.get(per_person.of or "")
             for name, per_person in made.items()
-            if per_person.is_like_its_source
+            if per_person.kind in ("max", "min", "last")  # one of the rows' values
         }
         return replace(
             self,
@@ -167,7 +150,7 @@ class Domain:
         )
 
     def _made(self, name: str, per_person: PerPerson) -> Attribute | BoundedColumn:
-        return named(f"[person] {name}", lambda: per_person.described(self.attributes, self.columns))
+        return toml.named(f"[person] {name}", lambda: per_person.described(self.attributes, self.columns))
 
     def origins(self, names: Sequence[str]) -> list[str]:
         """Return sentences on how values follow from a person's rows."""
@@ -179,9 +162,8 @@ class Domain:
         """Return what else decides values: text format and aggregation."""
         rows = self.rows or self
         per_person = [self.made[name] for name in names if name in self.made]
-        sources = [
-            (name, rows.attributes.get(name), rows.columns.get(name)) for rule in per_person for name in rule.sources
-        ]
+        used = [name for rule in per_person for name in rule.sources]
+        sources = [(name, rows.attributes.get(name), rows.columns.get(name)) for name in used]
         written = [] if self.text_format == PLAIN else [repr(self.text_format)]
         return written + ([repr((per_person, sources))] if per_person else [])
 
@@ -346,10 +328,9 @@ def _as_facts(name: str, value: object) -> Mapping[str, Attribute | BoundedColum
     if isinstance(value, Attribute | BoundedColumn):
         return {name: value}
     if isinstance(value, Tree):
-        return named_tree(name, value)
+        return toml.named_tree(name, value)
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise InvalidRequest(
-            f"{name} is described by {value!r}.",
-            "Give a list of categories, gd.bins, gd.integers or gd.bounded.",
+            f"{name} is described by {value!r}.", "Give a list of categories, gd.bins, gd.integers or gd.bounded."
         )
-    return {name: named(f"attribute {name}", lambda: categories(value))}
+    return {name: toml.named(f"attribute {name}", lambda: categories(value))}

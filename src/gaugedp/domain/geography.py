@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -75,14 +76,6 @@ def _drawn(areas: Mapping[str, list[Ring]]) -> dict[str, str]:
         return f"{round((x - west) * narrower * scale)} {round((north - y) * scale)}"
 
     def edge(ring: Ring) -> str:
-        return f"M{'L'.join(_without_repeats(map(at, ring)))}Z"
+        return f"M{'L'.join(text for text, _ in groupby(map(at, ring)))}Z"  # without repeats
 
     return {cell: "".join(map(edge, rings)) for cell, rings in areas.items()}
-
-
-def _without_repeats(texts: Iterator[str]) -> Iterator[str]:
-    last = ""
-    for text in texts:
-        if text != last:
-            yield text
-        last = text

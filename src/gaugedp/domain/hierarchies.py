@@ -1,6 +1,6 @@
 """Nested attributes, such as regions, districts and tracts. One column of the table determines all levels."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -84,22 +84,24 @@ def tree(columns: Mapping[str, Sequence[str]], outside: str = "drop") -> Tree:
         key=lambda path: [places[text] for places, text in zip(order, path, strict=True)],
     )
     finest = tuple(path[-1] for path in paths)
-    return Tree({name: _level(list(columns)[-1], finest, areas, outside) for name, areas in _along(columns, paths)})
+    places = enumerate(columns)
+    return Tree({name: _level([*columns][-1], finest, [path[i] for path in paths], outside) for i, name in places})
 
 
-def read_tree(path: Path, column: str, outside: str = "drop") -> Tree:
-    """Return the nested attributes in a CSV file; see `tree`. The header names them, `column` last."""
+def csv_lines(path: Path, what: str, remedy: str) -> list[list[str]]:
+    """Return the header and the other lines of a CSV file that have any field."""
     import csv
 
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = [line for line in csv.reader(file) if line]
+            return [line for line in csv.reader(file) if line] or [[]]
     except (OSError, UnicodeDecodeError, csv.Error):
-        raise InvalidRequest(
-            f"The tree {path.name!r} cannot be read.",
-            "Put a CSV file in the folder of the domain file.",
-        ) from None
-    header, *areas = lines or [[]]
+        raise InvalidRequest(f"The {what} {path.name!r} cannot be read.", remedy) from None
+
+
+def read_tree(path: Path, column: str, outside: str = "drop") -> Tree:
+    """Return the nested attributes in a CSV file; see `tree`. The header names them, `column` last."""
+    header, *areas = csv_lines(path, "tree", "Put a CSV file in the folder of the domain file.")
     if len(set(header)) < len(header) or column not in header[-1:]:
         raise InvalidRequest(
             f"The columns of {path.name!r} are {', '.join(header) or '(none)'}.",
@@ -185,10 +187,6 @@ def _check_nested(columns: Mapping[str, Sequence[str]]) -> None:
                     f"{name} {text!r} lies in {above} {lies_in[text]!r} and in {area!r}.",
                     "Give each area a different text.",
                 )
-
-
-def _along(columns: Iterable[str], paths: list[tuple[str, ...]]) -> list[tuple[str, list[str]]]:
-    return [(name, [path[i] for path in paths]) for i, name in enumerate(columns)]
 
 
 def _level(column: str, finest: tuple[str, ...], areas: list[str], outside: str) -> Level:

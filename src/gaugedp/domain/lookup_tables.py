@@ -1,6 +1,5 @@
 """Lookup tables: public tables that classify the values of a column."""
 
-import csv
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,7 +9,7 @@ from pathlib import Path
 
 from gaugedp._internal.validate import decimal, is_finite
 from gaugedp.domain.attributes import BoundedColumn, categories
-from gaugedp.domain.hierarchies import Level
+from gaugedp.domain.hierarchies import Level, csv_lines
 from gaugedp.errors import InvalidRequest, UnknownName
 
 _ONE_LINE = "Give a line for each key, with a text in each column."
@@ -94,10 +93,8 @@ def _steps(name: str, text: str, bounded: BoundedColumn) -> int:
         number = math.nan
     if not is_finite(number):
         raise InvalidRequest(f"{name} of the lookup table is {text!r}.", "Give a number for each key.")
-    return (
-        math.floor(min(max(decimal(number), bounded.low), bounded.high) / bounded.step + Fraction(1, 2))
-        - bounded.low_steps
-    )
+    clipped = min(max(decimal(number), bounded.low), bounded.high)
+    return math.floor(clipped / bounded.step + Fraction(1, 2)) - bounded.low_steps
 
 
 def _attribute(on: str, keys: Sequence[str], texts: Sequence[str], outside: str) -> Level:
@@ -110,14 +107,7 @@ def _attribute(on: str, keys: Sequence[str], texts: Sequence[str], outside: str)
 
 
 def _read(path: Path) -> dict[str, list[str]]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = [line for line in csv.reader(file) if line]
-    except (OSError, UnicodeDecodeError, csv.Error):
-        raise InvalidRequest(
-            f"The lookup table {path.name!r} cannot be read.", "Give the path of a CSV file."
-        ) from None
-    header, *rows = lines or [[]]
+    header, *rows = csv_lines(path, "lookup table", "Give the path of a CSV file.")
     if len(set(header)) < len(header) or any(len(row) != len(header) for row in rows):
         raise InvalidRequest(f"The lines of {path.name!r} do not match its header.", _ONE_LINE)
     return {name: [row[i] for row in rows] for i, name in enumerate(header)}

@@ -114,11 +114,6 @@ class PerPerson:
         """Attributes and bounded columns of the rows that are read."""
         return tuple(name for name in (self.of, self.order) if name is not None)
 
-    @property
-    def is_like_its_source(self) -> bool:
-        """True if the value is one of the rows' values."""
-        return self.kind in ("max", "min", "last")
-
     def described(self, attributes: Mapping[str, Attribute], columns: Mapping[str, BoundedColumn]) -> Fact:
         """Return the possible values of the aggregate.
 

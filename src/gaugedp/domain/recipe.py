@@ -17,22 +17,8 @@ from gaugedp.domain.text_format import PLAIN, TextFormat
 from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.domain.weights import NO_DESIGN
 
-_CLASSES = {
-    kind.__name__: kind
-    for kind in (
-        Bins,
-        BoundedColumn,
-        Categories,
-        Dates,
-        Domain,
-        EdgeBins,
-        Integers,
-        Level,
-        PerPerson,
-        PrivacyUnit,
-        TextFormat,
-    )
-}
+_KINDS = Bins, BoundedColumn, Categories, Dates, Domain, EdgeBins, Integers, Level, PerPerson, PrivacyUnit, TextFormat
+_CLASSES = {kind.__name__: kind for kind in _KINDS}
 
 
 def recipe_of(domain: Domain, attributes: tuple[str, ...], columns: tuple[str, ...]) -> Any:

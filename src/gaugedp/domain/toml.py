@@ -20,6 +20,10 @@ from gaugedp.errors import InvalidRequest, UnknownName
 
 T = TypeVar("T")
 SECTIONS = ("name", "unit", "attributes", "columns", "weights", "person", "impossible", "file")
+_OF_CELLS = (
+    *("values", "low", "high", "width", "edges", "from", "to"),
+    *("date", "timezone", "outside", "tree", "keys", "look_up"),
+)
 _UNKNOWN = ("keys", "most")
 _ALIKE = {"min": "low", "minimum": "low", "lower": "low", "max": "high", "maximum": "high", "upper": "high"}
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}.*|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
@@ -257,15 +261,7 @@ def _attribute(name: str, value: Any) -> Attribute:
     place = f"attribute {name}"
     if isinstance(value, list):
         return named(place, lambda: categories(value))
-    only_keys(
-        place,
-        value,
-        (
-            *("values", "low", "high", "width", "edges", "from", "to", "date", "timezone", "outside"),
-            *("tree", "keys", "look_up"),
-        ),
-        OWN,
-    )
+    only_keys(place, value, _OF_CELLS, OWN)
     facts = dict(value)
     outside = facts.pop("outside", "drop")
     match sorted(facts):

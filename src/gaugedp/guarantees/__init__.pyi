@@ -2,6 +2,7 @@ from gaugedp.accountant.bound import Bound as Bound
 from gaugedp.guarantees import divergences as divergences
 from gaugedp.guarantees.approx import ApproxDP as ApproxDP
 from gaugedp.guarantees.base import Guarantee as Guarantee
+from gaugedp.guarantees.base import from_dict as from_dict
 from gaugedp.guarantees.bounded_range import ExponentialLoss as ExponentialLoss
 from gaugedp.guarantees.budget import Budget as Budget
 from gaugedp.guarantees.budget import Filter as Filter
@@ -22,7 +23,6 @@ from gaugedp.guarantees.finite import FiniteLoss as FiniteLoss
 from gaugedp.guarantees.gaussian import GaussianDP as GaussianDP
 from gaugedp.guarantees.groups import Grouped as Grouped
 from gaugedp.guarantees.groups import group_factor as group_factor
-from gaugedp.guarantees.json import from_dict as from_dict
 from gaugedp.guarantees.json import from_json as from_json
 from gaugedp.guarantees.json import to_json as to_json
 from gaugedp.guarantees.laplace import LaplaceLoss as LaplaceLoss

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gaugedp._internal.validate import decimal, non_negative, whole
+from gaugedp._internal.validate import decimal, non_negative
 from gaugedp.accountant.loss import LARGEST_LOSS, Pair
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import up, up_decimal
@@ -37,8 +37,7 @@ class ApproxDP(Guarantee):
         non_negative(epsilon=self.epsilon_value, delta=self.delta_value)
         if not self.delta_value < 1:
             raise InvalidRequest(f"delta is {self.delta_value!r}.", "Give delta as a number below 1.")
-        object.__setattr__(self, "epsilon_value", float(self.epsilon_value))
-        object.__setattr__(self, "delta_value", float(self.delta_value))
+        self._set(epsilon_value=float(self.epsilon_value), delta_value=float(self.delta_value))
 
     def renyi(self, order: float) -> float:
         """Return infinity if δ > 0, else the ε-DP curve."""
@@ -80,12 +79,8 @@ class ApproxDP(Guarantee):
             return (decimal(self.epsilon_value), decimal(self.delta_value))
         return None if self.delta_value > 0 else PureDP(self.epsilon_value).cost(accounting)
 
-    def group(self, size: int) -> "ApproxDP":
-        """Return the guarantee for groups of `size` units.
-
-        It is (kε, δ·Σ e^{jε} over j < k)-DP, where k = `size`.
-        """
-        whole(minimum=1, size=size)
+    def _group(self, size: int) -> "ApproxDP":
+        """Return (kε, δ·Σ e^{jε} over j < k), k = `size`."""
         if size == 1:
             return self
         grown_epsilon = up_decimal(size * decimal(self.epsilon_value))

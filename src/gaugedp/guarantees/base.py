@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -57,22 +58,31 @@ class Guarantee(Part):
         cls.kind = kind or cls.__name__
         KINDS[cls.kind] = cls
 
+    def _set(self, **values: object) -> None:
+        """Set fields of this frozen object while it is made."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
     def group(self, size: int) -> "Guarantee":
         """Return the guarantee for groups of `size` units.
 
         Use it, for example, to protect households of that size.
         """
         whole(minimum=1, size=size)
-        return self if size == 1 else Guarantee._chain(self, int(size))
+        return self._group(int(size))
+
+    def _group(self, size: int) -> "Guarantee":
+        return self if size == 1 else Guarantee._chain(self, size)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the guarantee as a mapping, for `gd.guarantees.from_dict`."""
-        return {"kind": self.kind, **{name.removesuffix("_value"): value for name, value in vars(self).items()}}
+        numbers = {name.removesuffix("_value"): _for_json(value) for name, value in vars(self).items()}
+        return {"kind": self.kind, **numbers}
 
     @classmethod
     def from_numbers(cls, numbers: Mapping[str, Any]) -> "Guarantee":
-        """Return the guarantee that a mapping of `to_dict` describes."""
-        return cls(*(numbers[name.removesuffix("_value")] for name in cls.__match_args__))
+        """Return the guarantee with the numbers of a `to_dict`."""
+        return cls(*(_from_json(numbers[name.removesuffix("_value")]) for name in cls.__match_args__))
 
     def follows_from(self, premise: "Guarantee") -> bool:
         """Return True if `premise` implies this guarantee.
@@ -82,11 +92,9 @@ class Guarantee(Part):
         if self == premise or self.accounting is None:
             return self == premise
         cost, premise_cost = self.cost(self.accounting), premise.cost(self.accounting)
-        return (
-            cost is not None
-            and premise_cost is not None
-            and all(a <= b for a, b in zip(premise_cost, cost, strict=True))
-        )
+        if cost is None or premise_cost is None:
+            return False
+        return all(a <= b for a, b in zip(premise_cost, cost, strict=True))
 
     def components(self) -> "Iterable[tuple[Guarantee, int]]":
         """Return the single guarantees, each with its multiplicity."""
@@ -130,7 +138,10 @@ class Guarantee(Part):
         at least the returned probability. This is the trade-off function of Dong, Roth and Su 2022, rounded down
         (docs/theory/renyi_region.md).
         """
-        return max(0.0, math.nextafter(1 - self._highest(false_positive_rate), 0.0))
+        from gaugedp.accountant.testing import highest_probability
+
+        check_delta(false_positive_rate)
+        return max(0.0, math.nextafter(1 - highest_probability(self, float(false_positive_rate)), 0.0))
 
     def membership_risk(
         self, prior: float = 0.5, false_positive_rates: Sequence[float] = (0.01, 0.05, 0.1)
@@ -151,12 +162,6 @@ class Guarantee(Part):
         0.462
         """
         return Guarantee._membership_risk(self, prior, false_positive_rates)
-
-    def _highest(self, q: float) -> float:
-        from gaugedp.accountant.testing import highest_probability
-
-        check_delta(q)
-        return highest_probability(self, float(q))
 
     def __repr__(self) -> str:
         numbers = (value for name, value in self.to_dict().items() if name != "kind")
@@ -186,6 +191,36 @@ def _of_complements(bound: Bound, epsilon: float) -> Bound:
 
 
 KINDS: dict[str, type[Guarantee]] = {}  # by the name in JSON; every class puts itself in
+
+
+def from_dict(facts: Mapping[str, Any]) -> Guarantee:
+    """Return the guarantee that `Guarantee.to_dict` described."""
+    try:
+        return KINDS[facts["kind"]].from_numbers(facts)
+    except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError):
+        raise InvalidRequest(f"{facts!r} does not describe a guarantee.", "Use the output of `to_dict`.") from None
+
+
+def _for_json(value: Any) -> Any:
+    """Return a field for JSON: a fraction as text, a guarantee as a mapping."""
+    match value:
+        case Guarantee():
+            return value.to_dict()
+        case Fraction():
+            return str(value)
+        case tuple():
+            return [_for_json(each) for each in value]
+    return value
+
+
+def _from_json(value: Any) -> Any:
+    """Return a field that `_for_json` wrote; texts in lists are fractions."""
+    match value:
+        case dict():
+            return from_dict(value)
+        case list():
+            return [Fraction(each) if isinstance(each, str) else _from_json(each) for each in value]
+    return value
 
 
 def check_delta(delta: float) -> None:

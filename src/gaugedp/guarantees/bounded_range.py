@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from gaugedp._internal.validate import decimal, positive, whole
+from gaugedp._internal.validate import decimal, positive
 from gaugedp.accountant.loss import LARGEST_LOSS, Pair
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import above, up, up_decimal
@@ -36,7 +36,7 @@ class ExponentialLoss(Guarantee):
 
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon_value)
-        object.__setattr__(self, "epsilon_value", float(self.epsilon_value))
+        self._set(epsilon_value=float(self.epsilon_value))
 
     def renyi(self, order: float) -> float:
         """Return the largest Rényi divergence of order `order`.
@@ -83,18 +83,12 @@ class ExponentialLoss(Guarantee):
 
     def cost(self, accounting: Accounting) -> Cost | None:
         """Return ε²/8 in "zcdp", else the cost of ε-DP."""
-        return (
-            (decimal(self.epsilon_value) ** 2 / 8,)
-            if accounting == "zcdp"
-            else PureDP(self.epsilon_value).cost(accounting)
-        )
+        if accounting == "zcdp":
+            return (decimal(self.epsilon_value) ** 2 / 8,)
+        return PureDP(self.epsilon_value).cost(accounting)
 
-    def group(self, size: int) -> "ExponentialLoss":
-        """Return the guarantee for groups of `size` units.
-
-        A group of `size` units has `size` times the sensitivity.
-        """
-        whole(minimum=1, size=size)
+    def _group(self, size: int) -> "ExponentialLoss":
+        """Return the range at `size` times the sensitivity."""
         return ExponentialLoss(up_decimal(size * decimal(self.epsilon_value)))
 
 

@@ -33,6 +33,7 @@ _ASK = {
     "best_order": "Specify rho or mu, or only epsilon",
 }
 _AMOUNTS = {"pure": ("ε",), "approx": ("ε", "δ"), "zcdp": ("ρ",), "gaussian": ("μ²",)}
+_OF_AMOUNTS: dict[str, Callable[..., Guarantee]] = {"pure": PureDP, "approx": ApproxDP, "zcdp": ZCDP}
 _ENDLESS = 10**12 * UNITS  # stands for an infinite divergence; no capacity reaches it
 
 
@@ -58,15 +59,10 @@ class RenyiBudget(SameAs, Guarantee, kind="BestOrder"):
         if epsilon > 1e9:
             raise InvalidRequest(f"epsilon is {epsilon!r}.", "Give an epsilon of at most 1e9.")
         ascending = tuple(sorted(float(order) for order in orders))
-        if (
-            not ascending
-            or len(set(ascending)) < len(ascending)
-            or not all(1 < order < math.inf for order in ascending)
-        ):
+        has_repeats = len(set(ascending)) < len(ascending)
+        if not ascending or has_repeats or not all(1 < order < math.inf for order in ascending):
             raise InvalidRequest("The orders are not distinct finite numbers above 1.", "Give them like [2, 8, 32].")
-        object.__setattr__(self, "epsilon_value", float(epsilon))
-        object.__setattr__(self, "delta_value", float(delta))
-        object.__setattr__(self, "orders", ascending)
+        self._set(epsilon_value=float(epsilon), delta_value=float(delta), orders=ascending)
 
     @property
     def capacity(self) -> tuple[float, ...]:
@@ -215,19 +211,11 @@ class Budget:
     def _guarantee(self, units: tuple[int, ...], rounded: Callable[[Fraction], float], towards: float) -> Guarantee:
         exact = [Fraction(number, UNITS) for number in units]
         if self.orders:
-            finite = [
-                (order, number) for order, number in zip(self.orders, exact, strict=True) if number < _ENDLESS / UNITS
-            ]
-            return RenyiDP([order for order, _ in finite], [rounded(number) for _, number in finite])
-        numbers = [rounded(number) for number in exact]
-        match self.accounting:
-            case "pure":
-                return PureDP(numbers[0])
-            case "approx":
-                return ApproxDP(numbers[0], numbers[1])
-            case "zcdp":
-                return ZCDP(numbers[0])
-        return GaussianDP(root_decimal(exact[0], towards))
+            sums = {order: n for order, n in zip(self.orders, exact, strict=True) if n < _ENDLESS / UNITS}
+            return RenyiDP(list(sums), [rounded(number) for number in sums.values()])
+        if self.accounting == "gaussian":
+            return GaussianDP(root_decimal(exact[0], towards))
+        return _OF_AMOUNTS[self.accounting](*map(rounded, exact))
 
 
 class Filter:

@@ -11,9 +11,8 @@ from gaugedp._internal.validate import whole
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import up
 from gaugedp.accountant.total import directions
-from gaugedp.guarantees.base import Guarantee, check_order
+from gaugedp.guarantees.base import Guarantee, check_order, from_dict
 from gaugedp.guarantees.groups import Grouped
-from gaugedp.guarantees.json import from_dict
 from gaugedp.guarantees.pure import PureDP
 
 Parts = tuple[tuple[Guarantee, int], ...]
@@ -58,17 +57,12 @@ class Composed(Guarantee):
         columns = zip(*([count * number for number in cost] for cost, count in costs if cost), strict=True)
         return tuple(sum(column) for column in columns)
 
-    def group(self, size: int) -> Guarantee:
+    def _group(self, size: int) -> Guarantee:
         """Return the guarantee for groups of `size` units."""
-        whole(minimum=1, size=size)
         parts = [(part.group(size), count) for part, count in self.parts]
         if all(isinstance(part, Grouped) for part, _ in parts):
-            return Grouped(self, int(size))
+            return Grouped(self, size)
         return compose(parts)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return {"kind": "Composed", "parts": [[part, count], …]}."""
-        return {"kind": self.kind, "parts": [[part.to_dict(), count] for part, count in self.parts]}
 
     @classmethod
     def from_numbers(cls, numbers: Mapping[str, Any]) -> Guarantee:

@@ -19,10 +19,8 @@ from gaugedp.guarantees.pure import pure_cost
 
 LEAST_RATIO, MOST_RATIO = 1e-3, 1e100  # of a deviation to the sensitivity
 _LONGEST = 100_000
-_WIDE, _DEVIATIONS = (
-    1e4,
-    39.0,
-)  # the largest deviation for which all noise values are summed, and the deviations they span
+# the largest deviation for which all noise values are summed, and the deviations they span
+_WIDE, _DEVIATIONS = 1e4, 39.0
 
 
 @dataclass(frozen=True, eq=True, repr=False)
@@ -41,8 +39,7 @@ class DiscreteLaplaceLoss(Guarantee):
     def __post_init__(self) -> None:
         positive(scale=self.scale)
         whole(minimum=1, sensitivity=self.sensitivity)
-        object.__setattr__(self, "scale", float(self.scale))
-        object.__setattr__(self, "sensitivity", int(self.sensitivity))
+        self._set(scale=float(self.scale), sensitivity=int(self.sensitivity))
         if self._pure > LARGEST or self.sensitivity > _LONGEST:
             raise InvalidRequest(
                 f"scale is {self.scale!r} and sensitivity is {self.sensitivity!r}.",
@@ -96,13 +93,9 @@ class DiscreteLaplaceLoss(Guarantee):
         """Return the charge of ε-DP, where ε = sensitivity/scale."""
         return pure_cost(self._pure, up_decimal(self._pure), accounting)
 
-    def group(self, size: int) -> "DiscreteLaplaceLoss":
-        """Return the guarantee for groups of `size` units.
-
-        A group of `size` units has `size` times the sensitivity.
-        """
-        whole(minimum=1, size=size)
-        return DiscreteLaplaceLoss(self.scale, self.sensitivity * int(size))
+    def _group(self, size: int) -> "DiscreteLaplaceLoss":
+        """Return the guarantee at `size` times the sensitivity."""
+        return DiscreteLaplaceLoss(self.scale, self.sensitivity * size)
 
 
 @dataclass(frozen=True, eq=True, repr=False)
@@ -121,8 +114,7 @@ class DiscreteGaussianLoss(Guarantee):
     def __post_init__(self) -> None:
         positive(noise_std=self.noise_std)
         whole(minimum=1, sensitivity=self.sensitivity)
-        object.__setattr__(self, "noise_std", float(self.noise_std))
-        object.__setattr__(self, "sensitivity", int(self.sensitivity))
+        self._set(noise_std=float(self.noise_std), sensitivity=int(self.sensitivity))
         if not LEAST_RATIO <= self.noise_std / self.sensitivity <= MOST_RATIO:
             raise InvalidRequest(
                 f"noise_std is {self.noise_std!r} and sensitivity is {self.sensitivity!r}.",
@@ -172,10 +164,6 @@ class DiscreteGaussianLoss(Guarantee):
         square = (decimal(self.sensitivity) / decimal(self.noise_std)) ** 2
         return (square / 2,) if accounting == "zcdp" else None
 
-    def group(self, size: int) -> "DiscreteGaussianLoss":
-        """Return the guarantee for groups of `size` units.
-
-        A group of `size` units has `size` times the sensitivity.
-        """
-        whole(minimum=1, size=size)
-        return DiscreteGaussianLoss(self.noise_std, self.sensitivity * int(size))
+    def _group(self, size: int) -> "DiscreteGaussianLoss":
+        """Return the guarantee at `size` times the sensitivity."""
+        return DiscreteGaussianLoss(self.noise_std, self.sensitivity * size)

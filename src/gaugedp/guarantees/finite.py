@@ -1,10 +1,9 @@
 """Exact guarantee of a mechanism with finitely many outputs."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from gaugedp.accountant.loss import Pair
 from gaugedp.accountant.part import Accounting, Cost
@@ -34,8 +33,7 @@ class FiniteLoss(Guarantee):
         laws = tuple(divergences.law("p", p)), tuple(divergences.law("q", q))
         if len(laws[0]) != len(laws[1]):
             raise InvalidRequest("p and q have different lengths.", "Give both distributions on the same outcomes.")
-        object.__setattr__(self, "p", laws[0])
-        object.__setattr__(self, "q", laws[1])
+        self._set(p=laws[0], q=laws[1])
 
     def renyi(self, order: float) -> float:
         """Return the Rényi divergence, the larger of both directions."""
@@ -60,10 +58,8 @@ class FiniteLoss(Guarantee):
         In one direction it is Σ max(p − e^ε·q, 0).
         """
         factor = Fraction(math.exp(min(epsilon, 700.0))) * (1 - Fraction(1, 2**50))
-        pairs = list(zip(self.p, self.q, strict=True))
-        sums = [
-            sum((max(x - factor * y, Fraction(0)) for x, y in side), Fraction(0)) for side in (pairs, _turned(pairs))
-        ]
+        sides = zip(self.p, self.q, strict=True), zip(self.q, self.p, strict=True)
+        sums = [sum((max(x - factor * y, Fraction(0)) for x, y in side), Fraction(0)) for side in sides]
         return min(1.0, above(max(sums)))
 
     def cost(self, accounting: Accounting) -> Cost | None:
@@ -79,19 +75,6 @@ class FiniteLoss(Guarantee):
             return (cost[0], impossible)
         return cost if impossible == 0 else None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the numbers, with fractions as text."""
-        return {"kind": self.kind, "p": [str(x) for x in self.p], "q": [str(x) for x in self.q]}
-
-    @classmethod
-    def from_numbers(cls, numbers: Mapping[str, Any]) -> "FiniteLoss":
-        """Return the guarantee."""
-        return cls([Fraction(x) for x in numbers["p"]], [Fraction(x) for x in numbers["q"]])
-
     def __repr__(self) -> str:
         shown = [f"[{', '.join(f'{float(x):g}' for x in law)}]" for law in (self.p, self.q)]
         return f"FiniteLoss({', '.join(shown)})"
-
-
-def _turned(pairs: list[tuple[Fraction, Fraction]]) -> list[tuple[Fraction, Fraction]]:
-    return [(y, x) for x, y in pairs]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from gaugedp._internal.validate import decimal, non_negative, whole
+from gaugedp._internal.validate import decimal, non_negative
 from gaugedp.accountant.loss import LARGEST_LOSS, Pair
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import above_either, up_decimal
@@ -34,15 +34,14 @@ class GaussianDP(Guarantee):
 
     def __post_init__(self) -> None:
         non_negative(mu=self.mu)
-        object.__setattr__(self, "mu", float(self.mu))
+        self._set(mu=float(self.mu))
 
     def renyi(self, order: float) -> float:
         """Return the Rényi divergence: order·μ²/2."""
         check_order(order)
         if math.isinf(order):
             return math.inf if self.mu else 0.0
-        exact = [read(order) * read(self.mu) ** 2 / 2 for read in (decimal, Fraction)]
-        return above_either(exact[0], exact[1])
+        return above_either(*(read(order) * read(self.mu) ** 2 / 2 for read in (decimal, Fraction)))
 
     def dominating_pair(self, removed: int) -> Pair | None:  # noqa: ARG002
         """Return the pair of N(μ, 1) and N(0, 1)."""
@@ -77,7 +76,6 @@ class GaussianDP(Guarantee):
                 return (square / 2,)
         return None if self.mu > 0 else pure_cost(Fraction(0), 0.0, accounting)
 
-    def group(self, size: int) -> "GaussianDP":
+    def _group(self, size: int) -> "GaussianDP":
         """Return (size·μ)-GDP (Dong, Roth and Su 2022, theorem 2.14)."""
-        whole(minimum=1, size=size)
         return GaussianDP(up_decimal(size * decimal(self.mu)))

@@ -10,8 +10,7 @@ from gaugedp._internal.validate import one_of, whole
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import up, up_decimal
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.base import ONE_CHANGE, Guarantee, check_order
-from gaugedp.guarantees.json import from_dict
+from gaugedp.guarantees.base import ONE_CHANGE, Guarantee, check_order, from_dict
 
 _TRIED = tuple(2.0**i for i in range(-4, 5))  # ε of a step of a chain
 _ROUNDS = 60  # steps of the search for the ε of a chain
@@ -147,14 +146,8 @@ class Grouped(Guarantee):
         factor = self.size if accounting in {"pure", "approx"} else self.size**2
         return tuple(factor * number for number in cost)
 
-    def group(self, size: int) -> "Grouped":
-        """Return the guarantee for groups of groups."""
-        whole(minimum=1, size=size)
-        return Grouped(self.guarantee, self.size * int(size))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return {"kind": "Grouped", "guarantee": …, "size": k}."""
-        return {"kind": self.kind, "guarantee": self.guarantee.to_dict(), "size": self.size}
+    def _group(self, size: int) -> "Grouped":
+        return Grouped(self.guarantee, self.size * size)
 
     @classmethod
     def from_numbers(cls, numbers: Mapping[str, Any]) -> "Grouped":

@@ -1,21 +1,11 @@
 """JSON form of guarantees."""
 
 import json
-from collections.abc import Mapping
-from typing import Any
 
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.base import KINDS, Guarantee
+from gaugedp.guarantees.base import Guarantee, from_dict
 
 VERSION = 1  # of the format; it increases when earlier texts would be read differently
-
-
-def from_dict(facts: Mapping[str, Any]) -> Guarantee:
-    """Return the guarantee that `Guarantee.to_dict` described."""
-    try:
-        return KINDS[facts["kind"]].from_numbers(facts)
-    except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError):
-        raise InvalidRequest(f"{facts!r} does not describe a guarantee.", "Use the output of `to_dict`.") from None
 
 
 def to_json(guarantee: Guarantee) -> str:

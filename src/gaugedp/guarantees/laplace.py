@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaugedp._internal.validate import decimal, positive, whole
+from gaugedp._internal.validate import decimal, positive
 from gaugedp.accountant.loss import LARGEST_LOSS, Pair
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import LARGEST, above, down_decimal, up
@@ -30,7 +30,7 @@ class LaplaceLoss(Guarantee):
 
     def __post_init__(self) -> None:
         positive(scale=self.scale)
-        object.__setattr__(self, "scale", float(self.scale))
+        self._set(scale=float(self.scale))
         if self.scale < 1e-300 and 1 / decimal(self.scale) > LARGEST:  # the inverse of what is larger is a float
             raise InvalidRequest(f"scale is {self.scale!r}.", "Give a scale whose inverse is a finite number.")
 
@@ -81,12 +81,8 @@ class LaplaceLoss(Guarantee):
         """Return the cost of (1/λ)-DP."""
         return pure_cost(1 / decimal(self.scale), self.shift, accounting)
 
-    def group(self, size: int) -> "LaplaceLoss":
-        """Return the guarantee for groups of `size` units.
-
-        A group of `size` units has `size` times the sensitivity.
-        """
-        whole(minimum=1, size=size)
+    def _group(self, size: int) -> "LaplaceLoss":
+        """Return the guarantee at `size` times the sensitivity."""
         return LaplaceLoss(down_decimal(decimal(self.scale) / size))
 
 

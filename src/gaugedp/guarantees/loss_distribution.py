@@ -70,8 +70,7 @@ class LossDistribution(Guarantee):
     def __init__(self, span: float, removed: Sequence[Any], added: Sequence[Any] | None = None) -> None:
         positive(span=span)
         laws = [Losses.checked(*law) for law in (removed, removed if added is None else added)]
-        for name, value in zip(("span", "removed", "added"), (float(span), *laws), strict=True):
-            object.__setattr__(self, name, value)
+        self._set(span=float(span), removed=laws[0], added=laws[1])
 
     def renyi(self, order: float) -> float:
         """Return the Rényi divergence, the larger of both directions.
@@ -80,14 +79,8 @@ class LossDistribution(Guarantee):
         """
         check_order(order)
         if math.isinf(order):
-            return self._largest
+            return math.inf if self.removed.infinite or self.added.infinite else above(self._largest_finite)
         return max(curve_of(self.dominating_pair(removed), max(float(order) - 1, FIRST)) for removed in (1, 0))
-
-    @property
-    def _largest(self) -> float:
-        if self.removed.infinite or self.added.infinite:
-            return math.inf
-        return above(self._largest_finite)
 
     @property
     def _largest_finite(self) -> Fraction:

@@ -81,14 +81,9 @@ def _is_below(places: np.ndarray, deltas: np.ndarray, mu: float) -> bool:
     if (deltas > values).any():
         return False
     ratios = np.exp(places)
-    slopes = np.array([-_beyond(mu, float(place)) for place in places])
+    slopes = np.array([-math.erfc((mu / 2 + float(place) / mu) / math.sqrt(2)) / 2 for place in places])  # in e^ε
     gaps = values[1:] - slopes[1:] * ratios[1:] - values[:-1] + slopes[:-1] * ratios[:-1]
     met = np.clip(gaps / np.minimum(slopes[:-1] - slopes[1:], -1e-300), ratios[:-1], ratios[1:])
     lines = deltas[:-1] + (deltas[1:] - deltas[:-1]) * (met - ratios[:-1]) / (ratios[1:] - ratios[:-1])
     tangents = np.minimum(values[:-1] + slopes[:-1] * (met - ratios[:-1]), values[1:] + slopes[1:] * (met - ratios[1:]))
     return bool((lines * (1 + 1e-9) <= tangents).all())
-
-
-def _beyond(mu: float, epsilon: float) -> float:
-    """Return Φ(−μ/2 − ε/μ), the negative slope in e^ε."""
-    return math.erfc((mu / 2 + epsilon / mu) / math.sqrt(2)) / 2

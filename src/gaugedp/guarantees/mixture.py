@@ -1,19 +1,16 @@
 """Guarantee of one of several mechanisms, drawn at random."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
-from gaugedp._internal.validate import whole
 from gaugedp.accountant.loss import Pair
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import above, up
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import divergences
 from gaugedp.guarantees.base import Guarantee, check_order
-from gaugedp.guarantees.json import from_dict
 from gaugedp.guarantees.losses.mixed import MixedPrivacyLoss
 from gaugedp.guarantees.sampling import least_of_profile, log_mean_of_powers
 
@@ -39,8 +36,7 @@ class Mixture(Guarantee):
         if len(chances) != len(parts) or not all(isinstance(part, Guarantee) for part in parts):
             raise InvalidRequest("There must be one guarantee for each probability.", "Give two lists of equal length.")
         possible = [(chance, part) for chance, part in zip(chances, parts, strict=True) if chance]
-        object.__setattr__(self, "probabilities", tuple(chance for chance, _ in possible))
-        object.__setattr__(self, "guarantees", tuple(part for _, part in possible))
+        self._set(probabilities=tuple(p for p, _ in possible), guarantees=tuple(part for _, part in possible))
 
     @property
     def _parts(self) -> list[tuple[Fraction, Guarantee]]:
@@ -142,20 +138,8 @@ class Mixture(Guarantee):
             return max(cost[0] for _, cost in possible), sum((p * cost[1] for p, cost in possible), Fraction(0))
         return tuple(map(max, zip(*(cost for _, cost in possible), strict=True)))
 
-    def group(self, size: int) -> "Mixture":
-        """Return the mixture of the parts' group guarantees."""
-        whole(minimum=1, size=size)
+    def _group(self, size: int) -> "Mixture":
         return Mixture(self.probabilities, [part.group(size) for part in self.guarantees])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the kind, the probabilities as text, and the guarantees."""
-        facts = [part.to_dict() for part in self.guarantees]
-        return {"kind": self.kind, "probabilities": list(map(str, self.probabilities)), "guarantees": facts}
-
-    @classmethod
-    def from_numbers(cls, numbers: Mapping[str, Any]) -> "Mixture":
-        """Return the guarantee."""
-        return cls([Fraction(p) for p in numbers["probabilities"]], list(map(from_dict, numbers["guarantees"])))
 
     def __repr__(self) -> str:
         chances = ", ".join(f"{float(p):.12g}" for p in self.probabilities)

@@ -1,11 +1,10 @@
 """Guarantee of Gaussian noise around a random shift, for groups and matrix mechanisms on a sample."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import scipy
@@ -59,9 +58,7 @@ class MixtureOfGaussians(Guarantee):
         for length, chance in sorted(zip(lengths, laws, strict=True)):
             if chance:
                 together[float(length)] = together.get(float(length), Fraction(0)) + chance
-        object.__setattr__(self, "shifts", tuple(together))
-        object.__setattr__(self, "chances", tuple(together.values()))
-        object.__setattr__(self, "noise_std", float(noise_std))
+        self._set(shifts=tuple(together), chances=tuple(together.values()), noise_std=float(noise_std))
 
     @property
     def _whole(self) -> GaussianDP:
@@ -113,16 +110,6 @@ class MixtureOfGaussians(Guarantee):
     def cost(self, accounting: Accounting) -> Cost | None:
         """Return the cost of noise on the largest shift."""
         return self._whole.cost(accounting)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the numbers, with fractions as text."""
-        facts = {"shifts": list(self.shifts), "chances": list(map(str, self.chances)), "noise_std": self.noise_std}
-        return {"kind": self.kind, **facts}
-
-    @classmethod
-    def from_numbers(cls, numbers: Mapping[str, Any]) -> "MixtureOfGaussians":
-        """Return the guarantee."""
-        return cls(numbers["shifts"], [Fraction(p) for p in numbers["chances"]], numbers["noise_std"])
 
     def __repr__(self) -> str:
         lists = (", ".join(f"{float(x):.12g}" for x in each) for each in (self.shifts, self.chances))

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from gaugedp._internal.validate import decimal, non_negative, whole
+from gaugedp._internal.validate import decimal, non_negative
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import above_either, up_decimal
 from gaugedp.guarantees.base import Guarantee, check_order
@@ -25,16 +25,14 @@ class OffsetZCDP(Guarantee):
 
     def __post_init__(self) -> None:
         non_negative(rho=self.rho, xi=self.xi)
-        object.__setattr__(self, "rho", float(self.rho))
-        object.__setattr__(self, "xi", float(self.xi))
+        self._set(rho=float(self.rho), xi=float(self.xi))
 
     def renyi(self, order: float) -> float:
         """Return the Rényi divergence: ξ + ρ·order."""
         check_order(order)
         if math.isinf(order):
             return math.inf if self.rho else self.xi
-        bounds = [read(self.xi) + read(self.rho) * read(order) for read in (decimal, Fraction)]
-        return above_either(bounds[0], bounds[1])
+        return above_either(*(read(self.xi) + read(self.rho) * read(order) for read in (decimal, Fraction)))
 
     def cost(self, accounting: Accounting) -> Cost | None:
         """Return ξ + ρ in "zcdp", else None.
@@ -45,11 +43,7 @@ class OffsetZCDP(Guarantee):
             return PureDP(self.xi).cost(accounting)
         return (decimal(self.xi) + decimal(self.rho),) if accounting == "zcdp" else None
 
-    def group(self, size: int) -> "OffsetZCDP":
-        """Return the guarantee for groups of k = `size` units.
-
-        It is (k·(1 + 1/2 + … + 1/k)·ξ, k²·ρ)-zCDP (Bun and Steinke 2016, proposition 1.9).
-        """
-        whole(minimum=1, size=size)
+    def _group(self, size: int) -> "OffsetZCDP":
+        """Return (k·(1 + 1/2 + … + 1/k)·ξ, k²·ρ)-zCDP, k = `size` (Bun and Steinke 2016, proposition 1.9)."""
         harmonic = sum((Fraction(1, k) for k in range(1, size + 1)), Fraction(0))
         return OffsetZCDP(up_decimal(size * size * decimal(self.rho)), up_decimal(size * harmonic * decimal(self.xi)))

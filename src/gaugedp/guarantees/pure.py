@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import scipy
 
-from gaugedp._internal.validate import decimal, non_negative, whole
+from gaugedp._internal.validate import decimal, non_negative
 from gaugedp.accountant.loss import LARGEST_LOSS, Pair
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import above, up, up_decimal
@@ -41,7 +41,7 @@ class PureDP(Guarantee):
 
     def __post_init__(self) -> None:
         non_negative(epsilon=self.epsilon_value)
-        object.__setattr__(self, "epsilon_value", float(self.epsilon_value))
+        self._set(epsilon_value=float(self.epsilon_value))
 
     def renyi(self, order: float) -> float:
         """Return the Rényi divergence of order `order`.
@@ -83,11 +83,9 @@ class PureDP(Guarantee):
             return self.epsilon_value
         lost = delta * math.exp(-self.epsilon_value)
         ratio = (1 - delta) - lost + 2.0**-50 * lost  # 1 − δ·(1 + e^−ε), rounded up
-        return (
-            0.0
-            if ratio <= 0
-            else min(self.epsilon_value, max(0.0, up(self.epsilon_value + math.log(ratio) + 2.0**-49)))
-        )
+        if ratio <= 0:
+            return 0.0
+        return min(self.epsilon_value, max(0.0, up(self.epsilon_value + math.log(ratio) + 2.0**-49)))
 
     def cost(self, accounting: Accounting) -> Cost | None:
         """Return the charge to a budget in `accounting`.
@@ -97,9 +95,8 @@ class PureDP(Guarantee):
         """
         return pure_cost(decimal(self.epsilon_value), self.epsilon_value, accounting)
 
-    def group(self, size: int) -> "PureDP":
+    def _group(self, size: int) -> "PureDP":
         """Return (size·ε)-DP."""
-        whole(minimum=1, size=size)
         return PureDP(up_decimal(size * decimal(self.epsilon_value)))
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from gaugedp._internal.numbers import exact
-from gaugedp._internal.validate import decimal, non_negative, whole
+from gaugedp._internal.validate import decimal, non_negative
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import up, up_decimal
 from gaugedp.errors import InvalidRequest
@@ -50,8 +50,7 @@ class RenyiDP(Guarantee):
         if len(set(listed[0])) < len(listed[0]):
             raise InvalidRequest("An order is given twice.", "Give each order once.")
         pairs = sorted((float(order), float(value)) for order, value in zip(*listed, strict=True))
-        object.__setattr__(self, "orders", tuple(order for order, _ in pairs))
-        object.__setattr__(self, "values", tuple(value for _, value in pairs))
+        self._set(orders=tuple(order for order, _ in pairs), values=tuple(value for _, value in pairs))
 
     def renyi(self, order: float) -> float:
         """Return the least bound at `order`; infinity beyond all orders."""
@@ -84,13 +83,8 @@ class RenyiDP(Guarantee):
         largest = self.renyi(math.inf)
         return None if math.isinf(largest) else PureDP(largest).cost(accounting)
 
-    def group(self, size: int) -> "RenyiDP":
-        """Return the guarantee for groups of `size` units.
-
-        A bound at the order a becomes f·value at the order a/2^c, where 2^c ≥ `size` and f is the sharp factor of
-        `group_factor`, for all orders a > 2^c.
-        """
-        whole(minimum=1, size=size)
+    def _group(self, size: int) -> "RenyiDP":
+        """Return (a/2^c, f·value), 2^c ≥ `size`, with the sharp factor f, for all orders a > 2^c."""
         if size == 1 or 0 in self.values:
             return self
         steps = doublings(size)

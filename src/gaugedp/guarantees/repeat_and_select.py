@@ -14,8 +14,7 @@ from gaugedp._internal.validate import positive
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import up, up_decimal
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.base import Guarantee, check_order
-from gaugedp.guarantees.json import from_dict
+from gaugedp.guarantees.base import Guarantee, check_order, from_dict
 from gaugedp.guarantees.pure import PureDP
 
 _SHIFTS = np.geomspace(1e-6, 1e6, 73)  # orders minus 1 among which the best is sought
@@ -51,8 +50,7 @@ class RepeatAndSelect(Guarantee):
             raise InvalidRequest(f"shape is {self.shape!r}.", "Give shape as a number above -1, or math.inf.")
         if self.mean > 1e12 or (self.mean < 1 and not self._is_poisson):  # runs at most
             raise InvalidRequest(f"mean is {self.mean!r}.", "Give a mean of at least 1 (less only for Poisson).")
-        object.__setattr__(self, "mean", float(self.mean))
-        object.__setattr__(self, "shape", float(self.shape))
+        self._set(mean=float(self.mean), shape=float(self.shape))
 
     @property
     def _is_poisson(self) -> bool:
@@ -114,8 +112,7 @@ class RepeatAndSelect(Guarantee):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers; the shape is null for Poisson."""
-        shape = None if self._is_poisson else self.shape
-        return {"kind": self.kind, "guarantee": self.guarantee.to_dict(), "mean": self.mean, "shape": shape}
+        return super().to_dict() | {"shape": None if self._is_poisson else self.shape}
 
     @classmethod
     def from_numbers(cls, numbers: Mapping[str, Any]) -> "RepeatAndSelect":

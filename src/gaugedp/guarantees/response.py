@@ -24,7 +24,7 @@ class RandomizedResponseLoss(SameAs, Guarantee):
 
     def __post_init__(self) -> None:
         non_negative(epsilon=self.epsilon_value)
-        object.__setattr__(self, "epsilon_value", float(self.epsilon_value))
+        self._set(epsilon_value=float(self.epsilon_value))
 
     @property
     def equivalent(self) -> PureDP:

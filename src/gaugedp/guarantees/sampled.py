@@ -1,11 +1,10 @@
 """Guarantee of a mechanism on a random sample."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import scipy
@@ -17,7 +16,6 @@ from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import above, up
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee, check_order
-from gaugedp.guarantees.json import from_dict
 from gaugedp.guarantees.profile_points import FIRST, START, Points, curve_of, pair_of, points_above_one, reversed_points
 from gaugedp.guarantees.pure import pure_cost
 from gaugedp.guarantees.sampling import amplified, sampled_delta, solved
@@ -69,7 +67,7 @@ class Sampled(Guarantee):
                 f"{self.guarantee!r} is for other neighbours than {self.neighbours!r}.",
                 "Use one kind of sampling throughout, or give the guarantee of the mechanism for these neighbours.",
             )
-        object.__setattr__(self, "rate", float(self.rate))
+        self._set(rate=float(self.rate))
 
     def components(self) -> Iterable[tuple[Guarantee, int]]:
         """Return this guarantee, or that of rates 0 and 1."""
@@ -148,15 +146,6 @@ class Sampled(Guarantee):
             return (min(cost[0], decimal(loss)), decimal(self.rate) * cost[1])
         costs = [each for each in (whole_cost, pure_cost(decimal(loss), loss, accounting)) if each]
         return min(costs, default=None)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields, with the guarantee as a dictionary."""
-        return {"kind": self.kind, **vars(self), "guarantee": self.guarantee.to_dict()}
-
-    @classmethod
-    def from_numbers(cls, numbers: Mapping[str, Any]) -> "Sampled":
-        """Return the guarantee."""
-        return cls(from_dict(numbers["guarantee"]), numbers["rate"], numbers["sampling"], numbers["neighbours"])
 
     def __repr__(self) -> str:
         words = "" if self.sampling == "poisson" else f", {self.sampling!r}, {self.neighbours!r}"

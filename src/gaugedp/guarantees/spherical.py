@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaugedp._internal.validate import decimal, positive, whole
+from gaugedp._internal.validate import decimal, positive
 from gaugedp.accountant.loss import Pair
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import above, down_decimal, up
@@ -36,9 +36,8 @@ class SphericalLaplaceLoss(Guarantee):
 
     def __post_init__(self) -> None:
         positive(scale=self.scale)
-        object.__setattr__(self, "scale", float(self.scale))
         check_noise(1 / self.scale, self.dimension)
-        object.__setattr__(self, "dimension", int(self.dimension))
+        self._set(scale=float(self.scale), dimension=int(self.dimension))
 
     @classmethod
     def calibrated(cls, epsilon: float, delta: float, dimension: int) -> "SphericalLaplaceLoss":
@@ -93,7 +92,6 @@ class SphericalLaplaceLoss(Guarantee):
             return (decimal(self.renyi(1)),)
         return pure_cost(1 / decimal(self.scale), self.shift, accounting)
 
-    def group(self, size: int) -> "SphericalLaplaceLoss":
+    def _group(self, size: int) -> "SphericalLaplaceLoss":
         """Return the guarantee for answers of sensitivity `size`."""
-        whole(minimum=1, size=size)
         return SphericalLaplaceLoss(down_decimal(decimal(self.scale) / size), self.dimension)

@@ -66,8 +66,7 @@ class SubsampledGaussian(Guarantee):
                 f"size is {self.size!r}, and noise_multiplier {self.noise_multiplier!r}.",
                 f"For more than {_MOST_UNITS} units, or noise below {_LEAST_STD}, use the method group(size).",
             )
-        object.__setattr__(self, "rate", float(self.rate))
-        object.__setattr__(self, "noise_multiplier", float(self.noise_multiplier))
+        self._set(rate=float(self.rate), noise_multiplier=float(self.noise_multiplier))
 
     @property
     def n_units(self) -> int:
@@ -174,13 +173,9 @@ class SubsampledGaussian(Guarantee):
         """Return the cost of the release without sampling."""
         return self._whole.cost(accounting)
 
-    def group(self, size: int) -> Guarantee:
-        """Return the guarantee for groups of `size` units.
-
-        For large groups and small noise it follows along a chain of neighbours.
-        """
-        whole(minimum=1, size=size)
-        total = self.size * int(size)
+    def _group(self, size: int) -> Guarantee:
+        """Return the guarantee for groups, for large ones and small noise along a chain."""
+        total = self.size * size
         if size == 1 or (self._n_moved * size <= _MOST_UNITS and not self._is_faint):
             return replace(self, size=total)
         return Grouped(replace(self, size=1), total)

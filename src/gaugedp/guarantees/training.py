@@ -95,9 +95,8 @@ class TrainingRun:
             raise InvalidRequest(f"bands is {self.bands}, but batches is {self.batches!r}.", 'Give batches="banded".')
         self._check_counts()
         if self.neighbours is None:
-            object.__setattr__(
-                self, "neighbours", "replace" if _is_replaced_only(self.batches, self.epochs) else "add_remove"
-            )
+            default = "replace" if _is_replaced_only(self.batches, self.epochs) else "add_remove"
+            object.__setattr__(self, "neighbours", default)
         one_of(("add_remove", "replace"), neighbours=self.neighbours)
         if self.neighbours == "add_remove" and _is_replaced_only(self.batches, self.epochs):
             epochs = "" if self.epochs is None else " and epochs"
@@ -143,7 +142,8 @@ class TrainingRun:
             return self._n_uses * whole_step
         rate = up_decimal(decimal(self._rate) * self.bands)
         assert self.neighbours is not None
-        return self._n_windows * SubsampledGaussian(rate, self.noise_multiplier, neighbours=self.neighbours)
+        n_windows = math.ceil(Fraction(self._steps, int(self.bands)))
+        return n_windows * SubsampledGaussian(rate, self.noise_multiplier, neighbours=self.neighbours)
 
     @property
     def _steps(self) -> int:
@@ -152,10 +152,6 @@ class TrainingRun:
     @property
     def _rate(self) -> float:
         return float(self.sampling_rate or 0)
-
-    @property
-    def _n_windows(self) -> int:
-        return math.ceil(Fraction(self._steps, int(self.bands)))
 
     @property
     def _n_uses(self) -> int:

@@ -75,10 +75,8 @@ class TruncatedPoisson(SameAs, Guarantee):
                 f"n_units is {written(self.n_rows)} and noise_multiplier is {self.noise_multiplier!r}.",
                 "Give n_units of at most 2^53, and a noise_multiplier of at least 0.002 for a truncated sample.",
             )
-        for name in ("n_rows", "batch_size"):
-            object.__setattr__(self, name, int(getattr(self, name)))
-        object.__setattr__(self, "rate", float(self.rate))
-        object.__setattr__(self, "noise_multiplier", float(self.noise_multiplier))
+        self._set(n_rows=int(self.n_rows), batch_size=int(self.batch_size))
+        self._set(rate=float(self.rate), noise_multiplier=float(self.noise_multiplier))
         self.equivalent  # noqa: B018 - raises for an invalid rate
 
     @property

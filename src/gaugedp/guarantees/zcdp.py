@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from gaugedp._internal.validate import decimal, non_negative, whole
+from gaugedp._internal.validate import decimal, non_negative
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import above_either, up_decimal
 from gaugedp.guarantees.base import Guarantee, check_order
@@ -31,7 +31,7 @@ class ZCDP(Guarantee):
 
     def __post_init__(self) -> None:
         non_negative(rho=self.rho)
-        object.__setattr__(self, "rho", float(self.rho))
+        self._set(rho=float(self.rho))
 
     def renyi(self, order: float) -> float:
         """Return the Rényi divergence: ρ·order."""
@@ -54,7 +54,6 @@ class ZCDP(Guarantee):
             return (decimal(self.rho),)
         return None if self.rho > 0 else pure_cost(Fraction(0), 0.0, accounting)
 
-    def group(self, size: int) -> "ZCDP":
+    def _group(self, size: int) -> "ZCDP":
         """Return (size²·ρ)-zCDP (Bun and Steinke 2016, proposition 1.9)."""
-        whole(minimum=1, size=size)
         return ZCDP(up_decimal(size * size * decimal(self.rho)))

@@ -224,13 +224,7 @@ class Ledger:
         return self._write(lambda ledger: ledger.reserve(event, requested, resume))
 
     def charge_digest(
-        self,
-        guarantees: Sequence[Guarantee],
-        *,
-        table: str,
-        unit: PrivacyUnit,
-        request: Mapping[str, Any],
-        key: str,
+        self, guarantees: Sequence[Guarantee], *, table: str, unit: PrivacyUnit, request: Mapping[str, Any], key: str
     ) -> str:
         """Return the digest that an approval of the charge names."""
         _check_guarantees(guarantees)

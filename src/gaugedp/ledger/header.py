@@ -35,7 +35,7 @@ class LedgerHeader:
                 f"The ledger {name} is for the table {self.table!r}, but the request is about {table!r}.",
                 "Use the ledger of that table.",
             )
-        if None not in (unit, self.unit) and unit != self.unit:
+        if unit is not None and self.unit is not None and unit != self.unit:
             raise LedgerRefused(
                 f"The ledger {name} protects {self.unit}; the request protects {unit}.", _other_unit(self.unit, unit)
             )
@@ -62,17 +62,12 @@ class LedgerHeader:
     def bound_by(self, bindings: str) -> "LedgerHeader":
         """Return the header after a "bind" entry with this text."""
         facts = json.loads(bindings)
-        return replace(
-            self, table=facts["table"], unit=None if facts["unit"] is None else PrivacyUnit.of(facts["unit"])
-        )
+        unit = None if facts["unit"] is None else PrivacyUnit.of(facts["unit"])
+        return replace(self, table=facts["table"], unit=unit)
 
 
-def _other_unit(bound: PrivacyUnit | None, requested: PrivacyUnit | None) -> str:
-    if (
-        bound is None
-        or requested is None
-        or (bound.column, bound.neighbours) != (requested.column, requested.neighbours)
-    ):
+def _other_unit(bound: PrivacyUnit, requested: PrivacyUnit) -> str:
+    if (bound.column, bound.neighbours) != (requested.column, requested.neighbours):
         return f"Use the unit of the ledger{_in_domain_file(bound, requested)}."
     return (
         f"Use the unit of the ledger: max_rows is fixed with the ledger, here at {bound.max_rows}. To count persons "
@@ -80,9 +75,7 @@ def _other_unit(bound: PrivacyUnit | None, requested: PrivacyUnit | None) -> str
     )
 
 
-def _in_domain_file(bound: PrivacyUnit | None, requested: PrivacyUnit | None) -> str:
-    if bound is None or requested is None:
-        return ""
+def _in_domain_file(bound: PrivacyUnit, requested: PrivacyUnit) -> str:
     old, new = requested.to_dict(), bound.to_dict()
     no_column = bound.column is None and requested.column is not None  # and no max_rows, which needs one
     names = [name for name in ("column", "neighbours", "max_rows") if new[name] not in (None, old[name])]
@@ -99,12 +92,9 @@ def opened_by(opening: str) -> LedgerHeader:
 def opening_event(budget: Guarantee, approval: bool = False) -> LedgerEvent:
     """Return the unique first entry of a new ledger."""
     nothing = Budget(budget).nothing
-    facts = {
-        "budget": budget.to_dict(),
-        "format": 1,
-        "id": urandom(16).hex(),
-        **({"approval": True} if approval else {}),
-    }
+    facts = {"budget": budget.to_dict(), "format": 1, "id": urandom(16).hex()}
+    if approval:
+        facts["approval"] = True
     return LedgerEvent("open", charge=units_text(nothing), request=canonical(facts))
 
 

@@ -116,8 +116,8 @@ def check_header(header: bytes, name: str) -> None:
 
 def check_mark(connection: sqlite3.Connection, name: str) -> None:
     """Refuse an open file that is not a ledger of this version."""
-    (version,), (application_id,) = (
-        connection.execute(f"PRAGMA {mark}").fetchone() for mark in ("user_version", "application_id")
+    version, application_id = (
+        connection.execute(f"PRAGMA {mark}").fetchone()[0] for mark in ("user_version", "application_id")
     )
     _check_mark(version, application_id, name)
 

@@ -16,15 +16,7 @@ from gaugedp.queries.piece import Piece
 from gaugedp.queries.products import Product
 from gaugedp.queries.stacked import joined
 from gaugedp.queries.weights import moment_of, of_moments, row_weight, times_weight, unweighted
-from gaugedp.statistics import (
-    ColumnMean,
-    Combination,
-    Count,
-    Share,
-    StandardDeviation,
-    Statistic,
-    Sum,
-)
+from gaugedp.statistics import ColumnMean, Combination, Count, Share, StandardDeviation, Statistic, Sum
 from gaugedp.statistics.comparison import COMPARISONS
 from gaugedp.statistics.equal_means import EqualMeans
 from gaugedp.statistics.independence import EqualShares

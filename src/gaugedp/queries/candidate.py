@@ -38,9 +38,8 @@ class Candidate:
 
 def best(query: Query, offered: Sequence[Mechanism]) -> tuple[Mechanism, str, list[Mechanism]]:
     """Return the best mechanism of a part, why, and dominated ones."""
-    weighed, dominated = weigh(
-        [Candidate(mechanism, query) for mechanism in {id(mechanism): mechanism for mechanism in offered}.values()]
-    )
+    distinct = {id(mechanism): mechanism for mechanism in offered}.values()
+    weighed, dominated = weigh([Candidate(mechanism, query) for mechanism in distinct])
     mechanisms, errors = [candidate.mechanism for candidate in weighed], [candidate.error for candidate in weighed]
     if mechanisms[0].in_rows:
         error = readable(min(errors))
@@ -57,6 +56,5 @@ def weigh(candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[Mechan
             dominated.append(candidate.mechanism)
         else:
             least = min(least, candidate.error)
-    return [
-        candidate for candidate in candidates if not any(candidate.mechanism is lost for lost in dominated)
-    ], dominated
+    left = [each for each in candidates if not any(each.mechanism is lost for lost in dominated)]
+    return left, dominated

@@ -189,7 +189,8 @@ class Workload(Query):
         Sums, general combinations of cells, and the sums and counts behind a mean are not counts. The counts behind
         shares are: if none is negative, the shares of a group add up to 1.
         """
-        return np.concatenate([_are_counts(term) for term in self.terms])
+        pairs = [(term.estimate.has_counts, piece) for term in self.terms for piece in term.pieces]
+        return np.concatenate([has_counts & _rows_are_counts(piece) for has_counts, piece in pairs])
 
     @property
     def mechanisms(self) -> "LinearMechanisms":
@@ -242,9 +243,8 @@ class Workload(Query):
         domain, design = self.domain, self.domain.design
         if not design:
             return {}
-        levels = {
-            level: (name, domain.starts(level, name)) for name in piece.attributes for level in domain.levels(name)[:-1]
-        }
+        pairs = [(level, name) for name in piece.attributes for level in domain.levels(name)[:-1]]
+        levels = {level: (name, domain.starts(level, name)) for level, name in pairs}
         return {"strata": design.strata, "clusters": design.clusters, "levels": levels}
 
     def _axes(self, term: Term) -> tuple[Axis, ...]:
@@ -304,15 +304,8 @@ def as_workload(query: Query | None) -> Workload | None:
 def are_counts(query: Query) -> np.ndarray:
     """Return which released values count rows, shape (len(steps),)."""
     linear = [(part, as_workload(part)) for part in query.parts]
-    return np.concatenate(
-        [np.zeros(len(part.steps), dtype=bool) if one is None else one.are_counts for part, one in linear]
-    )
-
-
-def _are_counts(term: Term) -> np.ndarray:
-    if not term.estimate.has_counts:
-        return np.zeros(term.estimate.n_released, dtype=bool)
-    return np.concatenate([_rows_are_counts(piece) for piece in term.pieces])
+    flags = [np.zeros(len(part.steps), dtype=bool) if one is None else one.are_counts for part, one in linear]
+    return np.concatenate(flags)
 
 
 def _rows_are_counts(piece: Piece) -> np.ndarray:
@@ -340,9 +333,9 @@ def _cells(piece: Piece, totals: dict[Aggregate, np.ndarray]) -> np.ndarray:
         return _parts(piece, piece.part, counts, [part.astype(object) for part in sums])
     if not piece.sums:
         return counts
-    return (
-        sums[0] if piece.centred or piece.squared else (sums[0] + (piece.low + piece.high) * counts.astype(object)) // 2
-    )
+    if piece.centred or piece.squared:
+        return sums[0]
+    return (sums[0] + (piece.low + piece.high) * counts.astype(object)) // 2
 
 
 def _parts(piece: Piece, part: Part, counts: np.ndarray, sums: list[np.ndarray]) -> np.ndarray:

@@ -127,10 +127,5 @@ class Outline:
 
 def attribute_axis(name: str, attribute: Attribute, texts: Words, form: str = CELLS) -> Axis:
     """Return the axis of an attribute's cells, or of runs."""
-    return Axis(
-        name,
-        texts,
-        form,
-        attribute.values_are,
-        attribute.borders[len(attribute.labels) - len(texts) :] if form == CELLS else (),
-    )
+    borders = attribute.borders[len(attribute.labels) - len(texts) :] if form == CELLS else ()
+    return Axis(name, texts, form, attribute.values_are, borders)

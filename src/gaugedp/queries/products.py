@@ -60,8 +60,5 @@ class Product(CellMap):
 
     def labels(self, columns: Sequence[Sequence[str]]) -> tuple[Words, ...]:
         """Return the labels of the factors, one attribute each."""
-        return tuple(chain.from_iterable(map(_words, self.factors, columns)))
-
-
-def _words(factor: CellMap, column: Sequence[str]) -> tuple[Words, ...]:
-    return factor.labels([column])
+        pairs = zip(self.factors, columns, strict=True)
+        return tuple(chain.from_iterable(factor.labels([column]) for factor, column in pairs))

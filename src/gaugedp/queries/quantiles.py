@@ -220,7 +220,7 @@ class QuantileMechanisms(MechanismChoice):
                 offers.append(RankVerified.calibrate(body, guarantee, shares, level, self.query.first))
             with contextlib.suppress(InvalidRequest):
                 offers.append(RankTree.calibrate(body, guarantee, shares, level, self.query.first, self.query.level))
-        yield min(offers, key=_stated_error if self.query.by_error else _reach)
+        yield min(offers, key=(lambda offer: offer.error()) if self.query.by_error else _reach)
 
     def accept(self, mechanism: Mechanism) -> bool:
         """Return True if the mechanism releases these quantiles.
@@ -239,9 +239,7 @@ class QuantileMechanisms(MechanismChoice):
 
     def remarks(self, mechanism: Mechanism) -> list[str]:
         """State for how few rows an interval reaches the range's end."""
-        reach, worst = (
-            readable(float(rows.max())) for rows in (mechanism.ordinary_widths(), mechanism.half_widths(LEVEL))
-        )
+        reach, worst = readable(_reach(mechanism)), readable(float(mechanism.half_widths(LEVEL).max()))
         what = "intervals" if self.query.interval else "answers"
         ranks = self.query.ranks
         said = (
@@ -253,7 +251,7 @@ class QuantileMechanisms(MechanismChoice):
         if not self.query.interval:
             return [said, "No intervals are released: those shown are the range of the column."]
         share = min(min(quantile, 1 - quantile) for quantile in self.query.quantiles)
-        n_rows = math.ceil(float(mechanism.ordinary_widths().max()) / share)
+        n_rows = math.ceil(_reach(mechanism) / share)
         what = "be the whole range" if self.query.is_median else "reach an end of the range"
         return [said, f"With about {n_rows:,} {ranks} or fewer the interval may {what}."]
 
@@ -267,10 +265,6 @@ def check_level(level: float) -> None:
 
 def _reach(mechanism: Mechanism) -> float:
     return float(mechanism.ordinary_widths().max())
-
-
-def _stated_error(mechanism: Mechanism) -> float:
-    return mechanism.error()
 
 
 def quantiles(
@@ -345,7 +339,7 @@ def _share(share: Any) -> Fraction:
         raise InvalidRequest(
             f"The quantile {share} is not between 0 and 1.", "Give a number between them, such as 0.5."
         )
-    exact = decimal(share) if isinstance(share, Fraction | int) else decimal(float(share))
+    exact = decimal(share)
     if exact.denominator > 10**_DECIMALS:
         raise InvalidRequest(
             f"The quantile {float(exact):.12g} is too fine.", f"Give it with at most {_DECIMALS} decimals."

@@ -18,9 +18,8 @@ def query_rules(query: Query) -> list[str]:
     places = [part.text for part in query.parts] if len(query.parts) > 1 else ["the whole query"]
     parts = zip(query.parts, places, strict=True)
     about_cells = [rule for part, place in parts for rule in cell_rules(query.domain, part.attributes, place)]
-    about_columns = [
-        column_rule(name, query.domain.column(name), query.domain.text_format.no_number) for name in query.columns
-    ]
+    no_number = query.domain.text_format.no_number
+    about_columns = [column_rule(name, query.domain.column(name), no_number) for name in query.columns]
     about_columns += weight_rules(query)
     origins = query.domain.origins([*query.attributes, *query.columns])
     return list(dict.fromkeys([*origins, *about_cells, *about_columns]))
@@ -48,11 +47,9 @@ def cell_rules(domain: Domain, attributes: Sequence[str], place: str = "the whol
 def column_rule(name: str, facts: BoundedColumn, no_number: str = NO_NUMBER) -> str:
     """Describe the rule for missing or out-of-bounds values."""
     bounds = f"[{float(facts.low):g}, {float(facts.high):g}] in steps of {float(facts.step):g}"
-    rule = (
-        f"Rows where {name} is missing are left out of the terms about it."
-        if facts.missing is None
-        else f"Where {name} is missing it counts as {float(facts.missing):g}."
-    )
+    rule = f"Rows where {name} is missing are left out of the terms about it."
+    if facts.missing is not None:
+        rule = f"Where {name} is missing it counts as {float(facts.missing):g}."
     listed = " or ".join(f"{float(code):.12g}" for code in facts.unknown)
     codes = f"{name} = {listed} counts as missing. " if listed else ""
     return f"{name} is clipped to {bounds}; {no_number}. {codes}{rule}"

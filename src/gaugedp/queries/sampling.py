@@ -219,9 +219,8 @@ def _distinct(*names: str) -> tuple[str, ...]:
 def _rows_by(domain: Domain, name: str) -> Workload:
     """Return the number of rows in each stratum."""
     cells = Identity(n_cells(domain, (name,)))
-    return Workload(
-        domain, (Term(f"rows by {written(name)}", (Piece((name,), cells),), WeightedTotals(cells.n_released)),)
-    )
+    term = Term(f"rows by {written(name)}", (Piece((name,), cells),), WeightedTotals(cells.n_released))
+    return Workload(domain, (term,))
 
 
 def _refuse(query: Query, has_moments: bool) -> None:

@@ -163,9 +163,9 @@ def _with_interval(domain: Domain, text: str, weighted: bool) -> Workload | Quan
 
 
 def _of_names(domain: Domain, text: str) -> Workload:
-    """Parse a term without a word: cells, or a product of terms."""
+    """Parse a term without a word: cells, or a product such as `prefix(A)*R`."""
     if any(_is_of_cells(part) for part in parts(text, "*")):
-        return _product_of_terms(domain, text)
+        return builders.product(*(_term(domain, part) for part in parts(text, "*")))  # type: ignore[arg-type]
     if text == "count" and "count" not in domain.attributes:
         return builders.count(domain)
     _check_closed(domain, text)
@@ -176,8 +176,7 @@ def _of_names(domain: Domain, text: str) -> Workload:
 def _check_level(word: str, inside: str) -> None:
     if any(part.startswith("level=") for part in parts(inside, ",")[1:]):
         raise InvalidRequest(
-            f"{word} takes no level.",
-            "Only median and quantiles do; for others, use answer.interval(0.99) afterwards.",
+            f"{word} takes no level.", "Only median and quantiles do; for others, use answer.interval(0.99) afterwards."
         )
 
 
@@ -192,12 +191,6 @@ def _named(kind: type[Statistic], text: str) -> tuple[str, ...]:
 def _is_of_cells(text: str) -> bool:
     call = _CALL.match(text)
     return call is not None and call["word"] in _CELLS and call["by"] is None
-
-
-def _product_of_terms(domain: Domain, text: str) -> Workload:
-    """Parse `prefix(A)*R` and `ranges(A)*ranges(B)`."""
-    factors = [_term(domain, part) for part in parts(text, "*")]
-    return builders.product(*factors)  # type: ignore[arg-type]
 
 
 def _unknown(word: str) -> UnknownName:
@@ -224,27 +217,21 @@ def _check_closed(domain: Domain, text: str) -> None:
 
 
 def _check_joined(domain: Domain, text: str) -> None:
-    are_attributes = all(name in domain.attributes for name in _product(text))
-    bare = without_quoted(text)
-    if not are_attributes and (
-        per := re.match(r"(\w+\s*\(.*\))\s+(?:per|for|in|over|grouped by|group by)\s+(.+)$", text, re.I)
-    ):
+    other = "" if all(name in domain.attributes for name in _product(text)) else text  # than names joined by *
+    bare = without_quoted(other)
+    if per := re.match(r"(\w+\s*\(.*\))\s+(?:per|for|in|over|grouped by|group by)\s+(.+)$", other, re.I):
         raise InvalidRequest(f"{text!r} is not a term.", f"Write by: {per[1]} by {per[2]}.")
-    if not are_attributes and re.search(r"\s(where|if|when)\s|[<>=]", bare, re.I):
+    if re.search(r"\s(where|if|when)\s|[<>=]", bare, re.I):
         raise InvalidRequest(
             f"{text!r} is not a term: queries do not filter rows.",
             "Request all cells (A, or mean(C) by A), and select those that you need.",
         )
-    if not are_attributes and re.search(r"\)\s*[-+/]|[-+/]\s*\w+\s*\(", bare):
+    if re.search(r"\)\s*[-+/]|[-+/]\s*\w+\s*\(", bare):
         raise InvalidRequest(
             f"{text!r} is not a term.",
             "Request its parts, joined by ;: shares and differences of answers cost nothing more.",
         )
-    if (
-        not are_attributes
-        and (cells := re.fullmatch(r"(?:count\s+by\s+)?(.+?)(?:\s+by\s+(.+))?", text))
-        and " by " in text
-    ):
+    if " by " in other and (cells := re.fullmatch(r"(?:count\s+by\s+)?(.+?)(?:\s+by\s+(.+))?", other)):
         raise InvalidRequest(
             f"{text!r} is not a term: by belongs to sums, means, sd, share and quantiles.",
             f"For counts write {'*'.join(name for part in cells.groups() if part for name in parts(part, ','))}.",
@@ -253,7 +240,7 @@ def _check_joined(domain: Domain, text: str) -> None:
         raise UnknownName(f"There is no query {text!r}.", "Write count.")
     if "" in _product(text):
         raise InvalidRequest(f"{text!r} lacks a name.", "Cross attributes by *, such as A*B.")
-    if not are_attributes and (re.search(r"[\w)]\s*,\s*\w", bare) or re.search(r"\w\s+by\s+\w", bare)):
+    if re.search(r"[\w)]\s*,\s*\w", bare) or re.search(r"\w\s+by\s+\w", bare):
         raise InvalidRequest(
             f"{text!r} is not a term.",
             "Join terms by ; and cross attributes by * (A; B; A*B). by belongs to sums, means, sd, share, quantiles.",
@@ -263,9 +250,8 @@ def _check_joined(domain: Domain, text: str) -> None:
 def _quantiles(domain: Domain, word: str, inside: str, by: tuple[str, ...] | None, weighted: bool) -> Quantiles:
     """Parse the arguments of `median` and `quantiles`. Both take `level=0.99` as the last argument."""
     column, *arguments = parts(inside, ",")
-    level = (
-        _number(arguments.pop().removeprefix("level=")) if arguments and arguments[-1].startswith("level=") else LEVEL
-    )
+    has_level = bool(arguments) and arguments[-1].startswith("level=")
+    level = _number(arguments.pop().removeprefix("level=")) if has_level else LEVEL
     shares = [_number(part) for part in arguments]
     if word == "median" and shares:
         raise InvalidRequest("median takes no other quantile.", f"Write quantiles({inside}).")

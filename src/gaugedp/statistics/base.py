@@ -88,9 +88,8 @@ class Statistic(ABC):
     wording: ClassVar[Wording]
     is_of_products: ClassVar[bool] = False  # whether the text of a query names several attributes, crossed
     is_of_pairs: ClassVar[bool] = False  # whether it lists two attributes
-    moments: ClassVar[
-        tuple[str | Part, ...]
-    ] = ()  # numbers of a bounded column; empty for counts of the cells of attributes
+    # numbers of a bounded column; empty for counts of the cells of attributes
+    moments: ClassVar[tuple[str | Part, ...]] = ()
     pivot: ClassVar[str] = ""  # the name of the curves of widths from which intervals follow, if any
     splits_misses: ClassVar[bool] = False  # whether an interval without curves follows from just two widths
     takes_all_widths: ClassVar[bool] = False  # whether it follows from simultaneous widths

@@ -219,19 +219,15 @@ def _of_curves(own: np.ndarray, other: np.ndarray, curves: np.ndarray) -> Ends:
     with np.errstate(divide="ignore"):
         inverses = 1 / np.maximum(most, 0.0), 1 / np.maximum(least, 0.0)
     is_above = least <= most
-    return (
-        np.minimum(low, np.where(is_above, inverses[0], np.inf)),
-        np.maximum(high, np.where(is_above, inverses[1], -np.inf)),
-    )
+    low = np.minimum(low, np.where(is_above, inverses[0], np.inf))
+    return low, np.maximum(high, np.where(is_above, inverses[1], -np.inf))
 
 
 def _of_box(own: np.ndarray, other: np.ndarray, around: np.ndarray, beside: np.ndarray) -> Ends:
     fewest, most = np.maximum(own - around, 0), np.maximum(own + around, 0)
     least, largest = np.maximum(other - beside, 0), np.maximum(other + beside, 0)
-    return (
-        np.divide(fewest, largest, out=np.zeros(len(own)), where=largest > 0),
-        np.divide(most, least, out=np.full(len(own), np.inf), where=least > 0),
-    )
+    low = np.divide(fewest, largest, out=np.zeros(len(own)), where=largest > 0)
+    return low, np.divide(most, least, out=np.full(len(own), np.inf), where=least > 0)
 
 
 def _products(terms: Sequence[tuple[int, int, float]]) -> Quadratic:

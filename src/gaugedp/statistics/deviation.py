@@ -16,16 +16,7 @@ import numpy as np
 from gaugedp.domain.attributes import BoundedColumn
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.mechanisms.noise_widths import safe_rank
-from gaugedp.statistics.base import (
-    COUNTED,
-    ROUNDED,
-    SQUARED,
-    Ends,
-    Statistic,
-    Terms,
-    Wording,
-    longest_half,
-)
+from gaugedp.statistics.base import COUNTED, ROUNDED, SQUARED, Ends, Statistic, Terms, Wording, longest_half
 from gaugedp.statistics.inversion import quotients_within
 from gaugedp.statistics.trials import kinds_of, public_trials, rounded_up
 

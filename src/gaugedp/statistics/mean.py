@@ -123,12 +123,11 @@ class MeanWidths:
         if self._trials is None or rank is None:
             return both
         quantiles = rounded_up(self._trials[rank] + self._along(float(self._noise.lattice_step) * self._units))
-        _, alike = np.unique(
-            np.column_stack([half_widths[self._first], half_widths[self._second]]), axis=0, return_inverse=True
-        )
+        pairs = np.column_stack([half_widths[self._first], half_widths[self._second]])
+        alike = np.unique(pairs, axis=0, return_inverse=True)[1].ravel()
         largest = np.zeros((alike.max() + 1, len(PLACES)))
-        np.maximum.at(largest, alike.ravel(), quantiles)
-        by_trials = largest[alike.ravel()]
+        np.maximum.at(largest, alike, quantiles)
+        by_trials = largest[alike]
         return np.where(by_trials.sum(axis=1, keepdims=True) < both.sum(axis=1, keepdims=True), by_trials, both)
 
     def _along(self, sizes: np.ndarray) -> np.ndarray:

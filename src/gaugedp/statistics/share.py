@@ -84,10 +84,8 @@ class Share(Statistic, kind="share"):
         fewest, most = np.maximum(own - widths, 0), np.maximum(own + widths, 0)
         low = fewest + self._rest(np.maximum(others + widths, 0))
         high = most + self._rest(np.maximum(others - widths, 0))
-        return (
-            np.divide(fewest, low, out=np.zeros(len(own)), where=low > 0),
-            np.divide(most, high, out=np.ones(len(own)), where=high > 0),
-        )
+        least = np.divide(fewest, low, out=np.zeros(len(own)), where=low > 0)
+        return least, np.divide(most, high, out=np.ones(len(own)), where=high > 0)
 
     def _totals(self, counts: np.ndarray) -> np.ndarray:
         """Return the total of each cell's group; cells are on the last axis."""

@@ -7,7 +7,7 @@ docs/theory/survey_weights.md
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -58,80 +58,6 @@ class WeightedTotals(SamplingSums, kind="weighted totals"):
         return np.asarray(1 - centre)[None]
 
 
-class WeightedSquares(SamplingSums, kind="weighted squares"):
-    """Sums of squared weights in cells."""
-
-    is_independent = True
-    wording = Wording("Sum of squared weights")
-
-    def factors(self, centre: np.ndarray, of_rows: bool = False) -> np.ndarray:  # noqa: ARG002
-        """Return the factors of Σ w²·(1 − centre)²."""
-        return np.asarray((1 - centre) ** 2)[None]
-
-
-@dataclass(frozen=True)
-class ColumnTotals(SamplingSums, kind="weighted totals of a column"):
-    """Sums of the weights, divided into parts by a column.
-
-    A row's contributions to all parts add up to its weight.
-    """
-
-    middle: float
-    half_range: float
-    moments = tuple(Part(1, place) for place in range(3))
-    is_independent = True
-    wording = Wording("Weighted total")
-
-    @classmethod
-    def of_column(cls, n_cells: int, column: BoundedColumn) -> "ColumnTotals":
-        """Return the totals of a column."""
-        return cls(n_cells, float((column.low + column.high) / 2), float((column.high - column.low) / 2))
-
-    def factors(self, centre: np.ndarray, of_rows: bool = False) -> np.ndarray:
-        """Return the factors that centre sums of weights.
-
-        The sums are Σ w·(x − centre) or, if `of_rows`, Σ w·(1 − centre).
-        """
-        if of_rows:
-            return np.stack([1 - centre] * len(self.moments))
-        low, high = self.middle - self.half_range - centre, self.middle + self.half_range - centre
-        return np.stack([low, high, np.zeros_like(low)])
-
-
-@dataclass(frozen=True)
-class ColumnSquares(SamplingSums, kind="weighted squares of a column"):
-    """Sums of squared weights, divided into parts.
-
-    A column and its square divide them into parts.
-    """
-
-    middle: float
-    half_range: float
-    rounding: float = 0.0
-    moments = tuple(Part(2, place) for place in range(4))
-    is_independent = True
-    wording = Wording("Sum of squared weights")
-
-    @classmethod
-    def of_column(cls, n_cells: int, column: BoundedColumn) -> "ColumnSquares":
-        """Return the squares of a column."""
-        return cls(n_cells, float((column.low + column.high) / 2), float((column.high - column.low) / 2))
-
-    def rounded(self, by: float) -> "ColumnSquares":
-        """Return the sums of values rounded by at most `by`."""
-        return replace(self, rounding=by)
-
-    def factors(self, centre: np.ndarray, of_rows: bool = False) -> np.ndarray:
-        """Return the factors that centre sums of squared weights.
-
-        The sums are Σ w²·(x − centre)² or, if `of_rows`, Σ w²·(1 − centre)².
-        """
-        if of_rows:
-            return np.stack([(1 - centre) ** 2] * len(self.moments))
-        low, high = self.middle - self.half_range - centre, self.middle + self.half_range - centre
-        return np.stack([low**2, low * high, high**2, np.zeros_like(low)])
-
-
 class SquaredWeights(SamplingSums, kind="squared weights"):
     """Sums of squared weights in cells."""
 
@@ -142,27 +68,70 @@ class SquaredWeights(SamplingSums, kind="squared weights"):
         return np.asarray((1 - centre) ** 2)[None]
 
 
-@dataclass(frozen=True)
-class SecondMoments(SamplingSums, kind="second moments"):
-    """Sums of squared weights, times a column and its square.
+class WeightedSquares(SquaredWeights, kind="weighted squares"):
+    """Sums of squared weights in cells, with independent noise."""
 
-    The column is centred on the middle of its bounds.
-    """
+    is_independent = True
+
+
+@dataclass(frozen=True)
+class SumsOfColumn(SamplingSums):
+    """Sums of weights and of the values of a column between bounds."""
 
     middle: float
     half_range: float
-    rounding: float = 0.0
-    moments = (COUNTED, ROUNDED, SQUARED)
-    wording = Wording("Sum of squared weights")
 
     @classmethod
-    def of_column(cls, n_cells: int, column: BoundedColumn) -> "SecondMoments":
-        """Return the moments of a column."""
+    def of_column(cls, n_cells: int, column: BoundedColumn) -> Self:
+        """Return the sums of a column."""
         return cls(n_cells, float((column.low + column.high) / 2), float((column.high - column.low) / 2))
 
-    def rounded(self, by: float) -> "SecondMoments":
-        """Return the sums of values rounded by at most `by`."""
+
+@dataclass(frozen=True)
+class SquaresOfColumn(SumsOfColumn):
+    """Sums of squared weights and of the squares of a column, whose values may be rounded before."""
+
+    rounding: float = 0.0
+    wording = Wording("Sum of squared weights")
+
+    def rounded(self, by: float) -> Self:
+        """Return the sums of values that are rounded by at most `by`."""
         return replace(self, rounding=by)
+
+
+class ColumnTotals(SumsOfColumn, kind="weighted totals of a column"):
+    """Sums of the weights, divided into parts by a column: a row adds its weight to them, all together."""
+
+    moments = tuple(Part(1, place) for place in range(3))
+    is_independent = True
+    wording = Wording("Weighted total")
+
+    def factors(self, centre: np.ndarray, of_rows: bool = False) -> np.ndarray:
+        """Return the factors of Σ w·(x − centre), or of Σ w·(1 − centre) if `of_rows`."""
+        if of_rows:
+            return np.stack([1 - centre] * len(self.moments))
+        low, high = self.middle - self.half_range - centre, self.middle + self.half_range - centre
+        return np.stack([low, high, np.zeros_like(low)])
+
+
+class ColumnSquares(SquaresOfColumn, kind="weighted squares of a column"):
+    """Sums of the squared weights, divided into parts by a column and its square."""
+
+    moments = tuple(Part(2, place) for place in range(4))
+    is_independent = True
+
+    def factors(self, centre: np.ndarray, of_rows: bool = False) -> np.ndarray:
+        """Return the factors of Σ w²·(x − centre)², or of Σ w²·(1 − centre)² if `of_rows`."""
+        if of_rows:
+            return np.stack([(1 - centre) ** 2] * len(self.moments))
+        low, high = self.middle - self.half_range - centre, self.middle + self.half_range - centre
+        return np.stack([low**2, low * high, high**2, np.zeros_like(low)])
+
+
+class SecondMoments(SquaresOfColumn, kind="second moments"):
+    """Sums of squared weights, times a column and its square, centred on the middle of its bounds."""
+
+    moments = (COUNTED, ROUNDED, SQUARED)
 
     def factors(self, centre: np.ndarray, of_rows: bool = False) -> np.ndarray:
         """Return the factors that centre second moments.

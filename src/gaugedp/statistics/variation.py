@@ -49,9 +49,8 @@ class VariationCoefficient(StandardDeviation, kind="coefficient of variation"):
         """Return intervals from the open means and mean squares."""
         (sums, squares, counts), (around, about, beside) = np.split(values, 3), np.split(widths, 3)
         square, n_rows, n_widths = self.half_range**2, len(counts), np.concatenate([about, beside])
-        low, high = ColumnMean(n_rows, 0.0, self.half_range).intervals(
-            np.concatenate([sums, counts]), np.concatenate([around, beside])
-        )
+        means, of_means = np.concatenate([sums, counts]), np.concatenate([around, beside])
+        low, high = ColumnMean(n_rows, 0.0, self.half_range).intervals(means, of_means)
         few, many = ColumnMean(n_rows, 0.0, square).intervals(np.concatenate([squares, counts]), n_widths)
         # 2.0**-44: of the squared half range, more than sums of mean squares are off by
         least = (few + square) / 2 - np.maximum(low**2, high**2) - 2.0**-44 * square

@@ -23,7 +23,7 @@ from gaugedp.queries.builders import marginals
 from gaugedp.queries.linear import Workload, as_workload
 from gaugedp.releases.releasing import ExactAnswers, PredictedCounts
 from gaugedp.synthesis.counts import CountTable
-from gaugedp.synthesis.junction_tree import JunctionTree, Scope
+from gaugedp.synthesis.junction_tree import JunctionTree
 from gaugedp.synthesis.maximum_entropy import refitted, total
 from gaugedp.synthesis.measurements import ModelVariables, counts_cells
 
@@ -62,9 +62,8 @@ class CandidateMarginal:
     def guess(self, counts: np.ndarray, rho: float) -> PredictedCounts:
         """Return the predicted counts, and the expected noise at ρ."""
         sixteenths = np.rint(_SIXTEENTHS * np.clip(counts.ravel(), -_LARGEST_COUNT, _LARGEST_COUNT)).astype(np.int64)
-        return PredictedCounts(
-            self.place, sixteenths, round(_SIXTEENTHS * min(self.noise_size(rho), _LARGEST_COUNT)), self.weight
-        )
+        noise = round(_SIXTEENTHS * min(self.noise_size(rho), _LARGEST_COUNT))
+        return PredictedCounts(self.place, sixteenths, noise, self.weight)
 
 
 def candidates_of(query: Query, unit: PrivacyUnit) -> tuple[Workload, tuple[CandidateMarginal, ...]]:
@@ -141,11 +140,7 @@ class Model:
         scope = self.variables.scope(names)
         if any(set(scope) <= set(clique) for clique in self.tree.cliques):
             return 0
-        return self.variables.tree([*self._scopes, scope]).n_cells
-
-    @cached_property
-    def _scopes(self) -> list[Scope]:
-        return [table.scope for table in self.tables]
+        return self.variables.tree([*(table.scope for table in self.tables), scope]).n_cells
 
 
 @dataclass(frozen=True, eq=False)

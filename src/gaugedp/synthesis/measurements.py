@@ -143,9 +143,8 @@ class Released:
         """Return the input from releases with counts that fit together."""
         _check_alike(releases)
         impossible = {repr(each): each for release in releases for each in release.facts.get("impossible", [])}
-        variables = ModelVariables.of(
-            (level for release in releases for level in _levels(release)), impossible.values()
-        )
+        levels = (level for release in releases for level in _levels(release))
+        variables = ModelVariables.of(levels, impossible.values())
         tables = [variables.table(term.names, *counts) for release in releases for term, counts in _counts(release)]
         return cls(variables, tuple(tables))
 

@@ -15,10 +15,10 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import Field, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from gaugedp.domain.unit import PrivacyUnit
     from gaugedp.tables.statement import Aggregation
 
-P = TypeVar("P", bound="InBuckets")
 UNKNOWN_MEMORY = 4 * 2**30  # if the system does not report it
 LEAST_MEMORY = 2**27
 NEED = {".parquet": 16, ".zst": 16, ".gz": 12, "": 4}  # bytes of memory per byte of a file, at most, for a few columns
@@ -42,16 +41,6 @@ MOST_BUCKETS = 10_000
 Read = Callable[["Aggregation", bytes], list[np.ndarray]]
 ENDING = ".gaugedp-sums"
 OTHERS_MAY_WRITE = 0o022
-
-
-class InBuckets(Protocol):
-    """Dataclass that counts the people of a `bucket`, or all."""
-
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
-
-    @property
-    def unit(self) -> "PrivacyUnit":
-        """Protected unit."""
 
 
 def nothing() -> None:
@@ -110,13 +99,13 @@ class Buckets:
         """Return the engine with the memory limit, if any."""
         return engine if self.memory_bytes is None else engine.limited(self.memory_bytes)
 
-    def parts(self, aggregation: P) -> Iterator[P]:
-        """Yield each bucket's aggregation, and report progress."""
-        if self.count == 1 or aggregation.unit.column is None:
-            yield aggregation
+    def of_people(self, unit: "PrivacyUnit") -> Iterator[tuple[int, int] | None]:
+        """Yield each bucket (count, index), and report progress; None if it is the only one."""
+        if self.count == 1 or unit.column is None:
+            yield None
             return
         for index in range(self.count):
-            yield replace(aggregation, bucket=(self.count, index))
+            yield self.count, index
             self.on_progress((index + 1) / self.count)
 
     def totals(self, aggregation: "Aggregation", read: Read, row_key: bytes) -> list[np.ndarray]:
@@ -124,9 +113,10 @@ class Buckets:
         checkpoint = self._checkpoint(aggregation)
         sums = BucketSums(row_key, self.count)
         sums = sums if checkpoint is None else checkpoint.load(sums)
-        for index, part in enumerate(self.parts(aggregation)):
+        for index, bucket in enumerate(self.of_people(aggregation.unit)):
             if index < sums.done:
                 continue
+            part = replace(aggregation, bucket=bucket)
             sums = sums.plus(read(part, sums.row_key))
             if checkpoint is not None:
                 checkpoint.check()

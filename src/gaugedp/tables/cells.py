@@ -58,10 +58,9 @@ class ColumnExpression:
 
 def read_attribute(attribute: Attribute, column: Column, alias: str) -> ColumnExpression:
     """Return an attribute's expressions, with codes 0 … n_inside − 1."""
-    return _as_read(column, alias) if column.kind is Kind.READ else _attribute(attribute, column, alias)
-
-
-def _attribute(attribute: Attribute, column: Column, alias: str) -> ColumnExpression:
+    if column.kind is Kind.READ:
+        value = exp.column(alias)
+        return ColumnExpression({alias: _source(column)}, exp.not_(value.is_(exp.null())), value, is_null_outside=True)
     match attribute:
         case Categories():
             return _categories(*finest_of(attribute), column, alias)
@@ -142,11 +141,6 @@ def read_person(column: Column, alias: str) -> ColumnExpression:
     return ColumnExpression({alias: text}, inside, value)
 
 
-def _as_read(column: Column, alias: str) -> ColumnExpression:
-    value = exp.column(alias)
-    return ColumnExpression({alias: _source(column)}, exp.not_(value.is_(exp.null())), value, is_null_outside=True)
-
-
 def _categories(values: Sequence[str], starts: Sequence[int], column: Column, alias: str) -> ColumnExpression:
     value = exp.column(alias)
     if column.kind in SPELT - {Kind.BOOLEAN} and column.has_enums and not column.has_marks:
@@ -195,9 +189,8 @@ def _integers(attribute: Integers, column: Column, alias: str) -> ColumnExpressi
     if column.kind is Kind.INTEGER:
         in_range, code = value.between(attribute.first, attribute.last), _minus(value, attribute.first)
         return ColumnExpression({alias: _source(column)}, in_range, code, is_total=attribute.first == 0)
-    inside = exp.and_(
-        value.between(_float(attribute.first), _float(attribute.last)), value.eq(exp.func("FLOOR", value))
-    )
+    in_range = value.between(_float(attribute.first), _float(attribute.last))
+    inside = exp.and_(in_range, value.eq(exp.func("FLOOR", value)))
     code = _try_integer(_minus(value, Fraction(attribute.first)), attribute.n_inside)
     return ColumnExpression({alias: number_of(column)}, inside, code, is_dear=_is_text(column))
 
@@ -252,10 +245,8 @@ def _whole_edges(attribute: Bins) -> tuple[int, int, int]:
 
 
 def _is_whole(attribute: Bins) -> bool:
-    return (
-        attribute.low.denominator == attribute.width.denominator == 1
-        and -EXACT < attribute.low < attribute.high < EXACT
-    )
+    is_integer = attribute.low.denominator == attribute.width.denominator == 1
+    return is_integer and -EXACT < attribute.low < attribute.high < EXACT
 
 
 def _is_exact(attribute: Bins) -> bool:

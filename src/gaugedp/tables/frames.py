@@ -16,11 +16,7 @@ from gaugedp._internal.cells import numbers
 from gaugedp.errors import MissingExtra
 from gaugedp.tables.objects import is_text, text_of
 
-LIBRARIES = {
-    "pandas": ("DataFrame",),
-    "polars": ("DataFrame", "LazyFrame"),
-    "pyarrow": ("Table",),
-}
+LIBRARIES = {"pandas": ("DataFrame",), "polars": ("DataFrame", "LazyFrame"), "pyarrow": ("Table",)}
 
 
 def make_frame(columns: Mapping[str, Any], kind: str | None = None) -> Any:

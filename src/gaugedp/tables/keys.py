@@ -10,7 +10,7 @@ The limit holds for every hash, and the choice depends on nobody else.
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sqlglot import exp
@@ -43,7 +43,7 @@ class KeyCounting:
         """Return the statement, which reads the table `SOURCE`."""
         rows = self._rows() if self.unit.column is None else self._bounded(row_key)
         key: Sql = exp.column(_NAME)
-        if _is_text(self.types[self.column]):  # as bytes before grouping: a collation may treat texts as equal
+        if self.types[self.column].kind in SPELT:  # as bytes before grouping: a collation may treat texts as equal
             key = exp.Encode(this=key, charset=exp.Literal.string("utf-8"))
         spelt = over(rows, key.as_(_NAME))
         return over(spelt, _NAME, exp.Count(this=exp.Star()).as_("n")).group_by(_NAME, copy=False)
@@ -71,8 +71,8 @@ def count_keys(table: Table, name: str, row_key: bytes) -> tuple[list[str], np.n
     """Read the rows once; return sorted keys and counts of people."""
     counting = KeyCounting(table.unit, table._engine.columns, table.domain.source(name))
     counts: Counter[str] = Counter()
-    for part in table._buckets.parts(counting):
-        result = table._engine.run(part.statement(row_key))
+    for bucket in table._buckets.of_people(table.unit):
+        result = table._engine.run(replace(counting, bucket=bucket).statement(row_key))
         counts.update(dict(zip(map(_text, result[_NAME].tolist()), result["n"].tolist(), strict=True)))
     keys = sorted(filter(is_key, counts))
     return keys, np.array([counts[key] for key in keys], dtype=np.int64)
@@ -95,20 +95,15 @@ def is_key(text: str) -> bool:
 def _read_key(column: Column) -> ColumnExpression:
     value = exp.column(_READ)
     there = exp.not_(value.is_(exp.null()))
-    if _is_text(column):
+    if column.kind in SPELT:
         short = exp.Length(this=value.copy()) <= LONGEST
         return ColumnExpression({_READ: text_of(column)}, exp.and_(there, short), value)
     if column.kind is Kind.INTEGER:
         return ColumnExpression({_READ: exp.column(column.name, quoted=True)}, there, value)
     is_small = exp.Abs(this=value.copy()) < exp.Literal.number(f"{float(EXACT)!r}e0")
     is_whole = exp.and_(is_small, value.eq(exp.func("FLOOR", value.copy())))
-    return ColumnExpression(
-        {_READ: number_of(column)}, is_whole, exp.TryCast(this=value, to=exp.DataType.build("BIGINT"))
-    )
-
-
-def _is_text(column: Column) -> bool:
-    return column.kind in SPELT
+    integer = exp.TryCast(this=value, to=exp.DataType.build("BIGINT"))
+    return ColumnExpression({_READ: number_of(column)}, is_whole, integer)
 
 
 def _text(value: object) -> str:

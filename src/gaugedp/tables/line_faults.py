@@ -42,13 +42,9 @@ class Cause:
     def __str__(self) -> str:
         if not self.first:
             return f"{self.lines:,} {self.reason}"
-        place = f"line {self.first:,}"
         is_exact = self.lines == 1 or self.reason == AFTER_QUOTE
-        return (
-            f"{self.lines:,} {self.reason} at {place}"
-            if is_exact
-            else f"{self.lines:,} {self.reason} (first at {place})"
-        )
+        place = f"at line {self.first:,}" if is_exact else f"(first at line {self.first:,})"
+        return f"{self.lines:,} {self.reason} {place}"
 
 
 @dataclass(frozen=True)
@@ -155,7 +151,8 @@ class _Tally:
         for line in lines:
             plain = self.closed_fields.sub(r"\1", line) if self.quote in line else line
             is_awkward = self.quote in plain or self.record is not None or self.passed is not None
-            if is_awkward or plain.count(self.delimiter) + 1 != self.n_fields or not _is_plain(line):
+            is_text = len(line) < LONGEST_LINE and _is_utf8(line)
+            if is_awkward or plain.count(self.delimiter) + 1 != self.n_fields or not is_text:
                 self._add(line)
             else:
                 self.number += 1
@@ -260,10 +257,6 @@ class _Tally:
             self.otherwise.add(INSIDE, -lost, self.start)
         self.n_lines += self.lines
         self._begin()
-
-
-def _is_plain(line: str) -> bool:
-    return len(line) < LONGEST_LINE and _is_utf8(line)
 
 
 def _is_utf8(line: str) -> bool:

@@ -144,6 +144,5 @@ def _n_codes(rows: Domain, name: str) -> int:
 
 def _sum(number: Sql) -> Sql:
     total = exp.func("COALESCE", exp.Sum(this=number), exp.convert(0))
-    return exp.cast(
-        exp.func("LEAST", exp.func("GREATEST", total, exp.convert(-LARGEST)), exp.convert(LARGEST)), "BIGINT"
-    )
+    clipped = exp.func("LEAST", exp.func("GREATEST", total, exp.convert(-LARGEST)), exp.convert(LARGEST))
+    return exp.cast(clipped, "BIGINT")

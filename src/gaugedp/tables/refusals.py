@@ -31,9 +31,7 @@ def check_names(names: Sequence[object], needed: Sequence[str], *, in_text: bool
         if name not in names:
             others = set(needed) - {name}
             raise _no_column(name, names, has_header=bool(others) and others <= set(names), in_text=in_text)
-        alike = sorted(
-            {candidate for candidate in names if isinstance(candidate, str) and candidate.lower() == name.lower()}
-        )
+        alike = sorted({each for each in names if isinstance(each, str) and each.lower() == name.lower()})
         if names.count(name) > 1 or len(alike) > 1:
             raise UnreadableTable(f"The column names {', '.join(map(repr, alike))} clash.", "Rename the columns.")
 

@@ -344,26 +344,22 @@ class Tallies:
 
     def __call__(self, batch: Mapping[str, np.ndarray]) -> np.ndarray:
         """Count a batch in the cells of all tables, int64."""
-        if not self._is_narrow:
+        # one matrix product is faster than separate counts
+        is_narrow = sum(self.sizes) ** 2 <= PRODUCT_CELLS * sum(len(table) == 2 for table in self.tables)
+        if not is_narrow:
             return np.concatenate([self._counted(table, batch) for table in self.tables])
         crossed, ends = self._crossed(batch), np.cumsum([0, *self.sizes]).tolist()
         cells = [slice(*pair) for pair in pairwise(ends)]
-        return np.concatenate(
-            [
-                crossed[cells[table[0]], cells[table[1]]].ravel() if len(table) == 2 else self._counted(table, batch)
-                for table in self.tables
-            ]
-        )
+        counts = [
+            crossed[cells[table[0]], cells[table[1]]].ravel() if len(table) == 2 else self._counted(table, batch)
+            for table in self.tables
+        ]
+        return np.concatenate(counts)
 
     def cut(self, counts: np.ndarray) -> list[np.ndarray]:
         """Split the sum over all batches into the tables."""
         ends = np.cumsum([self._n_cells(table) for table in self.tables])
         return np.split(counts if len(counts) == ends[-1] else np.zeros(ends[-1], dtype=np.int64), ends[:-1])
-
-    @property
-    def _is_narrow(self) -> bool:
-        """True if one matrix product is faster than separate counts."""
-        return sum(self.sizes) ** 2 <= PRODUCT_CELLS * sum(len(table) == 2 for table in self.tables)
 
     def _crossed(self, batch: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return co-occurrence counts of cells, (sum of sizes, sum of sizes)."""

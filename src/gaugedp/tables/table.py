@@ -126,11 +126,7 @@ class Table(Rows):
         return replace(self, domain=domain, unit=unit, _engine=PeopleEngine.of(self._engine, domain, unit.column or ""))
 
     def in_buckets(
-        self,
-        count: int | None = None,
-        *,
-        memory_bytes: int | None = None,
-        folder: str | PathLike[str] | None = None,
+        self, count: int | None = None, *, memory_bytes: int | None = None, folder: str | PathLike[str] | None = None
     ) -> "Table":
         """Return this table, to be read in several parts.
 
@@ -196,7 +192,7 @@ class Table(Rows):
         the order of the source has no influence. Their number depends on the data.
         """
         aggregation = self._listing(attributes, columns)
-        parts = self._buckets.parts(aggregation)
+        parts = (replace(aggregation, bucket=bucket) for bucket in self._buckets.of_people(self.unit))
         lines = joined([self._engine.of_bucket(part.bucket, row_key).run(part.listing(row_key)) for part in parts])
         return _parts(lines, len(attributes), len(columns))
 
@@ -211,9 +207,9 @@ class Table(Rows):
         aggregation, on_batch = self._listing(attributes, columns), OnBatch(len(attributes), len(columns), of)
         nothing = np.empty(0, dtype=np.int64)
         none = on_batch({name: nothing for name in on_batch.names})
-        buckets = ((self._engine.of_bucket(part.bucket, row_key), part) for part in self._buckets.parts(aggregation))
-        parts = [engine.add_up(part.listed(row_key), on_batch) for engine, part in buckets]
-        return sum((part.reshape(none.shape) for part in parts if len(part)), none)
+        parts = (replace(aggregation, bucket=bucket) for bucket in self._buckets.of_people(self.unit))
+        sums = [self._engine.of_bucket(part.bucket, row_key).add_up(part.listed(row_key), on_batch) for part in parts]
+        return sum((part.reshape(none.shape) for part in sums if len(part)), none)
 
     def moments(self, columns: Sequence[str], row_key: bytes, bits: int = 12, products: bool = True) -> "Moments":
         """Read the remaining rows and return first and second moments.

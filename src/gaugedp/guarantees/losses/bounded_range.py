@@ -17,11 +17,23 @@ class BoundedRangePrivacyLoss(PrivacyLossOfNumbers):
 
     def block_moment(self, orders: Array, numbers: Array) -> Array:
         """Return log M, for small arguments by M − 1."""
-        return _log_moment(orders, numbers)
+        y = (orders + 0.5) * numbers
+        small = y < 1
+        centre = _log_sinhc(numbers / 2)
+        difference = sinhc_difference(np.where(small, orders, 0.0), np.minimum(numbers, 2.0))
+        difference = np.log1p(difference / np.exp(np.minimum(centre, 1.0)))
+        turned = -np.exp(-numbers) * np.expm1(-2 * orders * numbers) / -np.expm1(-numbers)
+        return np.where(small, difference, orders * numbers + np.log1p(turned) - np.log1p(2 * orders))
 
     def block_line(self, order: float, heights: Array, numbers: Array, counts: Array) -> Line:
         """Return the line of sinh(aε)/a, a = c + ½ + it."""
-        return _block(order + 0.5, heights, numbers, counts)
+        y, t = order + 0.5, heights
+        phase, square, slope = t * numbers, y * y + t * t, 1 / np.tanh(y * numbers)
+        sine, cosine = np.sin(phase), np.cos(phase)
+        real = (-2 * (y * np.sin(phase / 2)) ** 2 + t * (y * slope * sine - t)) / square
+        imaginary = y * (y * slope * sine - t * cosine) / square
+        relative = 8 * (y * y * phase + t * y * slope * phase + t * t + y * t) / square
+        return line_of(real, imaginary, relative, counts)
 
     def cells(self, edges: Array) -> list[tuple[Array, Array, int]]:
         """Return the integrals of both densities."""
@@ -40,26 +52,7 @@ class BoundedRangePrivacyLoss(PrivacyLossOfNumbers):
         return float(self.counts @ np.minimum(np.log(ratio), 0.0))
 
 
-def _log_moment(z: Array, width: Array) -> Array:
-    y = (z + 0.5) * width
-    small = y < 1
-    centre = _log_sinhc(width / 2)
-    difference = sinhc_difference(np.where(small, z, 0.0), np.minimum(width, 2.0))
-    difference = np.log1p(difference / np.exp(np.minimum(centre, 1.0)))
-    turned = -np.exp(-width) * np.expm1(-2 * z * width) / -np.expm1(-width)
-    return np.where(small, difference, z * width + np.log1p(turned) - np.log1p(2 * z))
-
-
 def _log_sinhc(x: Array) -> Array:
     tiny = x < 1e-4
     safe = np.where(tiny, 1.0, x)
     return np.where(tiny, x * x / 6, safe + np.log(-np.expm1(-2 * safe) / (2 * safe)))
-
-
-def _block(y: float, t: Array, width: Array, counts: Array) -> Line:
-    phase, square, slope = t * width, y * y + t * t, 1 / np.tanh(y * width)
-    sine, cosine = np.sin(phase), np.cos(phase)
-    real = (-2 * (y * np.sin(phase / 2)) ** 2 + t * (y * slope * sine - t)) / square
-    imaginary = y * (y * slope * sine - t * cosine) / square
-    relative = 8 * (y * y * phase + t * y * slope * phase + t * t + y * t) / square
-    return line_of(real, imaginary, relative, counts)

@@ -18,11 +18,28 @@ class LaplacePrivacyLoss(PrivacyLossOfNumbers):
 
     def block_moment(self, orders: Array, numbers: Array) -> Array:
         """Return log M, by M − 1 or by the larger exponential."""
-        return _log_moment(orders, numbers)
+        small = (orders + 0.5) * numbers < 1
+        safe, width = np.where(small, orders, 0.0), np.minimum(numbers, 2.0)
+        product = 2 * np.sinh((safe + 1) * width / 2) * np.sinh(safe * width / 2)
+        excess = np.exp(-width / 2) * (product + width / 2 * sinhc_difference(safe, width))
+        growth, full = np.minimum(orders * numbers, 1.0), 2 * orders + 1
+        near = ((orders + 1) * np.expm1(growth) + orders * np.expm1(-(orders + 1) * numbers)) / full
+        quotient = (orders + 1) / full + np.exp(-full * numbers) * orders / full
+        large = np.where(orders * numbers < 1, np.log1p(near), orders * numbers + np.log(quotient))
+        return np.where(small, np.log1p(excess), large)
 
     def block_line(self, order: float, heights: Array, numbers: Array, counts: Array) -> Line:
-        """Return the line from real sines and cosines."""
-        return _block(order + 0.5, heights, numbers, counts)
+        """Return the line of M·e^{t/2} = cosh(at) + sinh(at)/(2a), a = y + ix, scaled by e^{−yt}."""
+        y, x = order + 0.5, heights
+        falling = np.exp(-2 * y * numbers)
+        cosh, sinh = (1 + falling) / 2, -np.expm1(-2 * y * numbers) / 2
+        phase, square = x * numbers, 2 * (y * y + x * x)
+        sine, cosine = np.sin(phase), np.cos(phase)
+        axis = cosh + sinh / (2 * y)
+        real = -2 * np.sin(phase / 2) ** 2 * (cosh + y * sinh / square) + x / square * (cosh * sine - sinh * x / y)
+        imaginary = sinh * sine + (y * cosh * sine - x * sinh * cosine) / square
+        relative = 8 * (phase * axis + x * sinh / y * x / square)
+        return line_of(real / axis, imaginary / axis, relative / axis, counts)
 
     def shifts(self) -> list[tuple[float, int]]:
         """Return the rows."""
@@ -45,7 +62,7 @@ class LaplacePrivacyLoss(PrivacyLossOfNumbers):
         """
         upper = np.hypot(order + 1, height) / np.hypot(2 * order + 1, 2 * height)
         largest = self.numbers * order + np.log(upper + 0.5 * np.exp(-(2 * order + 1) * self.numbers))
-        at_axis = _log_moment(np.array([order]), self.numbers[:, None])[:, 0]
+        at_axis = self.block_moment(np.array([order]), self.numbers[:, None])[:, 0]
         apart = self.counts * np.minimum(largest - at_axis, 0.0)
         return float(apart.sum()) + min(0.0, self._turned(order + 0.5, height, until, at_axis, apart))
 
@@ -77,18 +94,6 @@ def _cells(edges: Array, shift: float) -> tuple[Array, Array]:
     return between[0] / 2 + at_ends[0], between[1] / 2 + at_ends[1]
 
 
-def _log_moment(z: Array, shift: Array) -> Array:
-    small = (z + 0.5) * shift < 1
-    safe, width = np.where(small, z, 0.0), np.minimum(shift, 2.0)
-    product = 2 * np.sinh((safe + 1) * width / 2) * np.sinh(safe * width / 2)
-    excess = np.exp(-width / 2) * (product + width / 2 * sinhc_difference(safe, width))
-    growth = np.minimum(z * shift, 1.0)
-    near = ((z + 1) * np.expm1(growth) + z * np.expm1(-(z + 1) * shift)) / (2 * z + 1)
-    quotient = (z + 1) / (2 * z + 1) + np.exp(-(2 * z + 1) * shift) * z / (2 * z + 1)
-    large = np.where(z * shift < 1, np.log1p(near), z * shift + np.log(quotient))
-    return np.where(small, np.log1p(excess), large)
-
-
 def sinhc_difference(z: Array, width: Array) -> Array:
     """Return sinh(y)/y − sinh(w)/w at y = (z + ½)·width ≤ 1 and w = width/2, by its series."""
     y, w = ((z + 0.5) * width) ** 2, (width / 2) ** 2
@@ -98,16 +103,3 @@ def sinhc_difference(z: Array, width: Array) -> Array:
         term, power = y * term + power, power * w
         factorial *= (2 * n + 2) * (2 * n + 3)
     return z * (z + 1) * width**2 * total
-
-
-def _block(y: float, t: Array, shift: Array, counts: Array) -> Line:
-    """Return M·e^{shift/2} = cosh(a·shift) + sinh(a·shift)/(2a), a = y + it, scaled by e^{−y·shift}."""
-    falling = np.exp(-2 * y * shift)
-    cosh, sinh = (1 + falling) / 2, -np.expm1(-2 * y * shift) / 2
-    phase, square = t * shift, 2 * (y * y + t * t)
-    sine, cosine = np.sin(phase), np.cos(phase)
-    axis = cosh + sinh / (2 * y)
-    real = -2 * np.sin(phase / 2) ** 2 * (cosh + y * sinh / square) + t / square * (cosh * sine - sinh * t / y)
-    imaginary = sinh * sine + (y * cosh * sine - t * sinh * cosine) / square
-    relative = 8 * (phase * axis + t * sinh / y * t / square)
-    return line_of(real / axis, imaginary / axis, relative / axis, counts)

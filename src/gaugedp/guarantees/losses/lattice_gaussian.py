@@ -10,10 +10,8 @@ from gaugedp.accountant.loss import Array, Lattice, Line, PrivacyLoss, atom_cell
 from gaugedp.guarantees.losses.finite import tilted_line
 
 _DIRECT = 1.0  # below this deviation the sum is shorter than its Poisson dual
-_DEVIATIONS, _MOST_PLACES = (
-    37.5,
-    2**18,
-)  # deviations beyond which the mass is negligible, and the most terms that are summed
+# deviations beyond which the mass is negligible, and the most terms that are summed
+_DEVIATIONS, _MOST_PLACES = 37.5, 2**18
 
 
 class LatticeGaussianPrivacyLoss(PrivacyLoss):

@@ -27,9 +27,8 @@ class MixedPrivacyLoss(PrivacyLoss):
 
     def log_moment(self, orders: Array) -> Array:
         """Return the sum of log M."""
-        return np.sum(
-            [n * _log_moment(orders, parts) for parts, n in zip(self.parts, self.counts, strict=True)], axis=0
-        )
+        moments = [n * _log_moment(orders, parts) for parts, n in zip(self.parts, self.counts, strict=True)]
+        return np.sum(moments, axis=0)
 
     def line(self, order: float, heights: Array) -> Line:
         """Return the sum of the lines."""
@@ -64,7 +63,9 @@ class MixedPrivacyLoss(PrivacyLoss):
         """Return the mean of closed profiles of one release."""
         if self.times != [1]:
             return None
-        return _mean([(w, loss.exact_delta(epsilon)) for w, loss in self.parts[0]])
+        profiles = [(w, loss.exact_delta(epsilon)) for w, loss in self.parts[0]]
+        closed = [(w, value) for w, value in profiles if value is not None]
+        return min(1.0, up(math.fsum(w * value for w, value in closed))) if len(closed) == len(profiles) else None
 
     def atoms(self) -> list[tuple[Array, Array, int]] | None:
         """Return the atoms of all parts, or None."""
@@ -112,11 +113,6 @@ def _common_lattice(lattices: list[Lattice], times: int) -> Lattice:
     return Lattice(offset, common_span([*moved, *(lattice.span for lattice in lattices)]), times)
 
 
-def _mean(profiles: list[tuple[float, float | None]]) -> float | None:
-    closed = [(w, value) for w, value in profiles if value is not None]
-    return min(1.0, up(math.fsum(w * value for w, value in closed))) if len(closed) == len(profiles) else None
-
-
 def _log_mean(logs: list[tuple[float, float]]) -> float:
     """Return log Σ u·e^x over pairs (log u, x), safely."""
     largest = max(log_u + x for log_u, x in logs)
@@ -139,12 +135,8 @@ def _log_moment(orders: Array, parts: Parts) -> Array:
     return np.where(logs.max(axis=0) < 1, near, np.logaddexp.reduce(logs + np.log(weights)[:, None], axis=0))
 
 
-def _tilted(order: float, parts: Parts) -> Parts:
-    """Return the parts with tilted weights w·M_i(c)/M(c)."""
-    return [(math.exp(log_u), loss) for log_u, loss in _log_tilted(order, parts)]
-
-
 def _log_tilted(order: float, parts: Parts) -> Parts:
+    """Return the parts with the logarithms of the tilted weights w·M_i(c)/M(c)."""
     at = np.array([order])
     total = float(_log_moment(at, parts)[0])
     return [(math.log(w) + float(loss.log_moment(at)[0]) - total, loss) for w, loss in parts]
@@ -153,8 +145,8 @@ def _log_tilted(order: float, parts: Parts) -> Parts:
 def _line(order: float, heights: Array, parts: Parts) -> Line:
     """Return the line of Σ u_i·M_i(c + it)/M_i(c), by the changes from 1."""
     real, imaginary, relative = np.zeros((3, len(heights)))
-    for u, loss in _tilted(order, parts):
-        line = loss.line(order, heights)
+    for log_u, loss in _log_tilted(order, parts):
+        u, line = math.exp(log_u), loss.line(order, heights)
         size = np.exp(line.real)
         turned = np.expm1(line.real) * np.cos(line.imaginary) - 2 * np.sin(line.imaginary / 2) ** 2
         real, imaginary = real + u * turned, imaginary + u * size * np.sin(line.imaginary)

@@ -25,11 +25,8 @@ class SphericalPrivacyLoss(PrivacyLoss):
 
     def log_moment(self, orders: Array) -> Array:
         """Return the sum of log M, above `largest_order` a bound."""
-        moments = [
-            count * np.array([_log_moment(float(order), *row) for order in orders])
-            for row, count in zip(self.rows, self.counts, strict=True)
-        ]
-        return np.sum(moments, axis=0)
+        moments = [np.array([_log_moment(float(order), *row) for order in orders]) for row in self.rows]
+        return np.sum([count * moment for count, moment in zip(self.counts, moments, strict=True)], axis=0)
 
     def line(self, order: float, heights: Array) -> Line:
         """Return the line by quadrature and Bessel functions."""
@@ -129,14 +126,10 @@ def _rule(rate: float, turn: float, shift: float, dimension: int) -> tuple[Array
 
 
 def _line(order: float, heights: Array, shift: float, dimension: int) -> Line:
-    near = heights * shift <= _turns(dimension)
+    near = heights * shift <= max(300.0, 4.0 * dimension)  # from more turns on, Bessel functions replace the quadrature
     lines = [_near_line(order, heights[near][part], shift, dimension) for part in blocks(int(near.sum()), 4096)]
     lines.append(_far_line(order, heights[~near], shift, dimension))
     return Line(*(np.concatenate(parts) for parts in zip(*lines, strict=True)))
-
-
-def _turns(dimension: int) -> float:
-    return max(300.0, 4.0 * dimension)  # turns t·Im z from which Bessel functions replace the quadrature
 
 
 def _near_line(order: float, heights: Array, shift: float, dimension: int) -> Line:
@@ -158,19 +151,16 @@ def _far_line(order: float, heights: Array, shift: float, dimension: int) -> Lin
     """Return the line by N = S_{d/2} + κ·S_{d/2−1}, S_ν(y) = √π·Γ(ν + ½)·(2/y)^ν·I_ν(y)."""
     rate = (1 + 2 * order) * shift / 2
     y = rate + 1j * shift * heights
-    share = np.exp(_log_bessel(y, dimension / 2 - 1) - rate - _log_whole(rate, shift, dimension))
-    share += np.exp(
-        _log_bessel(y, dimension / 2) - math.log(excess(shift, dimension)) - rate - _log_whole(rate, shift, dimension)
-    )
+    whole, second = _log_whole(rate, shift, dimension), math.log(excess(shift, dimension))
+    share = np.exp(_log_bessel(y, dimension / 2 - 1) - rate - whole)
+    share += np.exp(_log_bessel(y, dimension / 2) - second - rate - whole)
     relative = 1e4 + 16 * dimension + 8 * np.abs(y)
     return line_of(share.real[None] - 1, share.imag[None], (2 + relative * np.abs(share))[None], np.ones(1))
 
 
 def _log_bessel(y: Array, order: float) -> Any:
-    scaled = scipy.special.ive(order, y)
-    return (
-        0.5 * math.log(math.pi) + scipy.special.gammaln(order + 0.5) + order * np.log(2 / y) + np.log(scaled) + y.real
-    )
+    log_factor = 0.5 * math.log(math.pi) + scipy.special.gammaln(order + 0.5)
+    return log_factor + order * np.log(2 / y) + np.log(scipy.special.ive(order, y)) + y.real
 
 
 def _log_whole(rate: float, shift: float, dimension: int) -> float:
@@ -236,9 +226,5 @@ def _log_second_kind(turn: float, order: float) -> float:
     scaled = float(scipy.special.kve(order, turn)) if turn > 0 else math.inf
     if not 0 < scaled < math.inf:
         return math.inf
-    return (
-        float(scipy.special.gammaln(order + 0.5))
-        - 0.5 * math.log(math.pi)
-        + order * math.log(2 / turn)
-        + math.log(scaled)
-    )
+    log_factor = float(scipy.special.gammaln(order + 0.5)) - 0.5 * math.log(math.pi)
+    return log_factor + order * math.log(2 / turn) + math.log(scaled)

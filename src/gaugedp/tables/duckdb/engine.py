@@ -13,7 +13,7 @@ field, so a table should be written by a program that writes CSV.
 import shutil
 import zlib
 from abc import ABC
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -45,7 +45,6 @@ from gaugedp.tables.spelling import MARKS
 
 if TYPE_CHECKING:
     import duckdb
-from collections.abc import Iterable
 
 _TEXT = (
     "auto_detect = false, header = true, encoding = 'utf-8', hive_partitioning = false, "
@@ -58,9 +57,8 @@ BROKEN_LINES = (
     "{}, or of some megabytes. Extra fields are ignored."
 )
 QUOTE_COMMAS = " Quote numbers that contain commas, such as 1,250."
-SQL_PRODUCTS = (
-    4  # above so many columns, sums of products are faster from batches; docs/benchmarks/releases.md#duckdb-and-spark
-)
+# above so many columns, sums of products are faster from batches; docs/benchmarks/releases.md#duckdb-and-spark
+SQL_PRODUCTS = 4
 BATCH, FETCHED = 2**17, 2**14  # rows
 BATCH_NUMBERS = 2**23  # in all columns of a batch
 Attach = Callable[["duckdb.DuckDBPyConnection"], AbstractContextManager[object] | None]
@@ -216,9 +214,9 @@ def open_frame(
     columns: dict[str, Column] = {}
     with types_database() as connection:
         for name in needed:
-            types = _or_refuse(partial(_frame_types, connection, empty, name), unusable(name), failures)
-            column = column_of(name, types[name])
-            columns[name] = replace(column, has_marks=truths.get(name) == MARKS, text_format=text_format)
+            kind = _or_refuse(partial(_frame_type, connection, empty, name), unusable(name), failures)
+            has_marks = truths.get(name) == MARKS
+            columns[name] = replace(column_of(name, kind), has_marks=has_marks, text_format=text_format)
     texts = [name for name, column in columns.items() if column.kind is Kind.TEXT]
     is_mixed = library == "pandas" and text_format.has_own_values
     length = max(map(len, needed), default=0)  # of the longest name: one more letter makes a name that no column has
@@ -253,9 +251,9 @@ def _has_taken_words(relation: "duckdb.DuckDBPyRelation") -> bool:
     return bool(builtin & macros)
 
 
-def _frame_types(connection: "duckdb.DuckDBPyConnection", empty: Any, name: str) -> dict[str, Any]:
+def _frame_type(connection: "duckdb.DuckDBPyConnection", empty: Any, name: str) -> Any:
     connection.register(SOURCE, frames.selected(empty, [name], {}, {}))
-    return dict(zip([name], connection.view(SOURCE).types, strict=True))
+    return connection.view(SOURCE).types[0]
 
 
 def _batches(result: Any) -> Iterator[Mapping[str, np.ndarray]]:

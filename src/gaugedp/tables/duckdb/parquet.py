@@ -79,7 +79,8 @@ class ParquetRows:
         rows = []
         for part in self.parts:
             columns = [f"{self._value(part, place)} AS {name}" for place, name in names.items()]
-            more = f", filename = {_text(self._filename(part))}" if self.partitions else ""
+            free = "f" * (1 + max(map(len, part.names), default=0))  # longer than the name of any column
+            more = f", filename = {_text(free)}" if self.partitions else ""
             source = f"read_parquet({_list(part.paths)}, hive_partitioning = false{more})"
             rows.append(f"SELECT {', '.join(columns) or '1 AS one'} FROM {source}")
         return " UNION ALL ".join(rows)
@@ -117,10 +118,6 @@ class ParquetRows:
         if any("%" in path for path in part.paths):
             value = f"COALESCE(TRY(URL_DECODE({value})), {value})"
         return f"NULLIF({value}, {_text(_NO_VALUE)})"
-
-    def _filename(self, part: Part) -> str:
-        """Return a name that no column has, as it is longer."""
-        return "f" * (1 + max(map(len, part.names), default=0))
 
 
 def _partitions(folder: Path, paths: Sequence[Path]) -> tuple[str, ...]:

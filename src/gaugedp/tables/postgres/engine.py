@@ -181,10 +181,8 @@ def _types(
         connection.execute("SELECT set_config('lock_timeout', %s, true)", [f"{PATIENCE * 1000:.0f}"])
         described = connection.execute(f"SELECT * FROM {table} LIMIT 0").description
         listed = "SELECT oid, typname::text, typtype::text FROM pg_type WHERE oid = ANY(%s)"
-        types = {
-            oid: names
-            for oid, *names in connection.execute(listed, [[column.type_code for column in described]]).fetchall()
-        }
+        codes = [column.type_code for column in described]
+        types = {oid: names for oid, *names in connection.execute(listed, [codes]).fetchall()}
         facts = connection.execute(FACTS).fetchone()
         columns = {column.name: (*types[column.type_code], column.type_display) for column in described}
     return table, columns, facts

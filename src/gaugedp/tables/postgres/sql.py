@@ -54,7 +54,8 @@ def _reads(column: Column, i: int) -> list[str]:
 
 
 def _number(text: str) -> str:
-    trimmed = f"SELECT lower(btrim({text}, E' \\t\\n\\r\\f')) AS t WHERE {text} ~ E'{_escaped(_NUMBER)}' OFFSET 0"
+    pattern = _NUMBER.replace("\\", "\\\\").replace("'", "''")
+    trimmed = f"SELECT lower(btrim({text}, E' \\t\\n\\r\\f')) AS t WHERE {text} ~ E'{pattern}' OFFSET 0"
     parts = f"""SELECT t, CASE WHEN t LIKE '-%' THEN -1 ELSE 1 END AS sign,
         ltrim(split_part(ltrim(split_part(t, 'e', 1), '+-'), '.', 1), '0') AS whole,
         split_part(split_part(t, 'e', 1), '.', 2) AS fraction,
@@ -70,10 +71,6 @@ def _number(text: str) -> str:
         WHEN size BETWEEN -300 AND 307 THEN {exact} WHEN length(t) > {_LONGEST} THEN NULL
         WHEN abs(CAST(t AS numeric)) >= {_TOP} THEN {infinite} WHEN abs(CAST(t AS numeric)) <= {_BOTTOM} THEN 0
         ELSE {exact} END FROM ({sized}) AS sized)"""
-
-
-def _escaped(pattern: str) -> str:
-    return pattern.replace("\\", "\\\\").replace("'", "''")
 
 
 class _Rules:
@@ -112,15 +109,11 @@ def _literal(node: Sql) -> Sql:
     return node if node.is_string or "e" not in node.this.lower() else _double(node.this)
 
 
-def _is_constant(node: Sql) -> bool:
-    node = node.this if isinstance(node, exp.Neg) else node
-    return isinstance(node, exp.Cast) and node.this.is_string
-
-
 def _scaled(node: Sql) -> Sql:
     """Make a product or quotient with a constant safe."""
-    value = node.this.unnest()
-    if not _is_constant(node.expression):
+    value, factor = node.this.unnest(), node.expression
+    factor = factor.this if isinstance(factor, exp.Neg) else factor
+    if not (isinstance(factor, exp.Cast) and factor.this.is_string):
         return node
     if isinstance(node, exp.Div):
         node.set("typed", True)  # both are already floats

@@ -38,9 +38,8 @@ WORDS = {
 }  # fmt: skip
 TYPES = Types(KINDS, WORDS)
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-SQL_PRODUCTS = (
-    8  # above so many columns, sums of products are faster from batches; docs/benchmarks/releases.md#duckdb-and-spark
-)
+# above so many columns, sums of products are faster from batches; docs/benchmarks/releases.md#duckdb-and-spark
+SQL_PRODUCTS = 8
 T = TypeVar("T")
 
 
