@@ -101,7 +101,7 @@ def main() -> None:
     parser.add_argument("--epsilons", type=float, nargs="+", default=[0.1, 1.0, 10.0])
     given = parser.parse_args()
     if given.data != "digits" and given.path is None:
-        parser.error("Give the path of the CSV file.")
+        parser.error("Pass the path of the CSV file.")
     if given.data == "made-up":
         write_made_up(given.path)
     else:

@@ -63,6 +63,6 @@ def test_none_fills_in_rows_or_another_programs_words(every: list[Message]) -> N
                 assert one.place in SAYS_ERROR, f"{named(one)} fills in {filled}"
 
 
-@pytest.mark.parametrize("text", ["The _rows are wrong.", "Give an ndarray.", "Its dtype is float."])
+@pytest.mark.parametrize("text", ["The _rows are wrong.", "Pass an ndarray.", "Its dtype is float."])
 def test_internal_names_are_found(text: str) -> None:
     assert INTERNAL.search(text)

@@ -15,14 +15,14 @@ MAKERS = [Polytope.symmetric_hull, Polytope.difference_hull]
 @pytest.mark.parametrize(
     ("matrix", "words"),
     [
-        (np.array([[1.0, np.nan]]), "Give finite numbers"),
-        (np.array([[1.0, np.inf]]), "Give finite numbers"),
-        (np.zeros((0, 3)), "Give generators as columns"),
-        (np.zeros((3, 0)), "Give generators as columns"),
-        (np.array([]), "Give generators as columns"),
-        (np.ones(3), "Give generators as columns"),
-        (np.ones((2, 2, 2)), "Give generators as columns"),
-        (np.float64(3), "Give generators as columns"),
+        (np.array([[1.0, np.nan]]), "Use finite numbers"),
+        (np.array([[1.0, np.inf]]), "Use finite numbers"),
+        (np.zeros((0, 3)), "Pass generators as columns"),
+        (np.zeros((3, 0)), "Pass generators as columns"),
+        (np.array([]), "Pass generators as columns"),
+        (np.ones(3), "Pass generators as columns"),
+        (np.ones((2, 2, 2)), "Pass generators as columns"),
+        (np.float64(3), "Pass generators as columns"),
     ],
 )
 def test_a_bad_matrix_is_refused(make, matrix, words: str) -> None:

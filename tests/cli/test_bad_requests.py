@@ -29,12 +29,12 @@ NUMBERS = ["0", "-1", "-0.0", "nan", "inf", "-inf", "1e999", "word", "", "0x1", 
 @pytest.mark.parametrize("text", [*NUMBERS, "1_0"])
 @pytest.mark.parametrize("name", ["epsilon", "rho", "mu"])
 def test_a_wrong_guarantee(desk: Desk, name: str, text: str) -> None:
-    check_refused(desk, f"{name} is", f"Give {name} as a", **{"epsilon": None, name: text})
+    check_refused(desk, f"{name} is", f"Pass {name} as a", **{"epsilon": None, name: text})
 
 
 @pytest.mark.parametrize("text", [*(text for text in NUMBERS if text not in ZEROS), "1", "1.5", "1e300"])
 def test_a_wrong_delta(desk: Desk, text: str) -> None:
-    check_refused(desk, "delta is", "Give delta as a", delta=text)
+    check_refused(desk, "delta is", "Pass delta as a", delta=text)
 
 
 @pytest.mark.parametrize("text", ZEROS)
@@ -45,10 +45,10 @@ def test_a_delta_of_0_is_a_pure_guarantee(desk: Desk, text: str) -> None:
 @pytest.mark.parametrize(
     ("chosen", "words"),
     [
-        ({"epsilon": None}, ("No guarantee is given.", "Give epsilon, such as 0.5")),
-        ({"epsilon": None, "delta": "1e-6"}, ("delta needs epsilon.", "Give epsilon, such as 0.5")),
-        ({"rho": "1"}, ("Two guarantees are given: epsilon and rho.", "Give one of them.")),
-        ({"rho": "1", "mu": "1"}, ("Two guarantees are given: epsilon and rho.", "Give one of them.")),
+        ({"epsilon": None}, ("No guarantee is given.", "Pass epsilon, such as 0.5")),
+        ({"epsilon": None, "delta": "1e-6"}, ("delta needs epsilon.", "Pass epsilon, such as 0.5")),
+        ({"rho": "1"}, ("Two guarantees are given: epsilon and rho.", "Pass one of them.")),
+        ({"rho": "1", "mu": "1"}, ("Two guarantees are given: epsilon and rho.", "Pass one of them.")),
         ({"epsilon": None, "rho": "1", "delta": "1e-6"}, ("delta is given together with rho.", "Leave delta out")),
     ],
 )
@@ -76,8 +76,8 @@ def test_a_guarantee_that_no_noise_can_keep(desk: Desk, chosen: dict[str, str | 
 def test_a_wrong_budget(desk: Desk, text: str) -> None:
     before = desk.files()
     for ledger in ("new.ledger", "people.ledger"):
-        check_sentence(desk.release(ledger=ledger, budget=text), 2, "Give ")
-        check_sentence(desk.gaugedp("ledger", "open", ledger, "--budget", text), 2, "Give ")
+        check_sentence(desk.release(ledger=ledger, budget=text), 2, "Pass ")
+        check_sentence(desk.gaugedp("ledger", "open", ledger, "--budget", text), 2, "Pass ")
     assert desk.files() == before
 
 
@@ -104,7 +104,7 @@ def test_a_budget_of_delta_0_is_one_of_epsilon(desk: Desk, text: str) -> None:
 @pytest.mark.parametrize("text", NUMBERS)
 def test_a_wrong_error_to_plan_for(desk: Desk, text: str) -> None:
     done = desk.gaugedp("plan", "--domain", "domain.toml", "--query", "SEX", "--error", text)
-    check_sentence(done, 2, "error is", "Give error as a")
+    check_sentence(done, 2, "error is", "Pass error as a")
 
 
 def test_a_tiny_error_to_plan_for_warns_of_nothing(desk: Desk) -> None:
@@ -114,7 +114,7 @@ def test_a_tiny_error_to_plan_for_warns_of_nothing(desk: Desk) -> None:
 
 @pytest.mark.parametrize("key", ["x" * 1001, "a\0b", ""], ids=len)
 def test_a_wrong_key(desk: Desk, key: str) -> None:
-    check_refused(desk, "The key is not", "Give a short text", key=key)
+    check_refused(desk, "The key is not", "Pass a short text", key=key)
 
 
 # -- files and columns -----------------------------------------------------------------------------
@@ -129,7 +129,7 @@ def test_a_table_that_is_no_table(desk: Desk) -> None:
     (desk.folder / "empty.csv").write_bytes(b"")
     (desk.folder / "broken.parquet").write_text(NOTE)
     (desk.folder / "latin.csv").write_bytes(b"S\xcbX,AGE\n")
-    check_refused(desk, "is a folder", "Give one file", table="folder.csv")
+    check_refused(desk, "is a folder", "Pass one file", table="folder.csv")
     check_refused(desk, "has an unknown format", ".parquet", table="people.ledger")
     check_refused(desk, "has no header", "Write the column names", table="empty.csv")
     check_refused(desk, "cannot be read", "Check", table="broken.parquet")
@@ -148,7 +148,7 @@ def test_a_missing_domain(desk: Desk) -> None:
 @pytest.mark.parametrize("name", ["out", "save", "report"])
 @pytest.mark.parametrize("path", ["absent/answers.csv", "", "."])
 def test_a_place_that_cannot_be_written(desk: Desk, name: str, path: str) -> None:
-    check_refused(desk, "cannot be written", "Give a file in an existing folder", **{name: path})
+    check_refused(desk, "cannot be written", "Pass a file in an existing folder", **{name: path})
 
 
 @pytest.mark.parametrize("name", ["out", "report", "save"])
@@ -232,21 +232,21 @@ def test_a_column_of_the_wrong_type(desk: Desk, column: str, values: pa.Array, w
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("AGE = { low = 100, high = 0, width = 10 }", "Give low below high"),
-        ("AGE = { low = 5, high = 5, width = 1 }", "Give low below high"),
-        ("AGE = { from = 12, to = 1 }", "Give from at most to"),
+        ("AGE = { low = 100, high = 0, width = 10 }", "Choose low below high"),
+        ("AGE = { low = 5, high = 5, width = 1 }", "Choose low below high"),
+        ("AGE = { from = 12, to = 1 }", "Choose a from that is not after to"),
         ("AGE = { edges = [0, 65, 18] }", "each above the one before"),
-        ("AGE = { low = 0, high = 100, width = -10 }", "Give width as a number above 0"),
-        ("AGE = { low = nan, high = 100, width = 10 }", "Give low as a finite number"),
-        ("AGE = { low = 0, high = 'x', width = 10 }", "Give high as a finite number"),
-        ("AGE = {}", "Give a list of categories"),
+        ("AGE = { low = 0, high = 100, width = -10 }", "Pass width as a number above 0"),
+        ("AGE = { low = nan, high = 100, width = 10 }", "Use low as a finite number"),
+        ("AGE = { low = 0, high = 'x', width = 10 }", "Pass high as a finite number"),
+        ("AGE = {}", "Use a list of categories"),
         ("AGE = 5", "Write it with the keys"),
         ("AGE = [1, 2]", "Write each as text"),
-        ("[columns]\nPAY = { low = 1000, high = 0 }", "Give low below high"),
-        ("[columns]\nPAY = { low = 0, high = inf }", "Give high as a finite number"),
-        ("[columns]\nPAY = { low = 0 }", "Give low and high from public knowledge"),
+        ("[columns]\nPAY = { low = 1000, high = 0 }", "Choose low below high"),
+        ("[columns]\nPAY = { low = 0, high = inf }", "Pass high as a finite number"),
+        ("[columns]\nPAY = { low = 0 }", "Use low and high from public knowledge"),
         ("[columns]\nPAY = { low = 0, high = 10, missing = 11 }", "between low and high"),
-        ("[columns]\nPAY = { low = 0, high = 10, missing = 'skip' }", "missing is 'skip'. Give \"drop\", or"),
+        ("[columns]\nPAY = { low = 0, high = 10, missing = 'skip' }", "missing is 'skip'. Pass \"drop\", or"),
         ("[unit]\nneighbours = 'swap'", "Choose one of: 'add_remove', 'replace'"),
         ("[unit]\nmax_rows = 3", "Name the column"),
         ("[unit]\ncolumn = 'PID'\nmax_rows = 0", "integer of at least 1"),

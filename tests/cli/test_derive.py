@@ -27,7 +27,7 @@ def test_it_prints_and_writes_figures_and_spends_nothing(stored: Path, capsys) -
     assert (stored / "shares.csv").read_text().startswith("SEX,AREA,query,estimate")
     assert "Percentage of rows" in (stored / "shares.html").read_text("utf-8")
     assert run(["derive", "shares.json", "--query", "SEX"]) == 2
-    assert "Give that release" in capsys.readouterr().err
+    assert "Pass that release" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("stored")

@@ -46,7 +46,7 @@ def test_a_file_and_a_full_disk(
     code, actual = lines(capsys, str(tmp_path / "file"))
     assert (code, actual[f"ledger in {tmp_path / 'file'}"]["words"]) == (
         1,
-        f"'{tmp_path / 'file'}' is a file. Give a folder.",
+        f"'{tmp_path / 'file'}' is a file. Use a folder.",
     )
     monkeypatch.setattr(tempfile, "mkdtemp", fail)
     code, actual = lines(capsys, str(tmp_path))

@@ -89,7 +89,7 @@ def test_tables_that_are_chosen_are_paid_once_and_rows_made_of_them(desk: Desk) 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--query", "SEX", "--epsilon", "1"), "Give delta as well as epsilon"),
+        (("--query", "SEX", "--epsilon", "1"), "Pass delta as well as epsilon"),
         (("--query", "sum(PAY)", "--rho", "1"), "sum(PAY) is not a table of counts"),
         (("--query", "SEX", "--rho", "1", "--importance", "SEX=2"), "have an importance"),
     ],

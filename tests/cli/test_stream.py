@@ -65,7 +65,7 @@ def test_a_period_again(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (without("--delta", "--budget"), "A stream needs a δ, ρ or μ."),
         ([*without("--query"), "--query", "mean(PAY)"], "A stream answers only counts and sums."),
-        ([*without("--periods"), "--periods", "2.5"], "Give periods as an integer."),
+        ([*without("--periods"), "--periods", "2.5"], "Pass periods as an integer."),
         ([*OPEN, "--periods-per-person", "4"], "periods_per_person is 4, but the stream has 3 periods."),
         (["stream", "next", "none.stream", "month.csv"], "There is no stream"),
     ],
@@ -95,7 +95,7 @@ def test_a_stream_that_was_opened_in_python(capsys: pytest.CaptureFixture[str]) 
     gd.Stream.open("a.stream", gd.query(domain, "SEX"), gd.PrivacyUnit(), ledger=ledger, periods=3, mu=1.0)
     command = ["stream", "next", "a.stream", "month.csv"]
     assert run(command) == 2
-    assert "Give --domain" in capsys.readouterr().err
+    assert "Pass --domain" in capsys.readouterr().err
     assert run([*command, "--domain", "domain.toml", "--ledger", "a.ledger"]) == 0
 
 

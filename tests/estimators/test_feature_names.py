@@ -200,7 +200,7 @@ def test_dates_are_no_numbers_in_a_fit_and_after_it(name: str) -> None:
     model = made(name, ledger=ledger)
     dated = FRAME.assign(school=pandas.Timestamp("2020-01-01"))
     for table in (dated, dated.assign(school=pandas.Timedelta(days=1))):
-        with pytest.raises(InvalidRequest, match=r"The column 'school' holds dates or durations\. Give numbers"):
+        with pytest.raises(InvalidRequest, match=r"The column 'school' holds dates or durations\. Use numbers"):
             model.fit(table, LABELS)
     with pytest.raises(InvalidRequest, match="The table holds dates"):
         model.fit(np.full((40, 3), np.datetime64("2020-01-01")), LABELS)

@@ -15,7 +15,7 @@ from gaugedp.estimators import LinearRegression, LogisticRegression
 ROWS = np.random.default_rng(1).uniform(-1, 1, (120, 2))
 LABELS = (ROWS[:, 0] > 0).astype(int)
 MODEL = LogisticRegression(1.0, 1e-6, bounds=(-1, 1), classes=[0, 1])
-ELSEWHERE = r"The ledger of this model is in the memory of another process\. Give a ledger file.*n_jobs=1"
+ELSEWHERE = r"The ledger of this model is in the memory of another process\. Pass a ledger file.*n_jobs=1"
 REFUSED = (
     r"LedgerRefused: This release costs ApproxDP\(1, 1e-06\); .* is left in .*"
     r"a refused fit is scored NaN, unless error_score='raise' is given\. Nothing was read and nothing was spent\."

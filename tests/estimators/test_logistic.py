@@ -401,7 +401,7 @@ def test_scales_that_no_float_can_square_are_refused_before_paying(scale: dict) 
 
 def test_what_is_refused_after_paying_says_that_it_stays_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object) -> None:
-        raise InvalidRequest("No noise satisfies this guarantee.", "Give a larger delta.")
+        raise InvalidRequest("No noise satisfies this guarantee.", "Use a larger delta.")
 
     monkeypatch.setattr(linear_model.ObjectivePerturbation, "calibrate", refused)
     ledger = gd.Ledger.in_memory(gd.ApproxDP(2.0, 1e-5))

@@ -337,7 +337,7 @@ WRONG = [
     (lambda: Mean(bounds=3), "not a pair"),
     (lambda: Mean(bounds=([0, 0], [1, 1])), "2 and 2 numbers, but there are 5 columns"),
     (lambda: Mean(row_norm=0.0), "row_norm"),
-    (lambda: Mean(row_norm=1.0, norm=0.5), "Give p"),
+    (lambda: Mean(row_norm=1.0, norm=0.5), "Pass p"),
     (lambda: Mean(0.0, bounds=(0, 1)), "epsilon"),
     (lambda: Mean(np.nan, bounds=(0, 1)), "epsilon"),
     (lambda: Mean(1.0, 1.0, bounds=(0, 1)), "delta"),

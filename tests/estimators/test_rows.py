@@ -56,7 +56,7 @@ PAIRS = [
 
 @pytest.mark.parametrize(("bounds", "n_columns"), PAIRS, ids=str)
 def test_a_pair_for_every_column_is_refused(bounds, n_columns: int) -> None:
-    with pytest.raises(InvalidRequest, match=r"bounds is a list of pairs\. Give bounds="):
+    with pytest.raises(InvalidRequest, match=r"bounds is a list of pairs\. Pass bounds="):
         read_bounds("bounds", bounds, n_columns)
 
 

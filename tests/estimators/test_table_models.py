@@ -129,7 +129,7 @@ def test_lasso_is_linear_in_the_norm_l1() -> None:
 
 
 def test_counts_start_at_0_and_moments_are_not_too_many() -> None:
-    with pytest.raises(InvalidRequest, match=r"Give \(0, high\)"):
+    with pytest.raises(InvalidRequest, match=r"Pass \(0, high\)"):
         TableFit.plan(design("sex", "debt", False), "poisson", ROW, FINE, None)
     domain = Domain.of(day=gd.integers(0, 1999), pay=gd.bounded(0, 10))
     wide = TableDesign.of(domain, ["day"], "pay", False)

@@ -137,7 +137,7 @@ def test_it_covers_its_own_body_and_smaller_ones_only(case: Case) -> None:
 def test_prepared_noise_is_used_once(case: Case) -> None:
     prepared = case.mechanism.prepare(gd.research_rng(5))
     answer = np.arange(case.body.ambient_dim)
-    with pytest.raises(InvalidRequest, match="Give one number per answer"):
+    with pytest.raises(InvalidRequest, match="Pass one number per answer"):
         prepared(np.zeros(case.body.ambient_dim + 1, dtype=int))
     assert "unused" in repr(prepared)
     noisy = prepared(answer)

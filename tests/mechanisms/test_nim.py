@@ -160,7 +160,7 @@ def test_what_it_refuses() -> None:
         NIM.calibrate(SchattenBall((2, 3), np.inf), ONE, 2)
     with pytest.raises(InvalidRequest, match="There is no K-norm noise"):
         NIM.calibrate(SchattenBall((2, 3), 3), ONE)
-    with pytest.raises(InvalidRequest, match="Give a body"):
+    with pytest.raises(InvalidRequest, match="Pass a body"):
         NIM.calibrate(np.eye(3), ONE)
     with pytest.raises(InvalidRequest, match="depth"):
         NIM.calibrate(long_body(1.0), ONE, 0)

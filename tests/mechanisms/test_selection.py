@@ -413,7 +413,7 @@ def test_a_prepared_choice_is_made_once() -> None:
     mechanism = gd.Exponential.calibrate(CUBE, ONE)
     prepared = mechanism.prepare(gd.research_rng(11))
     assert not prepared.is_used
-    with pytest.raises(InvalidRequest, match="Give 4 scores"):
+    with pytest.raises(InvalidRequest, match="Pass 4 scores"):
         prepared(np.zeros(3))
     assert prepared(SCORES) == mechanism.draw(SCORES, 1, gd.research_rng(11))[0]
     assert prepared.is_used
@@ -457,9 +457,9 @@ REFUSED = [
     (lambda: gd.Peeling.calibrate(LpBall(100, np.inf), gd.ApproxDP(900, 1e-6), 100, "laplace"), "so large an epsilon"),
     (lambda: gd.Peeling.calibrate(CUBE, gd.GaussianDP(1)), "Peeling does not support"),
     (lambda: gd.Exponential.calibrate(CUBE, gd.GaussianDP(1)), "does not support"),
-    (lambda: gd.Exponential.calibrate(CUBE, gd.PureDP(0)), "Give epsilon or rho above 0"),
-    (lambda: gd.NoisyMax.calibrate(CUBE, gd.ApproxDP(1, 1e-6)), "Give PureDP"),
-    (lambda: gd.PermuteAndFlip.calibrate(CUBE, gd.ZCDP(1)), "Give PureDP"),
+    (lambda: gd.Exponential.calibrate(CUBE, gd.PureDP(0)), "Pass epsilon or rho above 0"),
+    (lambda: gd.NoisyMax.calibrate(CUBE, gd.ApproxDP(1, 1e-6)), "Use PureDP"),
+    (lambda: gd.PermuteAndFlip.calibrate(CUBE, gd.ZCDP(1)), "Use PureDP"),
     (lambda: gd.RandomizedResponse.calibrate(1, ONE), "at least 2"),
     (lambda: gd.RandomizedResponse.calibrate(3, gd.PureDP(0)), "epsilon above 0"),
     (lambda: gd.RandomizedResponse.calibrate(3, ONE).respond(np.array([0, 3])), "A category is out of range"),
@@ -468,7 +468,7 @@ REFUSED = [
     (lambda: gd.RandomizedResponse.calibrate(3, ONE).interval(np.array([1]), 1.0), "between 0 and 1"),
     (lambda: gd.Exponential.calibrate(CUBE, ONE).error_bound(0.0), "between 0 and 1"),
     (lambda: gd.Exponential.calibrate(CUBE, ONE).draw(SCORES, 0, gd.research_rng(0)), "at least 1"),
-    (lambda: gd.Exponential.calibrate(CUBE, ONE).sample(np.array([])), "Give 4 scores"),
+    (lambda: gd.Exponential.calibrate(CUBE, ONE).sample(np.array([])), "Pass 4 scores"),
     (lambda: gd.Exponential.calibrate(Polytope.symmetric_hull(np.zeros((2, 1))), ONE), "No unit can change"),
 ]  # fmt: skip
 

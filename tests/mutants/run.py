@@ -119,7 +119,7 @@ class Workers:
 
     @contextlib.contextmanager
     def copy(self) -> Iterator[Copy]:
-        """Give a copy that nobody else has."""
+        """Pass a copy that nobody else has."""
         copy = self._free.get()
         try:
             yield copy

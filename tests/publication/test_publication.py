@@ -189,7 +189,7 @@ def test_the_cost_is_shown_and_nothing_is_spent(desk: Path, capsys: pytest.Captu
         ("[[tables]]\nquery = 'median(PAY)'\nwithin = 7", "epsilon = 1.0", "weight instead"),
         ("[[tables]]\nquery = 'SEX'\n[[tables]]\nquery = 'SEX; AGE'", "epsilon = 1.0", "in two tables"),
         ("[[tables]]\nquery = 'SEX'", "", "epsilon"),
-        ("[[tables]]\nquery = 'SEX'", "epsilon = '1'", "Give a number"),
+        ("[[tables]]\nquery = 'SEX'", "epsilon = '1'", "Pass a number"),
         ("[[tables]]\nquery = 'SEX'", "epsilon = 1.0\nfromats = []", "fromats"),
     ],
 )  # fmt: skip

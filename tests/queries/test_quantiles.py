@@ -116,7 +116,7 @@ REFUSED = [
     ("quantiles(PAY, 1/0)", InvalidRequest, "not a number"),
     ("quantiles(PAY, half)", InvalidRequest, "not a number"),
     ("quantiles(PAY, 0.5, 0.50)", InvalidRequest, "is requested twice"),
-    ("quantiles(PAY, 0.1234567)", InvalidRequest, "too fine. Give it with at most 6 decimals"),
+    ("quantiles(PAY, 0.1234567)", InvalidRequest, "too fine. Pass it with at most 6 decimals"),
     ("quantiles(PAY, 0.5, level=0.5)", InvalidRequest, "between 0.95 and 0.999"),
     ("quantiles(PAY, 0.5, level=x)", InvalidRequest, "not a number"),
     ("median(TAX)", InvalidRequest, "coarser step"),

@@ -226,7 +226,7 @@ def test_a_weighted_median_moves_by_no_more_ranks_than_the_weight() -> None:
     ("section", "says"),
     [
         ("low = 1\nhigh = 5", "does not name a column"),
-        ('column = "w"\nlow = 6\nhigh = 5', "Give low below high"),
+        ('column = "w"\nlow = 6\nhigh = 5', "Choose low below high"),
         ('column = "w"\nlow = -1\nhigh = 5', "never negative"),
         ('column = "w"\nlow = 1', "has no bounds"),
         ('column = "w"\nlow = "1"\nhigh = 5', "finite number"),

@@ -138,8 +138,8 @@ def test_from_an_error_to_epsilon(page: Any) -> None:
     for text, sentence in (
         ("0.0001", "Not reached at any computed ε"),
         ("1e9", "the least computed ε"),
-        ("-3", "Give a number"),
-        ("x", "Give a number"),
+        ("-3", "Pass a number"),
+        ("x", "Pass a number"),
     ):
         page.fill("#explorer-wanted", text)
         assert sentence in page.inner_text("#explorer-needed")

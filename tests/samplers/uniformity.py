@@ -62,7 +62,7 @@ def odd_functionals(draws: np.ndarray) -> OddFunctionals:
     flat = walks.reshape(-1, walks.shape[2])
     varying = walks[:, :, np.ptp(flat, axis=0) > 0]
     if not varying.size:
-        raise InvalidRequest("The draws are all the same point.", "Give draws of a walk that moved.")
+        raise InvalidRequest("The draws are all the same point.", "Pass draws of a walk that moved.")
     moments = np.cov(varying.reshape(-1, varying.shape[2]), rowvar=False, ddof=0).reshape(varying.shape[2], -1)
     axes = np.linalg.eigh(moments)[1][:, [-1, 0]]
     functionals = np.concatenate([varying, varying @ axes, varying**3], axis=2)
@@ -77,7 +77,7 @@ def _walks(draws: np.ndarray) -> np.ndarray:
     array = np.asarray(draws, dtype=float)
     walks = array[None] if array.ndim == 2 else array
     if walks.ndim != 3 or not np.isfinite(walks).all():
-        raise InvalidRequest(f"The draws have shape {array.shape}.", "Give finite points, shape (n, d) or (c, n, d).")
+        raise InvalidRequest(f"The draws have shape {array.shape}.", "Pass finite points, shape (n, d) or (c, n, d).")
     return walks
 
 

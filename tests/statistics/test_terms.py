@@ -24,7 +24,7 @@ DOMAIN = gd.Domain.of(
 @pytest.mark.parametrize(
     ("text", "error", "words"),
     [
-        ("share()", InvalidRequest, "The share names no attribute. Give one"),
+        ("share()", InvalidRequest, "The share names no attribute. Pass one"),
         ("share(a) by a", InvalidRequest, "names an attribute twice"),
         ("share(v)", UnknownName, "There is no attribute 'v'."),
         ("share(a) by b, c", InvalidRequest, "write by b\\*c"),

@@ -201,7 +201,7 @@ def test_what_cannot_be_chosen_from_is_refused_and_nothing_read() -> None:
         (gd.query(DOMAIN, "A; prefix(D)"), {"rho": 1.0}, "prefix(D) is not a table of counts"),
         (gd.count(DOMAIN), {"rho": 1.0}, "no attributes"),
         (important, {"rho": 1.0}, "importance"),
-        (pairs, {"epsilon": 1.0}, "Give delta as well as epsilon"),
+        (pairs, {"epsilon": 1.0}, "Pass delta as well as epsilon"),
         (pairs, {}, "No guarantee is given"),
         (gd.query(other, "A"), {"rho": 1.0}, "different domains"),
         ("A*B", {"rho": 1.0}, "query is of type str"),

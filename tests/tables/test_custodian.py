@@ -70,7 +70,7 @@ def test_the_command_marks_what_it_shows_and_writes_nothing(tmp_path: Path, caps
 
 
 def test_what_is_no_table_is_refused() -> None:
-    with pytest.raises(gd.InvalidRequest, match=r"Give gd\.Table\.scan"):
+    with pytest.raises(gd.InvalidRequest, match=r"Pass gd\.Table\.scan"):
         gd.check("people.csv")  # type: ignore[arg-type]
 
 

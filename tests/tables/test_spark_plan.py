@@ -122,7 +122,7 @@ def test_rows_that_are_in_no_file_have_no_folder(people, tmp_path):
         with pytest.raises(InvalidRequest, match="not a file"):
             scan(frame).in_buckets(3, folder=tmp_path / "sums")
         assert numbers(scan(frame).in_buckets(3)) == numbers(scan(frame))
-    with pytest.raises(InvalidRequest, match="Give the number of buckets"):
+    with pytest.raises(InvalidRequest, match="Pass the number of buckets"):
         scan(read(people)).in_buckets(folder=tmp_path / "sums")
 
 

@@ -114,7 +114,7 @@ def read_cells(X: Any) -> np.ndarray:
     if kind_of(X) in TIMES:
         raise dated("The table")
     if kind_of(X) == "c":
-        raise InvalidRequest("Complex data not supported.", "Give real numbers.")
+        raise InvalidRequest("Complex data not supported.", "Use real numbers.")
     cells = entries_of(X)
     if cells.ndim == 1 and cells.dtype.kind == "O":
         return _read_list(cells)
@@ -146,17 +146,17 @@ def _type_of(column: Any) -> Any:
 
 
 def _text(what: str) -> InvalidRequest:
-    return InvalidRequest(f"{what} holds text.", "Give numbers: encode categories first, such as with 0 and 1.")
+    return InvalidRequest(f"{what} holds text.", "Use numbers: encode categories first, such as with 0 and 1.")
 
 
 def dated(what: str) -> InvalidRequest:
     return InvalidRequest(
-        f"{what} holds dates or durations.", "Give numbers, such as days since a date that is fixed beforehand."
+        f"{what} holds dates or durations.", "Use numbers, such as days since a date that is fixed beforehand."
     )
 
 
 def _listed(what: str) -> InvalidRequest:
-    return InvalidRequest(f"{what} holds lists.", "Give one number per cell.")
+    return InvalidRequest(f"{what} holds lists.", "Pass one number per cell.")
 
 
 def _read_frame(X: Any, columns: list[tuple[Any, Any]]) -> np.ndarray:
@@ -207,7 +207,7 @@ def _read_list(entries: np.ndarray) -> np.ndarray:
 def _common_shape(entries: np.ndarray) -> tuple[int, ...]:
     shape = shape_of_most(entries)
     if not are_alike(entries, shape):
-        raise InvalidRequest("The rows have different lengths.", "Give as many numbers in each row.")
+        raise InvalidRequest("The rows have different lengths.", "Pass as many numbers in each row.")
     return shape
 
 

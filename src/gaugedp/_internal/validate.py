@@ -21,7 +21,7 @@ def written(value: object) -> str:
 def finite(**numbers: object) -> None:
     for name, value in numbers.items():
         if not is_finite(value):
-            raise InvalidRequest(f"{name} is {written(value)}.", f"Give {name} as a finite number.")
+            raise InvalidRequest(f"{name} is {written(value)}.", f"Pass {name} as a finite number.")
 
 
 def is_finite(value: object) -> bool:
@@ -37,7 +37,7 @@ def positive(**numbers: Any) -> None:
             continue
         if not (is_finite(value) and value > 0):
             finite(**numbers)
-            raise InvalidRequest(f"{name} is {written(value)}.", f"Give {name} as a number above 0.")
+            raise InvalidRequest(f"{name} is {written(value)}.", f"Pass {name} as a number above 0.")
 
 
 def moderate(**numbers: Any) -> None:
@@ -55,7 +55,7 @@ def non_negative(**numbers: Any) -> None:
             continue
         if not (is_finite(value) and value >= 0):
             finite(**numbers)
-            raise InvalidRequest(f"{name} is {written(value)}.", f"Give {name} as a number of at least 0.")
+            raise InvalidRequest(f"{name} is {written(value)}.", f"Pass {name} as a number of at least 0.")
 
 
 def between(low: float, high: float, **numbers: Any) -> None:
@@ -63,14 +63,14 @@ def between(low: float, high: float, **numbers: Any) -> None:
     for name, value in numbers.items():
         if not low < value < high:
             raise InvalidRequest(
-                f"{name} is {written(value)}.", f"Give {name} as a number between {low:g} and {high:g}."
+                f"{name} is {written(value)}.", f"Pass {name} as a number between {low:g} and {high:g}."
             )
 
 
 def whole(minimum: int = 0, **numbers: object) -> None:
     for name, value in numbers.items():
         if isinstance(value, bool) or not isinstance(value, (int, Integral)) or value < minimum:
-            raise InvalidRequest(f"{name} is {written(value)}.", f"Give {name} as an integer of at least {minimum}.")
+            raise InvalidRequest(f"{name} is {written(value)}.", f"Pass {name} as an integer of at least {minimum}.")
 
 
 def one_of(choices: tuple[str, ...], **values: object) -> None:

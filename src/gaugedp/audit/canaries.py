@@ -89,7 +89,7 @@ def one_run(
     if not correct <= guessed <= n_canaries:
         raise InvalidRequest(
             f"{correct} of {guessed} guesses about {n_canaries} canaries cannot be correct.",
-            "Give correct <= guessed <= n_canaries.",
+            "Pass correct <= guessed <= n_canaries.",
         )
     counts = int(n_canaries), int(guessed), int(correct)
     if assume == DP:
@@ -103,7 +103,7 @@ def _check(confidence: float, delta: float, assume: str) -> None:
     check_delta(delta)
     one_of(tuple(HYPOTHESES), assume=assume)
     if assume != DP and delta == 0:
-        raise InvalidRequest("A Gaussian curve has no finite epsilon at delta = 0.", "Give a delta, such as 1e-5.")
+        raise InvalidRequest("A Gaussian curve has no finite epsilon at delta = 0.", "Pass a delta, such as 1e-5.")
 
 
 def _epsilon(n_canaries: int, guessed: int, correct: int, miss: float, delta: float) -> float:
@@ -200,14 +200,14 @@ def audit_canaries(  # noqa: PLR0913, PLR0917 - an entry point
     """
     whole(minimum=2, n_canaries=n_canaries, guessed=guessed)
     if guessed % 2 or guessed > n_canaries:
-        raise InvalidRequest(f"guessed is {guessed}.", "Give an even number of at most n_canaries.")
+        raise InvalidRequest(f"guessed is {guessed}.", "Pass an even number of at most n_canaries.")
     _check(confidence, delta, assume)
     included = (system_rng() if rng is None else rng).bits(n_canaries)
     scores = np.asarray(score_fn(release_fn(included.copy())), dtype=float)
     if scores.shape != included.shape:
-        raise InvalidRequest(f"The scores have shape {scores.shape}.", f"Give {n_canaries} numbers.")
+        raise InvalidRequest(f"The scores have shape {scores.shape}.", f"Pass {n_canaries} numbers.")
     if np.isnan(scores).any():
-        raise InvalidRequest("Some scores are NaN.", f"Give {n_canaries} numbers.")
+        raise InvalidRequest("Some scores are NaN.", f"Pass {n_canaries} numbers.")
     order = np.argsort(scores, kind="stable")
     right = int(included[order[-guessed // 2 :]].sum()) + int((~included[order[: guessed // 2]]).sum())
     return OneRun(n_canaries, guessed, right, confidence, delta, assume)

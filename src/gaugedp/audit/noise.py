@@ -149,7 +149,7 @@ def noise_tests(
     if draws.ndim != 2 or draws.shape[1] != mechanism.body.ambient_dim or len(draws) < _LEAST_DRAWS:
         raise InvalidRequest(
             f"The draws have shape {draws.shape}.",
-            f"Give {_LEAST_DRAWS} draws or more, shape (n, {mechanism.body.ambient_dim}), in lattice steps.",
+            f"Pass {_LEAST_DRAWS} draws or more, shape (n, {mechanism.body.ambient_dim}), in lattice steps.",
         )
     if mechanism.form not in NOISE_TESTS:
         raise InvalidRequest(f"There is no white-box test of {mechanism!r}.", "Audit it as a function of an answer.")

@@ -48,22 +48,22 @@ def runs_of(
     if isinstance(mechanism, Calibrated):
         return ObservedRuns(is_a, _drawn(mechanism, answers, is_a, rng))
     if not callable(mechanism):
-        raise InvalidRequest(f"{mechanism!r} cannot be audited.", "Give a mechanism, or a function of an answer.")
+        raise InvalidRequest(f"{mechanism!r} cannot be audited.", "Pass a mechanism, or a function of an answer.")
     return ObservedRuns(is_a, of_objects(_called(mechanism, answers, is_a, progress)))
 
 
 def _check_answers(answer_a: Any, answer_b: Any) -> None:
     numeric = [row for row in map(numbers_of, (answer_a, answer_b)) if row is not None]
     if any(row.size and np.isnan(row).all() for row in numeric):
-        raise InvalidRequest("One of the answers is NaN.", "Give the answers of two neighbouring tables.")
+        raise InvalidRequest("One of the answers is NaN.", "Pass the answers of two neighbouring tables.")
     if len(numeric) == 2 and numeric[0].shape != numeric[1].shape:
         raise InvalidRequest(
             f"The answers have the shapes {numeric[0].shape} and {numeric[1].shape}.",
-            "Give two answers of one shape; a function of tables can take 0 or 1 and choose its table.",
+            "Pass two answers of one shape; a function of tables can take 0 or 1 and choose its table.",
         )
     if answer_a is answer_b or (len(numeric) == 2 and np.array_equal(numeric[0], numeric[1], equal_nan=True)):
         raise InvalidRequest(
-            "The two answers are equal and cannot be distinguished.", "Give the answers of two neighbouring tables."
+            "The two answers are equal and cannot be distinguished.", "Pass the answers of two neighbouring tables."
         )
 
 
@@ -72,26 +72,26 @@ def in_steps(mechanism: AdditiveNoise, answers: tuple[Any, Any]) -> tuple[np.nda
     if any(numbers_of(answer) is None for answer in answers):
         raise InvalidRequest(
             "The answers are not numbers.",
-            f"Give {mechanism.body.ambient_dim} numbers each, as two neighbours' answers.",
+            f"Pass {mechanism.body.ambient_dim} numbers each, as two neighbours' answers.",
         )
     rows = [np.atleast_1d(np.asarray(answer, dtype=float)) for answer in answers]
     if rows[0].shape != (mechanism.body.ambient_dim,) or not np.isfinite(rows).all():
         raise InvalidRequest(
             f"The answers have shape {rows[0].shape}, or are not finite.",
-            f"Give {mechanism.body.ambient_dim} numbers each.",
+            f"Pass {mechanism.body.ambient_dim} numbers each.",
         )
     steps = [np.rint(row / float(mechanism.lattice_step)) for row in rows]
     if not max(np.abs(row).max() for row in steps) < 2.0**62:  # the largest entry
         raise InvalidRequest(
             "The answers are too large: beyond 2^62 lattice steps.",
-            "Give answers nearer to 0: only their difference matters.",
+            "Pass answers nearer to 0: only their difference matters.",
         )
     low, high = (row.astype(np.int64) for row in steps)
     check_neighbours(mechanism.body, high - low if is_integer(mechanism.body) else rows[1] - rows[0])
     if np.array_equal(low, high):
         raise InvalidRequest(
             f"The two answers are equal on the mechanism's lattice, whose step is {mechanism.lattice_step}.",
-            "Give answers that differ by a corner of mechanism.body, such as mechanism.body.argmax(directions) finds.",
+            "Pass answers that differ by a corner of mechanism.body, such as mechanism.body.argmax(directions) finds.",
         )
     return low, high
 
@@ -110,7 +110,7 @@ def check_neighbours(body: Body, difference: np.ndarray) -> None:
     if not distance <= 1 + _SLACK:
         raise InvalidRequest(
             f"No unit can change one answer into the other: the change is {distance:.6g} times the largest possible.",
-            "Give the answers of two neighbouring tables: their difference must lie in mechanism.body.",
+            "Pass the answers of two neighbouring tables: their difference must lie in mechanism.body.",
         )
 
 
@@ -120,7 +120,7 @@ def _with_noise(
     low, high = in_steps(mechanism, answers)
     if len(is_a) * len(low) > 5 * 10**7:  # numbers at most
         raise InvalidRequest(
-            f"{len(is_a):,} runs of {len(low):,} numbers do not fit memory.", "Give fewer runs, or a smaller query."
+            f"{len(is_a):,} runs of {len(low):,} numbers do not fit memory.", "Use fewer runs, or a smaller query."
         )
     noise = mechanism.checked(mechanism.releasable(len(is_a), rng, progress), len(is_a))
     values = np.where(is_a[:, None], low, high) + noise
@@ -166,5 +166,5 @@ def _guarded(mechanism: Callable[[Any], Any], answer: Any, name: str) -> Any:
     except _FAILURES as error:
         raise InvalidRequest(
             f"The mechanism raised {type(error).__name__} on answer_{name} ({error}).",
-            "Give answers that it accepts; return None for a failure that is a valid output.",
+            "Pass answers that it accepts; return None for a failure that is a valid output.",
         ) from error

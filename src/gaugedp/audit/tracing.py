@@ -177,13 +177,13 @@ def _checked(members: Any, non_members: Any) -> tuple[np.ndarray, np.ndarray]:
     rows, others = np.asarray(members, dtype=float), np.asarray(non_members, dtype=float)
     for name, array in (("members", rows), ("non_members", others)):
         if array.ndim != 2 or not array.size:
-            raise InvalidRequest(f"{name} has shape {array.shape}.", f"Give {name} as rows, shape (n, d).")
+            raise InvalidRequest(f"{name} has shape {array.shape}.", f"Pass {name} as rows, shape (n, d).")
         if not np.isfinite(array).all():
             raise InvalidRequest(f"Some {name} are not finite.", "Leave them out.")
     if rows.shape[1] != others.shape[1]:
         raise InvalidRequest(
             f"The members have {rows.shape[1]} coordinates and the non-members {others.shape[1]}.",
-            "Give rows of one length.",
+            "Use rows of one length.",
         )
     return rows, others
 

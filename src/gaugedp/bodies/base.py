@@ -71,7 +71,7 @@ def check_points(points: np.ndarray, ambient_dim: int) -> np.ndarray:
     """Return finite points, or directions, as rows (k, d)."""
     rows = np.atleast_2d(real_numbers(points, "The points"))
     if rows.ndim != 2 or rows.shape[1] != ambient_dim or not np.isfinite(rows).all():
-        raise InvalidRequest(f"Points have shape {np.shape(points)}.", f"Give finite numbers, {ambient_dim} per point.")
+        raise InvalidRequest(f"Points have shape {np.shape(points)}.", f"Use finite numbers, {ambient_dim} per point.")
     return rows
 
 
@@ -81,7 +81,7 @@ def real_numbers(values: object, what: str) -> np.ndarray:
         array = np.asarray(values)
         if array.dtype.kind in "biufO":
             return array.astype(float)
-    raise InvalidRequest(f"{what} are not real numbers in rows of equal length.", "Give an array of real numbers.")
+    raise InvalidRequest(f"{what} are not real numbers in rows of equal length.", "Pass an array of real numbers.")
 
 
 def with_weights(weights: np.ndarray | None, ambient_dim: int) -> np.ndarray:
@@ -94,5 +94,5 @@ def check_body(body: object) -> None:
     if not isinstance(body, Body):
         raise InvalidRequest(
             f"The body is of type {type(body).__name__}.",
-            "Give a body, such as gd.bodies.LpBall(2, 1, 1.0) or gd.bodies.Polytope.symmetric_hull(matrix).",
+            "Pass a body, such as gd.bodies.LpBall(2, 1, 1.0) or gd.bodies.Polytope.symmetric_hull(matrix).",
         )

@@ -32,11 +32,11 @@ class Corners:
         if low.ndim != 1 or low.shape != high.shape or not (np.abs(ends) < 1e140).all() or not (low <= high).all():
             raise InvalidRequest(
                 f"The bounds have shapes {low.shape} and {high.shape}, or are not the bounds of a box.",
-                "Give finite numbers, low <= high, one pair per coordinate.",
+                "Use finite numbers, low <= high, one pair per coordinate.",
             )
         if not ends.any():
             raise InvalidRequest(
-                "No unit can change this answer: every bound is zero.", "Give a bound that is not zero."
+                "No unit can change this answer: every bound is zero.", "Pass a bound that is not zero."
             )
         object.__setattr__(self, "low", tuple(low.tolist()))
         object.__setattr__(self, "high", tuple(high.tolist()))

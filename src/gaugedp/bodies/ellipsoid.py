@@ -27,7 +27,7 @@ class Ellipsoid(FramedBody):
         if matrix.ndim != 2 or 0 in matrix.shape or not np.isfinite(matrix).all() or not matrix.any():
             raise InvalidRequest(
                 f"The matrix of the ellipsoid has shape {matrix.shape}, or is zero or not finite.",
-                "Give finite numbers, shape (d, k), not all zero.",
+                "Use finite numbers, shape (d, k), not all zero.",
             )
         largest = float(np.abs(matrix).max())
         if not _SMALLEST < largest < 1 / _SMALLEST:

@@ -118,9 +118,9 @@ class MatrixGenerators:
         self.matrix = real_numbers(matrix, "The generators")
         self.matrix.setflags(write=False)
         if self.matrix.ndim != 2 or 0 in self.matrix.shape:
-            raise InvalidRequest(f"The generators have shape {np.shape(matrix)}.", "Give generators as columns (d, n).")
+            raise InvalidRequest(f"The generators have shape {np.shape(matrix)}.", "Pass generators as columns (d, n).")
         if not np.isfinite(self.matrix).all():
-            raise InvalidRequest("A generator is not finite.", "Give finite numbers.")
+            raise InvalidRequest("A generator is not finite.", "Use finite numbers.")
 
     @property
     def ambient_dim(self) -> int:

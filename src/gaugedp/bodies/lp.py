@@ -34,7 +34,7 @@ class LpBall(Body):
         whole(minimum=1, d=self.d)
         positive(radius=self.size)
         if not self.p >= 1:
-            raise InvalidRequest(f"p is {self.p!r}.", "Give p as a number of at least 1, or infinity.")
+            raise InvalidRequest(f"p is {self.p!r}.", "Pass p as a number of at least 1, or infinity.")
 
     @property
     def ambient_dim(self) -> int:

@@ -66,7 +66,7 @@ def image(body: Body, matrix: np.ndarray) -> Body:
     if array.ndim != 2 or array.shape[1] != body.ambient_dim or not np.isfinite(array).all() or not array.any():
         raise InvalidRequest(
             f"The matrix has shape {array.shape}, or is zero or not finite.",
-            f"Give finite numbers, shape (k, {body.ambient_dim}), not all zero.",
+            f"Use finite numbers, shape (k, {body.ambient_dim}), not all zero.",
         )
     return _image(body, array)
 
@@ -112,10 +112,10 @@ def project(body: Body, basis: np.ndarray) -> Body:
     """
     columns = np.asarray(basis, dtype=float)
     if columns.ndim != 2 or not np.isfinite(columns).all() or 0 in columns.shape:
-        raise InvalidRequest(f"The basis has shape {columns.shape}.", "Give finite numbers, one vector per column.")
+        raise InvalidRequest(f"The basis has shape {columns.shape}.", "Use finite numbers, one vector per column.")
     # 1e-9: columns that are orthonormal but for rounding
     if np.abs(columns.T @ columns - np.eye(columns.shape[1])).max() > 1e-9:
-        raise InvalidRequest("The basis is not orthonormal.", "Give orthonormal columns, such as from numpy.linalg.qr.")
+        raise InvalidRequest("The basis is not orthonormal.", "Use orthonormal columns, such as from numpy.linalg.qr.")
     return image(body, columns.T)
 
 

@@ -51,7 +51,7 @@ class Polytope(Body):
         generators = MatrixGenerators(matrix)
         if not generators.matrix.any():
             raise InvalidRequest(
-                "No unit can change this answer: every generator is zero.", "Give a generator that is not zero."
+                "No unit can change this answer: every generator is zero.", "Pass a generator that is not zero."
             )
         return cls(generators, factor)
 

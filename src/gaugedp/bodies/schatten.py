@@ -25,7 +25,7 @@ class SchattenBall(Body):
 
     def __post_init__(self) -> None:
         if not isinstance(self.shape, tuple | list) or len(self.shape) != 2:
-            raise InvalidRequest(f"The shape is {self.shape!r}.", "Give two integers, rows and columns.")
+            raise InvalidRequest(f"The shape is {self.shape!r}.", "Use two integers, rows and columns.")
         whole(minimum=1, rows=self.shape[0], columns=self.shape[1])
         object.__setattr__(self, "shape", (int(self.shape[0]), int(self.shape[1])))
         _ = self.spectrum  # refuses a bad p or radius

@@ -58,7 +58,7 @@ def volume(body: Body) -> Volume:
     single row or column. It is also exact for polytopes with independent generators, or of rank at most 8 with few
     facets, and for one-to-one images of all these. Other polytopes get a lower bound.
     """
-    raise InvalidRequest(f"The volume of {body!r} is not known.", "Give a ball, an ellipsoid or a polytope.")
+    raise InvalidRequest(f"The volume of {body!r} is not known.", "Use a ball, an ellipsoid or a polytope.")
 
 
 @volume.register

@@ -113,7 +113,7 @@ def bound_from_volume(
 def check_norm(norm: float) -> None:
     """Refuse p below 1, which has no ℓ_p norm."""
     if not norm >= 1:
-        raise InvalidRequest(f"norm is {norm!r}.", "Give a number of at least 1, or infinity.")
+        raise InvalidRequest(f"norm is {norm!r}.", "Pass a number of at least 1, or infinity.")
 
 
 def largest_volume(body: Body) -> Volume:

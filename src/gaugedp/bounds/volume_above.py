@@ -49,7 +49,7 @@ def volume_upper_bound(body: Polytope) -> float:
     (1.333, 2.208)
     """
     if not isinstance(body, Polytope) or body.rank == 0:
-        raise InvalidRequest(f"The body is {body!r}.", "Give a polytope that is not a point, or use bodies.volume.")
+        raise InvalidRequest(f"The body is {body!r}.", "Pass a polytope that is not a point, or use bodies.volume.")
     columns = body.span.T @ (body.factor * body.symmetric_columns())
     rank = len(columns)
     values, vectors = np.linalg.eigh(columns @ columns.T)

@@ -53,7 +53,7 @@ def doctor(place: str | None, folder: str | None, as_json: bool) -> int:
     is 0 if everything except optional extras works, otherwise 1.
     """
     if place is not None and folder is not None:
-        raise InvalidRequest("The folder is given twice.", "Give it either as FOLDER or as --folder.")
+        raise InvalidRequest("The folder is given twice.", "Pass it either as FOLDER or as --folder.")
     lines = [
         *_installed(),
         *_engines(),
@@ -132,7 +132,7 @@ def _made_in(folder: Path) -> "tempfile.TemporaryDirectory[str]":
     if not folder.exists():
         raise OSError(f"There is no folder {str(folder)!r}. Make it first.")
     if not folder.is_dir():
-        raise OSError(f"{str(folder)!r} is a file. Give a folder.")
+        raise OSError(f"{str(folder)!r} is a file. Use a folder.")
     try:
         return tempfile.TemporaryDirectory(prefix=".gaugedp-doctor-", dir=folder)
     except OSError as error:

@@ -120,7 +120,7 @@ def domain(table: str, out: str | None, header_confirmed: bool, learn: str | Non
         click.echo(text, nl=False)
         return
     if is_kept(out):
-        raise InvalidRequest(f"The file {out} exists already.", "Give another name. Files are not overwritten.")
+        raise InvalidRequest(f"The file {out} exists already.", "Pass another name. Files are not overwritten.")
     save(out, lambda path: path.write_text(text, encoding="utf-8"))
     tried = f"gaugedp plan --domain {shlex.quote(out)} --query count --epsilon 1"
     said = f"Wrote {out}. Fill it in and try it; then replace count by your attributes:\n  {tried}"
@@ -175,7 +175,7 @@ def learn_bounds(
 
     table, out, column = named
     if options["epsilon"] is None or options["ledger_path"] is None:
-        raise InvalidRequest("--learn reads the rows, which spends budget.", "Give --epsilon and --ledger.")
+        raise InvalidRequest("--learn reads the rows, which spends budget.", "Pass --epsilon and --ledger.")
     out = options["domain_path"] if out is None else out
     check_apart({"table": table, "ledger": options["ledger_path"]}, {"out": out})
     check_writable(out, ".toml")

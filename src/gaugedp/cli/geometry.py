@@ -53,5 +53,5 @@ def _plane(axes: str | None) -> tuple[int, int] | None:
         return None
     first, _, second = axes.partition(",")
     if not (first.strip().isdecimal() and second.strip().isdecimal()):
-        raise InvalidRequest(f"axes are {axes!r}.", "Give the numbers of two answers, counted from 0, such as 0,1.")
+        raise InvalidRequest(f"axes are {axes!r}.", "Pass the numbers of two answers, counted from 0, such as 0,1.")
     return int(first), int(second)

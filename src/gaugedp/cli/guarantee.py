@@ -69,7 +69,7 @@ def _described(path: str | None, options: dict[str, str | None]) -> tuple[Traini
     given = {name: text for name, text in options.items() if text is not None}
     if path is not None:
         if set(given) - {"delta"}:
-            raise InvalidRequest("A guarantee is given in addition to --file.", "Give only one of them.")
+            raise InvalidRequest("A guarantee is given in addition to --file.", "Use only one of them.")
         text = read_text(path, "a file that `gd.guarantees.to_json` wrote, or a training log")
         if _is_guarantee(text):
             if given:
@@ -82,7 +82,7 @@ def _described(path: str | None, options: dict[str, str | None]) -> tuple[Traini
     if set(given) - {"delta"} or "noise_multiplier" not in run:
         raise InvalidRequest(
             "A training run is described by its noise multiplier, sampling rate and steps.",
-            "Give --noise-multiplier, and no --epsilon, --rho or --mu.",
+            "Pass --noise-multiplier, and no --epsilon, --rho or --mu.",
         )
     single = TrainingRun(**{name: _parsed(name, text) for name, text in run.items()})
     return (log := _with_delta(TrainingLog((single,)), given.get("delta"))), log.guarantee
@@ -104,7 +104,7 @@ def _parsed(name: str, text: str) -> Any:
 
 def _with_delta(log: TrainingLog, text: str | None) -> TrainingLog:
     if text is None and log.delta is None:
-        raise InvalidRequest("A training run has an epsilon only at a delta.", "Give --delta, such as 1e-5.")
+        raise InvalidRequest("A training run has an epsilon only at a delta.", "Pass --delta, such as 1e-5.")
     delta = log.delta if text is None else number("delta", text)
     between(0, 1, delta=delta)
     return TrainingLog(log.runs, delta)

@@ -64,7 +64,7 @@ def _ratings(path: str, domain: Domain, model: "StoredModel") -> tuple[np.ndarra
         raise InvalidRequest("A line has no user.", "Name the user in each line: the rating may be another user's.", "")
     if len(users) > 1:
         raise InvalidRequest(
-            "The file has ratings of several users.", "Give one file per user: recommendations reveal ratings.", ""
+            "The file has ratings of several users.", "Pass one file per user: recommendations reveal ratings.", ""
         )
     cells = [batch.cells for batch in batches] or [np.empty((0, 2), dtype=int)]
     steps = [batch.steps[:, 0] for batch in batches] or [np.empty(0, dtype=int)]

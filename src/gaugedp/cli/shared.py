@@ -190,16 +190,16 @@ def number(name: str, text: str) -> float:
     if re.fullmatch(r"\s*[+-]?\d+,\d+\s*", text):
         raise InvalidRequest(
             f"{name} is {text!r}, which has a comma.",
-            f"Write {text.strip().replace(',', '.')}. Give {name} as a number with a decimal point.",
+            f"Write {text.strip().replace(',', '.')}. Pass {name} as a number with a decimal point.",
         )
-    raise InvalidRequest(f"{name} is {text!r}.", f"Give {name} as a finite number.")
+    raise InvalidRequest(f"{name} is {text!r}.", f"Pass {name} as a finite number.")
 
 
 def whole_number(name: str, text: str) -> int:
     """Parse an integer."""
     value = number(name, text)
     if not value.is_integer():
-        raise InvalidRequest(f"{name} is {text!r}.", f"Give {name} as an integer.")
+        raise InvalidRequest(f"{name} is {text!r}.", f"Pass {name} as an integer.")
     return int(value)
 
 
@@ -268,7 +268,7 @@ def _check_form(text: str, *numbers: str) -> None:
     if not all(_is_number(number) for number in numbers):
         raise InvalidRequest(
             f"{text!r} is not a budget.",
-            "Give it as EPSILON or EPSILON,DELTA, such as 2 or 2,1e-6, or as best=2,1e-6, rho=0.5 or mu=1.",
+            "Pass it as EPSILON or EPSILON,DELTA, such as 2 or 2,1e-6, or as best=2,1e-6, rho=0.5 or mu=1.",
         )
 
 
@@ -277,7 +277,7 @@ def _check_no_decimal_comma(epsilon: str, delta: str) -> None:
     if re.fullmatch(r"\d+", epsilon) and re.fullmatch(r"\d*[1-9]\d*", delta):
         raise InvalidRequest(
             f"delta is {delta}: a budget is EPSILON or EPSILON,DELTA.",
-            f"Give a delta below 1; for a number with decimals write {epsilon}.{delta}.",
+            f"Pass a delta below 1; for a number with decimals write {epsilon}.{delta}.",
         )
 
 
@@ -334,7 +334,7 @@ def check_writable(path: str | None, kind: str) -> None:
     except OSError:  # such as a name that is too long
         fit = False
     if not fit:
-        raise InvalidRequest(f"{path!r} cannot be written.", "Give a file in an existing folder that you may write to.")
+        raise InvalidRequest(f"{path!r} cannot be written.", "Pass a file in an existing folder that you may write to.")
     check_ending(path, kind, UNTOUCHED)
 
 
@@ -357,14 +357,14 @@ def check_apart(read: dict[str, str], written: dict[str, str | None]) -> None:
             continue
         place = Path(path).resolve()
         if place in roles:
-            raise InvalidRequest(f"--{role} {path!r} is also the {roles[place]}.", "Give each file its own path.")
+            raise InvalidRequest(f"--{role} {path!r} is also the {roles[place]}.", "Pass each file its own path.")
         roles[place] = f"file of --{role}"
 
 
 def check_files(read: dict[str, str], **written: tuple[str | None, str]) -> None:
     """Refuse a ledger in memory and unusable output files (path, kind)."""
     if read.get("ledger") == ":memory:":
-        raise InvalidRequest("A ledger in memory is lost when the command ends.", "Give a file to --ledger.")
+        raise InvalidRequest("A ledger in memory is lost when the command ends.", "Pass a file to --ledger.")
     check_apart(read, {role: path for role, (path, _) in written.items()})
     for path, kind in written.values():
         check_writable(path, kind)
@@ -375,4 +375,4 @@ def read_text(path: str, what: str) -> str:
     try:
         return Path(path).read_text("utf-8")
     except (OSError, UnicodeDecodeError):
-        raise InvalidRequest(f"{path!r} cannot be read.", f"Give {what}.") from None
+        raise InvalidRequest(f"{path!r} cannot be read.", f"Pass {what}.") from None

@@ -143,7 +143,7 @@ def _place(path: str) -> str:
 def _noted(facts: Mapping[str, Any], name: str) -> str:
     places = facts["places"]
     if name not in places:
-        raise InvalidRequest(f"The stream does not record the path of its {name}.", f"Give --{name}.", UNTOUCHED)
+        raise InvalidRequest(f"The stream does not record the path of its {name}.", f"Pass --{name}.", UNTOUCHED)
     return str(places[name])
 
 

@@ -79,7 +79,7 @@ class Categories(Attribute):
         if len(set(self.values)) < len(self.values):
             raise InvalidRequest(f"A category appears twice in {self.values!r}.", "List each category once.")
         if not _is_unicode("".join(self.values)):
-            raise InvalidRequest("A category contains half of a surrogate pair.", "Give valid Unicode text.")
+            raise InvalidRequest("A category contains half of a surrogate pair.", "Use valid Unicode text.")
         if self.outside == OTHER and OTHER in self.values:
             raise InvalidRequest('"other" is already a category.', 'Rename it, or use outside = "drop".')
 
@@ -182,7 +182,7 @@ class UnknownKeys(Attribute):
     def __post_init__(self) -> None:
         whole(minimum=1, most=self.most)
         if self.most > MOST_KEYS:
-            raise InvalidRequest(f"most is {self.most:,}.", f"Give at most {MOST_KEYS:,} keys.")
+            raise InvalidRequest(f"most is {self.most:,}.", f"Pass at most {MOST_KEYS:,} keys.")
 
     @property
     def n_inside(self) -> int:
@@ -247,7 +247,7 @@ def categories(values: Sequence[str], outside: str = "drop") -> Categories:
     ('north', 'south', 'other')
     """
     if isinstance(values, str) or not isinstance(values, Sequence):
-        raise InvalidRequest(f"The categories are {values!r}.", "Give them as a list of texts.")
+        raise InvalidRequest(f"The categories are {values!r}.", "Pass them as a list of texts.")
     return Categories(tuple(values), outside)
 
 
@@ -275,7 +275,7 @@ def bins(
 ) -> Bins | EdgeBins:
     """Describe a numeric column by bins to count in.
 
-    Use it for counts by intervals of a number, such as age groups. Give `low`, `high` and `width`, or `edges`.
+    Use it for counts by intervals of a number, such as age groups. Pass `low`, `high` and `width`, or `edges`.
 
     Parameters
     ----------
@@ -294,11 +294,11 @@ def bins(
     if edges is not None:
         return _edge_bins(edges, outside)
     if low is None or high is None or width is None:
-        raise InvalidRequest("The bins are incomplete.", "Give low, high and width, or edges.")
+        raise InvalidRequest("The bins are incomplete.", "Pass low, high and width, or edges.")
     finite(low=low, high=high)
     positive(width=width)
     if not low < high:
-        raise InvalidRequest(f"The bounds are low = {low!r} and high = {high!r}.", "Give low below high.")
+        raise InvalidRequest(f"The bounds are low = {low!r} and high = {high!r}.", "Choose low below high.")
     count = (decimal(high) - decimal(low)) / decimal(width)
     if count.denominator != 1:
         raise InvalidRequest(
@@ -321,7 +321,7 @@ def integers(first: int, last: int, outside: str = "drop") -> Integers:
     one_of(("drop", OTHER), outside=outside)
     whole(minimum=-(2**53), first=first, last=last)
     if first > last:
-        raise InvalidRequest(f"The bounds are from = {first} and to = {last}.", "Give from at most to.")
+        raise InvalidRequest(f"The bounds are from = {first} and to = {last}.", "Choose a from that is not after to.")
     return Integers(first, last, outside)
 
 
@@ -352,7 +352,7 @@ def bounded(
     finite(low=low, high=high)
     positive(step=step)
     if not low < high:
-        raise InvalidRequest(f"The bounds are low = {low!r} and high = {high!r}.", "Give low below high.")
+        raise InvalidRequest(f"The bounds are low = {low!r} and high = {high!r}.", "Choose low below high.")
     if step < 1e-200 or max(abs(low), abs(high)) > 1e200:
         raise InvalidRequest(f"The bounds {low!r}, {high!r} or the step {step!r} are extreme.", "Use another unit.")
     bottom, top, unit = decimal(low), decimal(high), decimal(step)
@@ -368,7 +368,7 @@ def bounded(
 
 def _codes(unknown: Sequence[float]) -> tuple[Fraction, ...]:
     if isinstance(unknown, str) or not isinstance(unknown, Sequence) or not all(map(is_finite, unknown)):
-        raise InvalidRequest(f"unknown is {unknown!r}.", "Give a list of codes for missing values, such as [99, -1].")
+        raise InvalidRequest(f"unknown is {unknown!r}.", "Use a list of codes for missing values, such as [99, -1].")
     return tuple(sorted({decimal(code) for code in unknown}))
 
 
@@ -378,12 +378,12 @@ def _interval(low: Fraction, high: Fraction, closed: bool) -> str:
 
 def _edge_bins(edges: Sequence[float], outside: str) -> EdgeBins:
     if not isinstance(edges, Sequence):
-        raise InvalidRequest(f"The edges are {edges!r}.", "Give them as a list of numbers.")
+        raise InvalidRequest(f"The edges are {edges!r}.", "Pass them as a list of numbers.")
     for edge in edges:
         finite(edge=edge)
     exact = tuple(decimal(edge) for edge in edges)
     if len(exact) < 2 or any(left >= right for left, right in pairwise(exact)):
-        raise InvalidRequest(f"The edges are {list(edges)!r}.", "Give at least two edges, each above the one before.")
+        raise InvalidRequest(f"The edges are {list(edges)!r}.", "Use at least two edges, each above the one before.")
     return EdgeBins(exact, outside)
 
 
@@ -392,7 +392,7 @@ def _replacement(missing: str | float, low: Fraction, high: Fraction, step: Frac
         return None
     value = decimal(float(missing)) if is_finite(missing) else None
     if value is None or not low <= value <= high or (value / step).denominator != 1:
-        raise InvalidRequest(f"missing is {missing!r}.", 'Give "drop", or a multiple of step between low and high.')
+        raise InvalidRequest(f"missing is {missing!r}.", 'Pass "drop", or a multiple of step between low and high.')
     return value
 
 

@@ -115,7 +115,7 @@ def dates(first: str, last: str, *, by: str, timezone: str | None = None, outsid
     one_of(("drop", OTHER), outside=outside)
     begin, end = (_start(name, text, by) for name, text in (("from", first), ("to", last)))
     if begin > end:
-        raise InvalidRequest(f"The dates are from = {first} and to = {last}.", "Give from at most to.")
+        raise InvalidRequest(f"The dates are from = {first} and to = {last}.", "Choose a from that is not after to.")
     if end.year == date.max.year:
         raise InvalidRequest(f"The dates end in {end.year}.", "Let them end before that year.")
     dates = Dates(by, begin, end, _known(timezone), outside)
@@ -161,7 +161,7 @@ def _known(timezone: object) -> str | None:
             return timezone
     except (ZoneInfoNotFoundError, ValueError, OSError):
         pass
-    raise InvalidRequest(f"The timezone is {timezone!r}.", 'Give a name such as "Europe/Ljubljana".')
+    raise InvalidRequest(f"The timezone is {timezone!r}.", 'Pass a name such as "Europe/Ljubljana".')
 
 
 def _offset(zone: ZoneInfo, second: int) -> int:

@@ -331,6 +331,6 @@ def _as_facts(name: str, value: object) -> Mapping[str, Attribute | BoundedColum
         return toml.named_tree(name, value)
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise InvalidRequest(
-            f"{name} is described by {value!r}.", "Give a list of categories, gd.bins, gd.integers or gd.bounded."
+            f"{name} is described by {value!r}.", "Use a list of categories, gd.bins, gd.integers or gd.bounded."
         )
     return {name: toml.named(f"attribute {name}", lambda: categories(value))}

@@ -11,7 +11,7 @@ from gaugedp.domain.attributes import OTHER
 from gaugedp.errors import InvalidRequest
 
 SIDE = 1000  # length of a map's longer side; coordinates are integers
-_DO = "Give a FeatureCollection of Polygons and MultiPolygons, in degrees of longitude and latitude."
+_DO = "Pass a FeatureCollection of Polygons and MultiPolygons, in degrees of longitude and latitude."
 
 Ring = list[tuple[float, float]]
 
@@ -24,7 +24,7 @@ def read_areas(path: Path, name: str, cells: Sequence[str]) -> dict[str, str]:
         if not features.get(cell):
             raise InvalidRequest(
                 f"{path.name} has no area for the cell {cell!r}.",
-                f"Give each area its cell as id, or as the property {name!r}.",
+                f"Pass each area its cell as id, or as the property {name!r}.",
             )
     outlines = _drawn({cell: features[cell] for cell in codes})
     if sum(map(len, outlines.values())) > 300_000:  # characters of all outlines, which each release stores

@@ -70,12 +70,12 @@ def tree(columns: Mapping[str, Sequence[str]], outside: str = "drop") -> Tree:
     ((2,), (3,))
     """
     if not isinstance(columns, Mapping) or len(columns) < 2:
-        raise InvalidRequest("The tree has fewer than two levels.", "Give a column for each, the coarsest first.")
+        raise InvalidRequest("The tree has fewer than two levels.", "Pass a column for each, the coarsest first.")
     levels = {name: categories(texts, outside).values for name, texts in _distinct(columns).items()}
     n_lines = {name: len(texts) for name, texts in columns.items()}
     if len(set(n_lines.values())) > 1:
         raise InvalidRequest(
-            f"The levels have different lengths: {n_lines}.", "Give an area of every level in each line."
+            f"The levels have different lengths: {n_lines}.", "Pass an area of every level in each line."
         )
     _check_nested(columns)
     order = [{text: place for place, text in enumerate(texts)} for texts in levels.values()]
@@ -158,7 +158,7 @@ def check_trees(attributes: Mapping[str, Attribute]) -> None:
         for coarse, fine in pairwise(sorted(levels, key=lambda level: level.n_cells)):
             if not _is_above(coarse, fine):
                 raise InvalidRequest(
-                    f"Two attributes of column {column} are not levels of one tree.", "Give one gd.tree(…)."
+                    f"Two attributes of column {column} are not levels of one tree.", "Pass one gd.tree(…)."
                 )
 
 
@@ -185,7 +185,7 @@ def _check_nested(columns: Mapping[str, Sequence[str]]) -> None:
             if lies_in.setdefault(text, area) != area:
                 raise InvalidRequest(
                     f"{name} {text!r} lies in {above} {lies_in[text]!r} and in {area!r}.",
-                    "Give each area a different text.",
+                    "Pass each area a different text.",
                 )
 
 

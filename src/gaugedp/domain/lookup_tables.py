@@ -12,7 +12,7 @@ from gaugedp.domain.attributes import BoundedColumn, categories
 from gaugedp.domain.hierarchies import Level, csv_lines
 from gaugedp.errors import InvalidRequest, UnknownName
 
-_ONE_LINE = "Give a line for each key, with a text in each column."
+_ONE_LINE = "Pass a line for each key, with a text in each column."
 
 
 def look_up(
@@ -58,13 +58,13 @@ def look_up(
     """
     if not isinstance(table, str | Path | Mapping):
         raise InvalidRequest(
-            f"The lookup table is of type {type(table).__name__}.", "Give the path of a CSV file, or columns by name."
+            f"The lookup table is of type {type(table).__name__}.", "Pass the path of a CSV file, or columns by name."
         )
     columns = _read(Path(table)) if isinstance(table, str | Path) else {name: list(table[name]) for name in table}
     if on not in columns or len(columns) < 2:
         raise InvalidRequest(
             f"The lookup table has the columns {', '.join(columns) or '(none)'}.",
-            f"Give a column {on} and another one.",
+            f"Pass a column {on} and another one.",
         )
     if len({len(texts) for texts in columns.values()}) > 1:
         raise InvalidRequest("The columns of the lookup table have different lengths.", _ONE_LINE)
@@ -92,7 +92,7 @@ def _steps(name: str, text: str, bounded: BoundedColumn) -> int:
     except ValueError:
         number = math.nan
     if not is_finite(number):
-        raise InvalidRequest(f"{name} of the lookup table is {text!r}.", "Give a number for each key.")
+        raise InvalidRequest(f"{name} of the lookup table is {text!r}.", "Pass a number for each key.")
     clipped = min(max(decimal(number), bounded.low), bounded.high)
     return math.floor(clipped / bounded.step + Fraction(1, 2)) - bounded.low_steps
 
@@ -107,7 +107,7 @@ def _attribute(on: str, keys: Sequence[str], texts: Sequence[str], outside: str)
 
 
 def _read(path: Path) -> dict[str, list[str]]:
-    header, *rows = csv_lines(path, "lookup table", "Give the path of a CSV file.")
+    header, *rows = csv_lines(path, "lookup table", "Pass the path of a CSV file.")
     if len(set(header)) < len(header) or any(len(row) != len(header) for row in rows):
         raise InvalidRequest(f"The lines of {path.name!r} do not match its header.", _ONE_LINE)
     return {name: [row[i] for row in rows] for i, name in enumerate(header)}

@@ -50,12 +50,12 @@ class PerPerson:
         if self.kind in ("count", "sum") and self.values is None:
             raise InvalidRequest(
                 f"The possible values of a {self.kind} are not specified.",
-                "Give them from public knowledge: from and to, such as gd.integers(0, 50), or low and high, such as "
+                "Pass them from public knowledge: from and to, such as gd.integers(0, 50), or low and high, such as "
                 "gd.bounded(0, 500).",
             )
         if self.values is not None and not isinstance(self.values, Fact):
             raise InvalidRequest(
-                f"The values are of type {type(self.values).__name__}.", "Give gd.integers, gd.bins or gd.bounded."
+                f"The values are of type {type(self.values).__name__}.", "Pass gd.integers, gd.bins or gd.bounded."
             )
 
     @classmethod
@@ -186,7 +186,7 @@ def _numbers(fact: Fact) -> Fact:
     if fact.values_are != "numbers" or fact.column:
         raise InvalidRequest(
             "The possible values of a number are described by text or dates.",
-            "Give gd.integers, gd.bins or gd.bounded.",
+            "Pass gd.integers, gd.bins or gd.bounded.",
         )
     return fact
 

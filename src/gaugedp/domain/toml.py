@@ -137,7 +137,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     import tomllib
 
     if not isinstance(path, str | Path):
-        raise InvalidRequest(f"The domain file is of type {type(path).__name__}.", "Give its path.")
+        raise InvalidRequest(f"The domain file is of type {type(path).__name__}.", "Pass its path.")
     try:
         return tomllib.loads(_text(path))
     except FileNotFoundError:
@@ -279,7 +279,7 @@ def _attribute(name: str, value: Any) -> Attribute:
             return named(place, lambda: integers(facts["from"], facts["to"], outside))
     raise InvalidRequest(
         f"{place} has the keys {', '.join(sorted(facts)) or '(none)'}.",
-        "Give a list of categories, or low, high and width, or edges, or from and to, with date if they are dates.",
+        "Use a list of categories, or low, high and width, or edges, or from and to, with date if they are dates.",
     )
 
 
@@ -297,7 +297,7 @@ def _bounded(name: str, value: Any, place: str = "") -> BoundedColumn:
     facts = dict(value)
     if "low" not in facts or "high" not in facts:
         raise InvalidRequest(
-            f"Column {name} has no bounds.", "Give low and high from public knowledge, never from the data."
+            f"Column {name} has no bounds.", "Use low and high from public knowledge, never from the data."
         )
     _check_no_dates(place, facts)
     return named(place, lambda: bounded(**facts))

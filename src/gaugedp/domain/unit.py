@@ -50,7 +50,7 @@ class PrivacyUnit:
         whole(minimum=1, max_rows=self.max_rows)
         if self.column is not None and not (isinstance(self.column, str) and self.column):
             raise InvalidRequest(
-                f"The unit's column is {self.column!r}.", "Give the name of a column, or None for a row."
+                f"The unit's column is {self.column!r}.", "Pass the name of a column, or None for a row."
             )
         if self.column is None and self.max_rows != 1:
             raise InvalidRequest(

@@ -26,7 +26,7 @@ def check_weights(name: str | None, columns: Mapping[str, BoundedColumn]) -> Non
     if weight.low < 0:
         raise InvalidRequest(
             f"The weight {name} may be {float(weight.low):g}, and a weight is never negative.",
-            "Give low of at least 0.",
+            "Use a low of at least 0.",
         )
     if weight.high_steps > MOST_WEIGHT:
         raise InvalidRequest(

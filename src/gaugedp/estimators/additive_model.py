@@ -292,5 +292,5 @@ def _read_edges(given: Any, low: float, high: float) -> np.ndarray:
     except (TypeError, ValueError):
         inner = np.full(1, math.nan)
     if inner.ndim != 1 or not np.isfinite(inner).all() or (np.diff(inner) <= 0).any():
-        raise InvalidRequest("edges are not increasing numbers.", "Give edges={'age': [25, 45, 65]}.")
+        raise InvalidRequest("edges are not increasing numbers.", "Pass edges={'age': [25, 45, 65]}.")
     return np.concatenate([[low], inner[(inner > low) & (inner < high)], [high]])

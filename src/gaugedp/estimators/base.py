@@ -60,7 +60,7 @@ class LedgerLeftBehind:
     """Placeholder for a ledger that was not pickled; a model predicts without one."""
 
     what: str = "The model was saved after a fit, and a saved model does not include its ledger."
-    do: str = "Give the ledger again: model.set_params(ledger=gd.Ledger.open(...))."
+    do: str = "Pass the ledger again: model.set_params(ledger=gd.Ledger.open(...))."
 
     def __repr__(self) -> str:
         return "LedgerLeftBehind()"
@@ -68,7 +68,7 @@ class LedgerLeftBehind:
 
 IN_MEMORY = LedgerLeftBehind(
     "The ledger of this model is in the memory of another process.",
-    "Give a ledger file, which processes share: gd.Ledger.open('people.ledger', budget=...). Or fit with n_jobs=1.",
+    "Pass a ledger file, which processes share: gd.Ledger.open('people.ledger', budget=...). Or fit with n_jobs=1.",
 )
 
 
@@ -154,7 +154,7 @@ class PrivateEstimator(BaseEstimator):
         if isinstance(self.ledger, LedgerLeftBehind):
             raise InvalidRequest(self.ledger.what, self.ledger.do)
         if self.ledger is not None and not isinstance(self.ledger, Ledger):
-            raise InvalidRequest("ledger is not a ledger.", "Give gd.Ledger.open(...), or None.")
+            raise InvalidRequest("ledger is not a ledger.", "Pass gd.Ledger.open(...), or None.")
         return self.ledger
 
     def _pay(
@@ -244,7 +244,7 @@ class PrivateEstimator(BaseEstimator):
         if rows.shape[1] != self.n_features_in_:
             raise InvalidRequest(
                 f"X has {rows.shape[1]} features, but {name} is expecting {self.n_features_in_} features as input.",
-                "Give the same columns.",
+                "Pass the same columns.",
                 "",
             )
         return self._read_as(rows)

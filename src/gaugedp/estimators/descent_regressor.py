@@ -127,7 +127,7 @@ class HuberRegressor(DescentRegressor):
         if self.epsilon == 1.35 and self.delta == 0:
             warnings.warn(
                 "epsilon=1.35 is the privacy budget here, and not the threshold of scikit-learn's HuberRegressor. "
-                "Give the threshold as width, and choose epsilon for the privacy that you need.",
+                "Pass the threshold as width, and choose epsilon for the privacy that you need.",
                 stacklevel=3,
             )
         moderate(width=self.width)
@@ -191,7 +191,7 @@ class PoissonRegressor(DescentRegressor):
         super()._check(size, range_, guarantee)
         low, high = (float(end) for end in range_)
         if low != 0 or not 0 < math.log1p(high) < _LARGEST_LOG_MEAN:
-            raise InvalidRequest(f"target_bounds is {(low, high)}.", "Give (0, high) for counts up to high.")
+            raise InvalidRequest(f"target_bounds is {(low, high)}.", "Pass (0, high) for counts up to high.")
 
     @property
     def _half(self) -> float:

@@ -69,7 +69,7 @@ class DomainFeatures(TransformerMixin, BaseEstimator):
         """Check that the domain fits, and return the transformer."""
         if not isinstance(self.domain, Domain):
             raise InvalidRequest(
-                f"The domain is of type {type(self.domain).__name__}.", 'Give gd.Domain.load("domain.toml").'
+                f"The domain is of type {type(self.domain).__name__}.", 'Pass gd.Domain.load("domain.toml").'
             )
         if self.domain.rows is not None or (self.domain.unit is not None and self.domain.unit.column is not None):
             raise InvalidRequest(
@@ -107,14 +107,14 @@ class DomainFeatures(TransformerMixin, BaseEstimator):
     def classes(self) -> list[str]:
         """The classes of the target, if it is an attribute."""
         if self.target not in self.domain.attributes:
-            raise InvalidRequest(f"The target is {self.target!r}.", "Give an attribute as target for classes.", "")
+            raise InvalidRequest(f"The target is {self.target!r}.", "Use an attribute as target for classes.", "")
         return list(self._design.classes or ())
 
     @property
     def target_bounds(self) -> tuple[float, float]:
         """Bounds of the target, if it is a bounded column."""
         if self.target not in self.domain.columns or self.target in self.domain.attributes:
-            raise InvalidRequest(f"The target is {self.target!r}.", "Give a bounded column as target for numbers.", "")
+            raise InvalidRequest(f"The target is {self.target!r}.", "Pass a bounded column as target for numbers.", "")
         return self._design.bounds
 
     def fit(self, X: Any, y: Any = None) -> "DomainFeatures":

@@ -34,7 +34,7 @@ def check_names(kind: str, fitted: np.ndarray | None, X: Any) -> None:
     reasons = reasons or "Feature names must be in the same order as they were in fit.\n"
     raise InvalidRequest(
         f"The feature names should match those that were passed during fit.\n{reasons}",
-        "Give the same columns in the same order.",
+        "Pass the same columns in the same order.",
         "",
     )
 

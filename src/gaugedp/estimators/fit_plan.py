@@ -102,7 +102,7 @@ class FitPlan:
         if misses(high):
             raise InvalidRequest(
                 f"No epsilon makes {self.n_rows:,} rows reach a score of {score!r}.",
-                "Give a lower score, or more rows.",
+                "Pass a lower score, or more rows.",
             )
         epsilon = math.exp(bisected(low, high, misses, apart=1e-4)[1])
         digits = 1 - math.floor(math.log10(epsilon))
@@ -253,7 +253,7 @@ def _model(model: Any) -> tuple[str, dict[str, Any]]:
         estimator = model
     kind = type(estimator).__name__
     if kind not in HALVED:
-        raise InvalidRequest(f"There is no plan for {kind}.", f"Give one of: {', '.join(HALVED)}.")
+        raise InvalidRequest(f"There is no plan for {kind}.", f"Pass one of: {', '.join(HALVED)}.")
     given = estimator.get_params(deep=False)
     classes = given.get("classes")
     return kind, {**given, "n_classes": 2 if classes is None else len(classes)}

@@ -116,7 +116,7 @@ def _check_texts(*names: object) -> None:
         if not isinstance(name, str):
             raise InvalidRequest(
                 f"A target, feature or reference is of type {type(name).__name__}.",
-                'Give names of the domain, such as target="pay", features=["age"].',
+                'Pass names of the domain, such as target="pay", features=["age"].',
             )
 
 

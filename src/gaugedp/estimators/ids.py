@@ -118,7 +118,7 @@ class Ids:
         if not 0 < len(self) <= MOST_IDS:
             raise InvalidRequest(
                 f"There are {len(self):,} {name}.",
-                f"Give {name} as a list of 1 to {MOST_IDS:,} ids, or as a number.",
+                f"Pass {name} as a list of 1 to {MOST_IDS:,} ids, or as a number.",
             )
         self.values = _shown(self.numbers, self.texts, is_text)
 
@@ -157,7 +157,7 @@ def _known(name: str, declared: Any) -> tuple[np.ndarray, list[str], bool]:
         return np.arange(min(int(declared), MOST_IDS + 1), dtype=float), [], False
     listed = entries_of(declared)
     if listed.ndim != 1 or len(listed) == 0:
-        raise InvalidRequest(f"{name} is not a list of ids.", f"Give {name} as a list, or as a number n for 0 … n − 1.")
+        raise InvalidRequest(f"{name} is not a list of ids.", f"Pass {name} as a list, or as a number n for 0 … n − 1.")
     numbers, texts = read_ids(listed)
     if np.isnan(numbers).sum() > len(texts):
         raise InvalidRequest(

@@ -44,9 +44,9 @@ def read_classes(classes: Any) -> np.ndarray:
     labels = _as_array(classes)
     keys = {_key(label) for label in labels.tolist()} if labels.ndim == 1 else set()
     if None in keys:
-        raise InvalidRequest("A class is neither text nor a finite number.", "Give classes=[0, 1].")
+        raise InvalidRequest("A class is neither text nor a finite number.", "Pass classes=[0, 1].")
     if len(labels) < 2 or len(keys) < len(labels):
-        raise InvalidRequest("classes is not a list of at least two different labels.", "Give classes=[0, 1].")
+        raise InvalidRequest("classes is not a list of at least two different labels.", "Pass classes=[0, 1].")
     return _sorted(labels, isinstance(classes, set | frozenset))
 
 
@@ -55,7 +55,7 @@ def _sorted(labels: np.ndarray, is_set: bool) -> np.ndarray:
         return labels[sorted(range(len(labels)), key=labels.tolist().__getitem__)]
     except TypeError:  # texts and numbers: in the order given, which a set does not have
         if is_set:
-            raise InvalidRequest("classes is a set of texts and numbers.", "Give a list.") from None
+            raise InvalidRequest("classes is a set of texts and numbers.", "Pass a list.") from None
         return labels
 
 
@@ -68,7 +68,7 @@ def read_labels(y: Any, n_rows: int) -> np.ndarray:
         warnings.warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=3)
         labels = labels[:, 0]
     if labels.shape != (n_rows,):
-        raise InvalidRequest("The labels are not a column of one label a row.", "Give a label for each row of X.")
+        raise InvalidRequest("The labels are not a column of one label a row.", "Pass a label for each row of X.")
     return labels
 
 
@@ -76,7 +76,7 @@ def _flat(y: Any) -> np.ndarray:
     """Return cells (n, 1) from rows of one cell; refuse others."""
     rows = list(y)
     if shape_of_most(rows) != (1,):
-        raise InvalidRequest("The labels are not a column of one label a row.", "Give a label for each row of X.")
+        raise InvalidRequest("The labels are not a column of one label a row.", "Pass a label for each row of X.")
     inner = [row_of(row) for row in rows]
     return as_they_are(row[0] if row is not None and len(row) == 1 else None for row in inner)[:, None]
 
@@ -122,7 +122,7 @@ def check_kind(y: Any, classes: np.ndarray) -> None:
     entry must decide.
     """
     if kind_of(y) in "cmMV":
-        raise InvalidRequest("The labels are neither text nor numbers.", "Give labels that are among the classes.")
+        raise InvalidRequest("The labels are neither text nor numbers.", "Pass labels that are among the classes.")
     if is_number(y) and not any(math.isfinite(number(_key(label))) for label in classes.tolist()):
         raise InvalidRequest(
             "The labels are numbers, but no class is one.",

@@ -68,7 +68,7 @@ class PartialFits:
         if self._settings(has_weights) != self._sums_settings:
             raise InvalidRequest(
                 "bounds or classes differ from those of the earlier calls, or only some calls have weights.",
-                "Give the same bounds and classes, and weights always or never, or use fit to start again.",
+                "Pass the same bounds and classes, and weights always or never, or use fit to start again.",
             )
         self._like_fitted(X)  # type: ignore[attr-defined]
 

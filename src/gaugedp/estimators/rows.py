@@ -107,12 +107,12 @@ def read_bounds(name: str, bounds: Any, n_columns: int | None = None) -> tuple[n
         )
     low, high = np.broadcast_to(low, shape), np.broadcast_to(high, shape)
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
-        raise InvalidRequest(f"{name} is not finite.", f"Give {name}=(low, high) as finite numbers.")
+        raise InvalidRequest(f"{name} is not finite.", f"Pass {name}=(low, high) as finite numbers.")
     if not (low < high).all():
         where = "" if n_columns is None else f" in column {int(np.argmin(low < high))} (columns are counted from 0)"
         raise InvalidRequest(
             f"{name} has a low end that is not below its high end{where}.",
-            f"Give {name}=(low, high) with low < high{'' if n_columns is None else ', or ([lows], [highs])'}; "
+            f"Pass {name}=(low, high) with low < high{'' if n_columns is None else ', or ([lows], [highs])'}; "
             "omit a column with a single value, or widen its bounds.",
         )
     if not ((high / 2 - low / 2 > 2.0**-300) & (np.abs([low, high]).max(axis=0) < 2.0**300)).all():
@@ -144,14 +144,14 @@ def _check_pairs(name: str, bounds: Any, n_columns: int) -> None:
         if as_ends and as_pairs and b != c and not as_documented:
             raise InvalidRequest(
                 f"{name} can be read as ([lows], [highs]) and as a pair for each of the two columns.",
-                f"Give {name}=np.array([lows, highs]), or for a data frame {{'age': (17, 90), ...}}.",
+                f"Pass {name}=np.array([lows, highs]), or for a data frame {{'age': (17, 90), ...}}.",
             )
         if as_ends or not as_pairs:
             return
     elif len(bounds) == 2:
         return  # of the wrong shape either way
     raise InvalidRequest(
-        f"{name} is a list of pairs.", f"Give {name}=([lows], [highs]), such as ([17, 1, 0], [90, 16, 100])."
+        f"{name} is a list of pairs.", f"Pass {name}=([lows], [highs]), such as ([17, 1, 0], [90, 16, 100])."
     )
 
 

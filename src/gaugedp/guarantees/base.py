@@ -232,7 +232,7 @@ def check_delta(delta: float) -> None:
 def check_order(order: float) -> None:
     """Raise InvalidRequest for an order below 1."""
     if isinstance(order, bool) or not isinstance(order, Real) or not order >= 1:
-        raise InvalidRequest(f"order is {order!r}.", "Give order as a number of at least 1, or infinity.")
+        raise InvalidRequest(f"order is {order!r}.", "Pass order as a number of at least 1, or infinity.")
 
 
 def check_method(method: str | None) -> None:

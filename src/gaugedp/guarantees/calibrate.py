@@ -178,11 +178,11 @@ def largest_parameter(make: Callable[[float], Guarantee], epsilon: float, delta:
     while excess(low) > 0:
         low, high = low - 2, low
         if low < -100:
-            raise InvalidRequest("No parameter satisfies this guarantee.", "Give a larger epsilon or delta.")
+            raise InvalidRequest("No parameter satisfies this guarantee.", "Use a larger epsilon or delta.")
     while excess(high) <= 0:
         low, high = high, high + 2
         if high > 100:
-            raise InvalidRequest("Every parameter satisfies this guarantee.", "Give a smaller epsilon or delta.")
+            raise InvalidRequest("Every parameter satisfies this guarantee.", "Use a smaller epsilon or delta.")
     root = root_of(excess, low, high, _COARSE / 4)
     while excess(root) > 0:
         root -= _COARSE / 2
@@ -247,14 +247,14 @@ def _around(excess: Callable[[float], float], start: float, lowest: float, highe
     while excess(high) > 0:
         if high == highest:
             raise InvalidRequest(
-                f"Even the noise {math.exp(highest):.3g} violates this guarantee.", "Give a larger epsilon or delta."
+                f"Even the noise {math.exp(highest):.3g} violates this guarantee.", "Use a larger epsilon or delta."
             )
         low, high, step = high, min(high + step, highest), 2 * step
     while low == high or excess(low) <= 0:
         if low == lowest:
             raise InvalidRequest(
                 f"Even the smallest noise that is tried, {math.exp(lowest):.3g}, satisfies this guarantee.",
-                "Give a smaller epsilon or delta.",
+                "Use a smaller epsilon or delta.",
             )
         high, low, step = low, max(low - step, lowest), 2 * step
     return low, high

@@ -43,7 +43,7 @@ class DiscreteLaplaceLoss(Guarantee):
         if self._pure > LARGEST or self.sensitivity > _LONGEST:
             raise InvalidRequest(
                 f"scale is {self.scale!r} and sensitivity is {self.sensitivity!r}.",
-                f"Give a larger scale, and a sensitivity of at most {_LONGEST}: divide the answer by its step.",
+                f"Use a larger scale, and a sensitivity of at most {_LONGEST}: divide the answer by its step.",
             )
 
     @property
@@ -118,7 +118,7 @@ class DiscreteGaussianLoss(Guarantee):
         if not LEAST_RATIO <= self.noise_std / self.sensitivity <= MOST_RATIO:
             raise InvalidRequest(
                 f"noise_std is {self.noise_std!r} and sensitivity is {self.sensitivity!r}.",
-                "Give a noise_std that is between 0.001 and 1e100 sensitivities.",
+                "Pass a noise_std that is between 0.001 and 1e100 sensitivities.",
             )
 
     def renyi(self, order: float) -> float:

@@ -82,7 +82,7 @@ def from_pld(distribution: Any) -> LossDistribution:
         span, is_upper = removed._discretization, removed._pessimistic_estimate and added._pessimistic_estimate
     except AttributeError:
         raise InvalidRequest(
-            f"{type(distribution).__name__} is not a PrivacyLossDistribution.", "Give one of dp-accounting."
+            f"{type(distribution).__name__} is not a PrivacyLossDistribution.", "Pass one of dp-accounting."
         ) from None
     if not is_upper:
         raise InvalidRequest("The distribution is an optimistic estimate.", "Make it with pessimistic_estimate=True.")

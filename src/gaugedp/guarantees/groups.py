@@ -52,7 +52,7 @@ def group_factor(order: float, steps: int, form: Literal["sharp", "printed"] = "
     one_of(("sharp", "printed"), form=form)
     least = 2 ** (steps + 1) if form == "printed" else 2**steps
     if order < least:
-        raise InvalidRequest(f"The order {order:g} is too small for {steps} doublings.", f"Give at least {least}.")
+        raise InvalidRequest(f"The order {order:g} is too small for {steps} doublings.", f"Use at least {least}.")
     if form == "printed":
         return 3.0**steps
     if math.isinf(order):

@@ -38,7 +38,7 @@ class Losses(NamedTuple):
         non_negative(infinite=infinite)
         missing = 1 - math.fsum([*chances, infinite])
         if not abs(missing) <= 1e-6:  # missing probability up to this size counts as an infinite loss
-            raise InvalidRequest("The probabilities of the losses do not sum to 1.", "Give all losses.")
+            raise InvalidRequest("The probabilities of the losses do not sum to 1.", "Pass all losses.")
         places = np.flatnonzero(chances)
         start, end = (int(places[0]), int(places[-1]) + 1) if len(places) else (0, 0)
         infinite = min(1.0, float(infinite) + missing) if missing > 2.0**-50 else float(infinite)

@@ -22,9 +22,9 @@ def guarantee_asked(
     named = [name for name, value in numbers.items() if value is not None]
     if not named:
         what = "No guarantee is given." if delta is None else "delta needs epsilon."
-        raise InvalidRequest(what, "Give epsilon, such as 0.5 (with an optional delta), or rho, or mu.")
+        raise InvalidRequest(what, "Pass epsilon, such as 0.5 (with an optional delta), or rho, or mu.")
     if len(named) > 1:
-        raise InvalidRequest(f"Two guarantees are given: {named[0]} and {named[1]}.", "Give one of them.")
+        raise InvalidRequest(f"Two guarantees are given: {named[0]} and {named[1]}.", "Pass one of them.")
     if delta is not None and epsilon is None:
         raise InvalidRequest(f"delta is given together with {named[0]}.", "Leave delta out, or use epsilon.")
     positive(**{named[0]: numbers[named[0]]})
@@ -44,7 +44,7 @@ def of_kind(guarantee: object, *kinds: type[Kind], purpose: str) -> Kind:
     if isinstance(guarantee, kinds):
         return guarantee
     names = " or ".join(kind.__name__ for kind in kinds)
-    raise InvalidRequest(f"{purpose} cannot guarantee {guarantee!r}.", f"Give {names}.")
+    raise InvalidRequest(f"{purpose} cannot guarantee {guarantee!r}.", f"Pass {names}.")
 
 
 def chargeable(guarantee: Guarantee, target: Guarantee) -> list[Guarantee]:

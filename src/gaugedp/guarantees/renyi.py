@@ -43,12 +43,12 @@ class RenyiDP(Guarantee):
     def __init__(self, orders: Sequence[float] | float, values: Sequence[float] | float) -> None:
         listed = _listed(orders), _listed(values)
         if len(listed[0]) != len(listed[1]) or not listed[0]:
-            raise InvalidRequest("The orders and the values differ in number.", "Give one value for each order.")
+            raise InvalidRequest("The orders and the values differ in number.", "Pass one value for each order.")
         for order, value in zip(*listed, strict=True):
             check_order(order)
             non_negative(value=value)
         if len(set(listed[0])) < len(listed[0]):
-            raise InvalidRequest("An order is given twice.", "Give each order once.")
+            raise InvalidRequest("An order is given twice.", "Pass each order once.")
         pairs = sorted((float(order), float(value)) for order, value in zip(*listed, strict=True))
         self._set(orders=tuple(order for order, _ in pairs), values=tuple(value for _, value in pairs))
 
@@ -91,7 +91,7 @@ class RenyiDP(Guarantee):
         usable = [(a, value) for a, value in zip(self.orders, self.values, strict=True) if a > 2**steps or steps == 0]
         if not usable:
             what = f"A group of {size} needs bounds at orders above {2**steps}, and {self!r} has none."
-            raise InvalidRequest(what, "Give bounds at larger orders, or a smaller group.")
+            raise InvalidRequest(what, "Pass bounds at larger orders, or a smaller group.")
         factors = [size if math.isinf(a) else group_factor(a, steps) for a, _ in usable]
         values = [up_decimal(decimal(value) * Fraction(f)) for f, (_, value) in zip(factors, usable, strict=True)]
         return RenyiDP([a / 2**steps for a, _ in usable], values)
@@ -115,7 +115,7 @@ class RenyiDP(Guarantee):
 
 def _listed(numbers: Any) -> list[float]:
     if isinstance(numbers, str):
-        raise InvalidRequest(f"{numbers!r} is not a sequence of numbers.", "Give a list of numbers.")
+        raise InvalidRequest(f"{numbers!r} is not a sequence of numbers.", "Use a list of numbers.")
     try:
         return list(numbers)
     except TypeError:

@@ -50,11 +50,11 @@ class Sampled(Guarantee):
     def __post_init__(self) -> None:
         if not isinstance(self.guarantee, Guarantee):
             raise InvalidRequest(
-                f"guarantee is {written(self.guarantee)}.", "Give the guarantee of the mechanism, such as PureDP(1)."
+                f"guarantee is {written(self.guarantee)}.", "Pass the guarantee of the mechanism, such as PureDP(1)."
             )
         non_negative(rate=self.rate)
         if self.rate > 1 or 0 < self.rate < 1e-12:
-            raise InvalidRequest(f"rate is {self.rate!r}.", "Give rate as a probability: 0, or from 1e-12 to 1.")
+            raise InvalidRequest(f"rate is {self.rate!r}.", "Pass rate as a probability: 0, or from 1e-12 to 1.")
         one_of(tuple(PROVED), sampling=self.sampling)
         one_of(tuple(PROVED.values()), neighbours=self.neighbours)
         if self.neighbours != PROVED[self.sampling]:

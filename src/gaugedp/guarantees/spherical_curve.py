@@ -45,7 +45,7 @@ def check_noise(shift: float, dimension: int) -> None:
     if not is_known(shift, dimension):
         raise InvalidRequest(
             f"Spherical Laplace noise in {dimension} dimensions with ε up to {shift:g} is not supported.",
-            f"Give a scale from {1 / MOST_SHIFT:g} to {1 / LEAST_SHIFT:g}, and at most {MOST_DIMENSIONS:,} dimensions.",
+            f"Pass a scale from {1 / MOST_SHIFT:g} to {1 / LEAST_SHIFT:g}, and at most {MOST_DIMENSIONS:,} dimensions.",
         )
 
 

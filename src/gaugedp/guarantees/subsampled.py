@@ -53,11 +53,11 @@ class SubsampledGaussian(Guarantee):
     def __post_init__(self) -> None:
         positive(rate=self.rate, noise_multiplier=self.noise_multiplier)
         if self.rate > 1:
-            raise InvalidRequest(f"rate is {self.rate!r}.", "Give rate as a probability: above 0, at most 1.")
+            raise InvalidRequest(f"rate is {self.rate!r}.", "Pass rate as a probability: above 0, at most 1.")
         if not LEAST_NOISE <= self.noise_multiplier <= MOST_NOISE or self.rate < 1e-12:
             raise InvalidRequest(
                 f"rate is {self.rate!r} and noise_multiplier is {self.noise_multiplier!r}.",
-                "Give a rate of at least 1e-12 and a noise_multiplier from 0.001 to 1e6.",
+                "Pass a rate of at least 1e-12 and a noise_multiplier from 0.001 to 1e6.",
             )
         whole(minimum=1, size=self.size)
         one_of(("add_remove", "replace"), neighbours=self.neighbours)

@@ -47,7 +47,7 @@ class TrainingRun:
     sampling_rate : float
         The expected batch size divided by the number of examples. Round it up, or give `epochs`.
     steps, epochs : int, optional
-        The number of steps, and the number of passes over the examples. Give `epochs` for "shuffled" batches and for
+        The number of steps, and the number of passes over the examples. Pass `epochs` for "shuffled" batches and for
         "banded" batches without sampling.
     batches : {"poisson", "fixed", "shuffled", "banded"}
         How batches are made. `HYPOTHESES` states what each proof assumes. Default "poisson".
@@ -92,7 +92,7 @@ class TrainingRun:
                     f"sampling_rate is {self.sampling_rate!r}.", "Divide the batch size by the number of examples."
                 )
         if self.bands > 1 and self.batches != "banded":
-            raise InvalidRequest(f"bands is {self.bands}, but batches is {self.batches!r}.", 'Give batches="banded".')
+            raise InvalidRequest(f"bands is {self.bands}, but batches is {self.batches!r}.", 'Pass batches="banded".')
         self._check_counts()
         if self.neighbours is None:
             default = "replace" if _is_replaced_only(self.batches, self.epochs) else "add_remove"
@@ -107,9 +107,9 @@ class TrainingRun:
 
     def _check_counts(self) -> None:
         if self.epochs is not None and self.batches in ("poisson", "fixed"):
-            raise InvalidRequest(f"epochs does not apply to {self.batches} batches.", "Give steps and sampling_rate.")
+            raise InvalidRequest(f"epochs does not apply to {self.batches} batches.", "Pass steps and sampling_rate.")
         if self.epochs is not None and (self.steps is not None or self.sampling_rate is not None):
-            raise InvalidRequest("epochs is given with steps or sampling_rate.", "Give epochs alone, or the other two.")
+            raise InvalidRequest("epochs is given with steps or sampling_rate.", "Pass epochs alone, or the other two.")
         if self.epochs is None and (self.steps is None or self.sampling_rate is None):
             more = "" if self.batches in ("poisson", "fixed") else ", or epochs"
             raise InvalidRequest(
@@ -118,7 +118,7 @@ class TrainingRun:
         if self.batches == "banded" and self.epochs is None and decimal(self._rate) * self.bands > 1:
             raise InvalidRequest(
                 f"sampling_rate is {self.sampling_rate!r}, and bands {self.bands}: bands * sampling_rate is above 1.",
-                "Give the rate of all examples, at most 1 / bands. Give epochs if batches are not sampled.",
+                "Pass the rate of all examples, at most 1 / bands. Pass epochs if batches are not sampled.",
             )
 
     @property
@@ -234,14 +234,14 @@ def training_log(text: str) -> TrainingLog:
         between(0, 1, delta=delta)
     listed = outer.pop("runs") if has_runs else [outer]
     if not isinstance(listed, list) or not listed:
-        raise InvalidRequest("runs is not a list of runs.", "Give one object for each run.")
+        raise InvalidRequest("runs is not a list of runs.", "Pass one object for each run.")
     runs = [_object(run, settings) for run in listed]
     relation = outer.get("neighbours") or _relation(runs)
     for run in runs:
         if run.setdefault("neighbours", relation) != relation:
-            raise InvalidRequest("The runs have different neighbours.", "Give neighbours once, next to runs.")
+            raise InvalidRequest("The runs have different neighbours.", "Pass neighbours once, next to runs.")
         if "noise_multiplier" not in run:
-            raise InvalidRequest("A run has no noise_multiplier.", "Give it: the noise divided by the clipping norm.")
+            raise InvalidRequest("A run has no noise_multiplier.", "Pass it: the noise divided by the clipping norm.")
     return TrainingLog(tuple(TrainingRun(**run) for run in runs), delta)
 
 
@@ -251,7 +251,7 @@ def _is_replaced_only(batches: Any, epochs: Any) -> bool:
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(facts := dict(pairs)) < len(pairs):
-        raise InvalidRequest("A name occurs twice in an object of the training log.", "Give it once.")
+        raise InvalidRequest("A name occurs twice in an object of the training log.", "Pass it once.")
     return facts
 
 
@@ -263,7 +263,7 @@ def _relation(runs: list[dict[str, Any]]) -> Any:
 
 def _object(facts: Any, allowed: set[str]) -> dict[str, Any]:
     if not isinstance(facts, dict):
-        raise InvalidRequest("The text is not a training log.", 'Give {"noise_multiplier": …, "sampling_rate": …, …}.')
+        raise InvalidRequest("The text is not a training log.", 'Pass {"noise_multiplier": …, "sampling_rate": …, …}.')
     for name in facts:
         if name not in allowed:
             raise UnknownName.among("setting of a training run", name, sorted(allowed))

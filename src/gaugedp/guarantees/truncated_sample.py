@@ -73,7 +73,7 @@ class TruncatedPoisson(SameAs, Guarantee):
         if self.n_rows > _MOST_UNITS or (is_cut and self.noise_multiplier < 2 * LEAST_NOISE):
             raise InvalidRequest(
                 f"n_units is {written(self.n_rows)} and noise_multiplier is {self.noise_multiplier!r}.",
-                "Give n_units of at most 2^53, and a noise_multiplier of at least 0.002 for a truncated sample.",
+                "Use n_units up to 2^53, and a noise_multiplier of at least 0.002 for a truncated sample.",
             )
         self._set(n_rows=int(self.n_rows), batch_size=int(self.batch_size))
         self._set(rate=float(self.rate), noise_multiplier=float(self.noise_multiplier))

@@ -60,7 +60,7 @@ def interval_noise(
     whole(minimum=1, sensitivity=sensitivity)
     most, guarantee = _LAWS[law]
     if half_width == 0 and not law.startswith("discrete"):
-        raise InvalidRequest("Continuous noise needs a half_width above 0.", "Give one, or use discrete noise.")
+        raise InvalidRequest("Continuous noise needs a half_width above 0.", "Pass one, or use discrete noise.")
     noise = most(float(half_width), float(level)) * (1 - _SLACK)
     return Noise(noise, guarantee(noise, int(sensitivity)), 4 * _SLACK)
 
@@ -121,7 +121,7 @@ def _largest(log_beyond: Callable[[float], float], level: float) -> float:
     if excess(_LOGS[0]) > 0 or excess(_LOGS[1]) < 0:
         raise InvalidRequest(
             "The discrete noise for this interval is outside of the supported range from e^−4 to e^14.",
-            "Give another half_width, or continuous noise.",
+            "Pass another half_width, or continuous noise.",
         )
     return math.exp(root_of(excess, *_LOGS, 1e-14))
 

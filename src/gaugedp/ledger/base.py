@@ -217,7 +217,7 @@ class Ledger:
         """
         _check_guarantees(guarantees)
         if table is None or unit is None:
-            raise InvalidRequest("The table or the unit is missing.", "Give both: a ledger accounts for one of each.")
+            raise InvalidRequest("The table or the unit is missing.", "Pass both: a ledger accounts for one of each.")
         check_names(table, unit)
         event = self._reserving(guarantees, request, urandom(16).hex() if key is None else key)
         requested = LedgerHeader(self._total.total, table, unit)
@@ -364,4 +364,4 @@ def _after_paying() -> Iterator[None]:
 
 def _check_guarantees(guarantees: Sequence[Guarantee]) -> None:
     if not isinstance(guarantees, Sequence) or not guarantees or not all(isinstance(p, Guarantee) for p in guarantees):
-        raise InvalidRequest("The guarantees are not a list of guarantees.", "Give them like [gd.PureDP(0.5)].")
+        raise InvalidRequest("The guarantees are not a list of guarantees.", "Pass them like [gd.PureDP(0.5)].")

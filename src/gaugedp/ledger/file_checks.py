@@ -23,10 +23,10 @@ _NETWORK = re.compile(
 def check_path(path: str) -> Path:
     """Return the absolute path; refuse addresses and other texts."""
     if not isinstance(path, str) or "\0" in path or not path.strip():
-        raise InvalidRequest("The ledger's path is not a path.", "Give the path of a file, such as 'people.ledger'.")
+        raise InvalidRequest("The ledger's path is not a path.", "Pass the path of a file, such as 'people.ledger'.")
     if "://" in path or is_no_path(path):
         raise InvalidRequest(
-            "A ledger is a file or a schema on a PostgreSQL server.", "Give a path on a local disk, or postgresql://…"
+            "A ledger is a file or a schema on a PostgreSQL server.", "Pass a path on a local disk, or postgresql://…"
         )
     return Path(os.path.abspath(path))
 
@@ -42,9 +42,9 @@ def check_place(path: Path, name: str) -> bool:
     if not stat.S_ISDIR(folder.st_mode):
         raise LedgerRefused(f"The parent of {name} is not a folder.", "Check the path.")
     if kind == stat.S_IFDIR:
-        raise LedgerRefused(f"{name} is a folder, not a ledger.", "Give the path of a file.")
+        raise LedgerRefused(f"{name} is a folder, not a ledger.", "Pass the path of a file.")
     if kind not in (None, stat.S_IFREG):
-        raise LedgerRefused(f"{name} is not a regular file.", "Give the path of a file.")
+        raise LedgerRefused(f"{name} is not a regular file.", "Pass the path of a file.")
     _check_access(path, name, exists=kind is not None)
     _check_local(path, name)
     return kind is not None

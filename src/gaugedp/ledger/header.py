@@ -109,7 +109,7 @@ def check_names(table: object, unit: object) -> None:
 def check_text(what: str, text: object) -> None:
     """Refuse anything but a storable text of 1 … 1,000 characters."""
     if not isinstance(text, str) or not 1 <= len(text) <= 1000 or not _storable(text):
-        raise InvalidRequest(f"{what} is not a text of 1 to 1000 characters.", "Give a short text.")
+        raise InvalidRequest(f"{what} is not a text of 1 to 1000 characters.", "Pass a short text.")
 
 
 def _storable(text: str) -> bool:

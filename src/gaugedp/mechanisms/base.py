@@ -269,7 +269,7 @@ class Prepared:
         shape = (self.mechanism.body.ambient_dim,)
         if np.shape(answer) != shape:
             raise InvalidRequest(
-                f"The answer has shape {np.shape(answer)}, not {shape}.", "Give one number per answer."
+                f"The answer has shape {np.shape(answer)}, not {shape}.", "Pass one number per answer."
             )
         if self._forks != fork_count():
             raise InvalidRequest("This noise was prepared before a fork.", "Prepare the noise in this process.")

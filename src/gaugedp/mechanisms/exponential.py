@@ -81,7 +81,7 @@ def bounded_range(guarantee: Guarantee) -> float:
             return math.sqrt(8 * rho) * (1 - 2.0**-50)
         case ApproxDP(epsilon_value=epsilon, delta_value=delta) if epsilon > 0 or delta > 0:
             return _with_delta(epsilon, delta)
-    raise InvalidRequest(f"The exponential mechanism does not support {guarantee!r}.", "Give epsilon or rho above 0.")
+    raise InvalidRequest(f"The exponential mechanism does not support {guarantee!r}.", "Pass epsilon or rho above 0.")
 
 
 def _with_delta(epsilon: float, delta: float) -> float:
@@ -96,4 +96,4 @@ def _with_delta(epsilon: float, delta: float) -> float:
     low, _ = bisected(low, high, keeps, relative=1e-12)
     if low > 0:
         return low
-    raise InvalidRequest("The guarantee is too small for the exponential mechanism.", "Give a larger epsilon or delta.")
+    raise InvalidRequest("The guarantee is too small for the exponential mechanism.", "Use a larger epsilon or delta.")

@@ -121,7 +121,7 @@ class ExponentialDensity(Calibrated):
         if row.shape != (self.quality.body.ambient_dim,) or not np.isfinite(row).all():
             raise InvalidRequest(
                 f"The answer has shape {row.shape}, or is not finite.",
-                f"Give {self.quality.body.ambient_dim} finite numbers.",
+                f"Pass {self.quality.body.ambient_dim} finite numbers.",
                 STAYS_SPENT,
             )
         points = self._walked(row, size, rng) if self.proposals else self._accepted(row, size, rng)
@@ -180,17 +180,17 @@ def _epsilon(guarantee: Guarantee) -> float:
         return guarantee.epsilon_value
     raise InvalidRequest(
         f"The exponential mechanism cannot guarantee {guarantee!r}.",
-        "Give PureDP, ExponentialLoss or ApproxDP with epsilon above 0.",
+        "Use PureDP, ExponentialLoss or ApproxDP with epsilon above 0.",
     )
 
 
 def _check_body(over: Body) -> None:
     if not over.radius(2) > 0:
-        raise InvalidRequest("The set of possible outputs is a single point.", "Give a larger set.")
+        raise InvalidRequest("The set of possible outputs is a single point.", "Use a larger set.")
     if not has_direct(over) and gauge_noise(over).walks:
         raise InvalidRequest(
             f"Uniform points of the outputs, a polytope of rank {over.rank}, cannot be drawn exactly.",
-            "Give a ball, a box, an ellipsoid, or a polytope of smaller rank.",
+            "Use a ball, a box, an ellipsoid, or a polytope of smaller rank.",
         )
 
 
@@ -199,6 +199,6 @@ def _proposals(log_ratio: float, log_inverse: float) -> int:
     if log_ratio + math.log(log_inverse) > math.log(_MOST_PROPOSALS):
         raise InvalidRequest(
             f"The walk would need more than {_MOST_PROPOSALS:,} proposals: they grow like e^{log_ratio:.4g}.",
-            "Give narrower bounds, a smaller epsilon, or constant_time=False.",
+            "Use narrower bounds, a smaller epsilon, or constant_time=False.",
         )
     return math.ceil(math.exp(log_ratio) * log_inverse * (1 + 1e-9)) + 1

@@ -85,7 +85,7 @@ def _sharpen(guarantee: Guarantee) -> GaussianDP | ZCDP:
             return guarantee
         case ZCDP(rho=rho) if rho > 0:
             return guarantee
-    raise InvalidRequest(f"Gaussian noise does not support {guarantee!r}.", "Give delta, rho or mu above 0.")
+    raise InvalidRequest(f"Gaussian noise does not support {guarantee!r}.", "Pass delta, rho or mu above 0.")
 
 
 def _law(guarantee: GaussianDP | ZCDP, width: Fraction) -> Law:

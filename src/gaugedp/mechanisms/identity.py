@@ -67,7 +67,7 @@ class Identity(AdditiveNoise):
     def calibrate(cls, body: Body, guarantee: Guarantee) -> "Identity":
         """Return the mechanism for counting queries of ≤ 10^6 cells."""
         if not isinstance(guarantee, PureDP) or guarantee.epsilon_value <= 0:
-            raise InvalidRequest(f"Laplace noise does not support {guarantee!r}.", "Give PureDP with epsilon above 0.")
+            raise InvalidRequest(f"Laplace noise does not support {guarantee!r}.", "Use PureDP with epsilon above 0.")
         if not isinstance(body, Polytope) or not body.generators.counting:
             raise InvalidRequest("Noise on cells needs a query that counts rows.", "Use Laplace or Gaussian.")
         if body.generators.n_generators > MOST_CELLS:

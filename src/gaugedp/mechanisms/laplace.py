@@ -57,7 +57,7 @@ class Laplace(IndependentNoise):
         `weights`, shape (d,), are relative scales of the answers' noise, by default 1.
         """
         if not isinstance(guarantee, PureDP) or guarantee.epsilon_value <= 0:
-            raise InvalidRequest(f"Laplace noise does not support {guarantee!r}.", "Give PureDP with epsilon above 0.")
+            raise InvalidRequest(f"Laplace noise does not support {guarantee!r}.", "Use PureDP with epsilon above 0.")
         step, radius = lattice_radius(body, cls.p, weights)
         epsilon = decimal(guarantee.epsilon_value)
         runs = laws_for(body, weights, radius, lambda width: DiscreteLaplace(width / epsilon))

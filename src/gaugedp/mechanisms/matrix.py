@@ -345,7 +345,7 @@ def _sharpen(guarantee: Guarantee) -> tuple[PureDP | GaussianDP | ZCDP, float]:
             return guarantee, mu
         case ZCDP(rho=rho) if rho > 0:
             return guarantee, math.sqrt(2 * rho)
-    raise InvalidRequest(f"Matrix noise does not support {guarantee!r}.", "Give epsilon, delta, rho or mu above 0.")
+    raise InvalidRequest(f"Matrix noise does not support {guarantee!r}.", "Pass epsilon, delta, rho or mu above 0.")
 
 
 def _step(strategy: Strategy, fine: Fraction) -> Fraction:

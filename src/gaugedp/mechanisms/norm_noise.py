@@ -189,7 +189,7 @@ class NormNoise(AdditiveNoise, ABC):
         """
         positive(power=power)
         if not norm >= 1:
-            raise InvalidRequest(f"norm is {norm!r}.", "Give an order of at least 1, such as 2.")
+            raise InvalidRequest(f"norm is {norm!r}.", "Pass an order of at least 1, such as 2.")
         shown = ((np.linalg.norm(draws, norm, axis=2) * float(self.step), weights) for draws, weights in self._shown())
         return min(float((lengths**power * weights).mean()) for lengths, weights in shown)
 
@@ -270,14 +270,14 @@ def pure_or_approx(guarantee: Guarantee, walks: bool) -> tuple[float, Guarantee]
     """Return ε and the guarantee: PureDP, or ApproxDP for a walk."""
     if not isinstance(guarantee, PureDP | ApproxDP) or not guarantee.epsilon_value > 0:
         raise InvalidRequest(
-            f"K-norm noise does not support {guarantee!r}.", "Give PureDP or ApproxDP with epsilon above 0."
+            f"K-norm noise does not support {guarantee!r}.", "Use PureDP or ApproxDP with epsilon above 0."
         )
     epsilon = guarantee.epsilon_value
     if not walks:
         return epsilon, PureDP(epsilon)
     if epsilon > _LARGEST_WALKED_EPSILON:
         raise InvalidRequest(
-            f"K-norm noise by a walk does not support {guarantee!r}.", "Give an epsilon of at most 100."
+            f"K-norm noise by a walk does not support {guarantee!r}.", "Use an epsilon of at most 100."
         )
     delta = guarantee.delta_value if isinstance(guarantee, ApproxDP) else 0.0
     return epsilon, ApproxDP(epsilon, min(delta or ALLOWANCE, ALLOWANCE))

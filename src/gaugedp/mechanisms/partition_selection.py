@@ -99,7 +99,7 @@ def _approximate(guarantee: Guarantee) -> ApproxDP:
     if delta == 0:
         raise InvalidRequest(
             "delta is 0: no key may be shown, because a key that only one person has would reveal that person.",
-            "Give a delta above 0, far below 1 divided by the number of people. It bounds the probability of that.",
+            "Pass a delta above 0, far below 1 divided by the number of people. It bounds the probability of that.",
         )
     positive(epsilon=epsilon)
     return ApproxDP(epsilon, delta)
@@ -108,9 +108,7 @@ def _approximate(guarantee: Guarantee) -> ApproxDP:
 def _numbers(guarantee: Guarantee) -> tuple[float, float]:
     cost = guarantee.cost("approx")
     if cost is None:
-        raise InvalidRequest(
-            f"Partition selection does not support {guarantee!r}.", "Give ApproxDP with delta above 0."
-        )
+        raise InvalidRequest(f"Partition selection does not support {guarantee!r}.", "Use ApproxDP with delta above 0.")
     return (
         (guarantee.epsilon_value, guarantee.delta_value) if isinstance(guarantee, ApproxDP) else (float(cost[0]), 0.0)
     )
@@ -119,8 +117,8 @@ def _numbers(guarantee: Guarantee) -> tuple[float, float]:
 def _too_small(n_changed: int, target: ApproxDP) -> InvalidRequest:
     epsilon, delta = target.epsilon_value, target.delta_value
     if _is_too_small(n_changed, epsilon, 1e-9):  # to decide whether epsilon or delta is too small
-        return InvalidRequest(f"epsilon is {epsilon:g}: a key would need a million people.", "Give a larger epsilon.")
-    return InvalidRequest(f"delta is {delta:g}, too small to compute with.", "Give a larger delta, such as 1e-9.")
+        return InvalidRequest(f"epsilon is {epsilon:g}: a key would need a million people.", "Use a larger epsilon.")
+    return InvalidRequest(f"delta is {delta:g}, too small to compute with.", "Use a larger delta, such as 1e-9.")
 
 
 def _is_too_small(n_changed: int, epsilon: float, delta: float) -> bool:

@@ -155,7 +155,7 @@ class Peeling(Selection):
 def _as_printed(body: Body, guarantee: Guarantee, k: int) -> Peeling:
     if not isinstance(guarantee, ApproxDP) or not guarantee.delta_value > 0:
         raise InvalidRequest(
-            f"Peeling with Laplace noise does not support {guarantee!r}.", "Give ApproxDP with delta above 0."
+            f"Peeling with Laplace noise does not support {guarantee!r}.", "Use ApproxDP with delta above 0."
         )
     step_epsilon = guarantee.epsilon_value / (2 * math.sqrt(3 * k * math.log(1 / guarantee.delta_value)))
     step, width = score_lattice(body)
@@ -208,7 +208,7 @@ def _rho(guarantee: Guarantee, k: int, share: float) -> float:
     if isinstance(guarantee, ApproxDP) and guarantee.delta_value > 0:
         epsilon, delta = guarantee.epsilon_value, guarantee.delta_value
         return largest_parameter(lambda rho: _guarantee(*_parts(rho, k, share), k), epsilon, delta)
-    raise InvalidRequest(f"Peeling does not support {guarantee!r}.", "Give ApproxDP (delta above 0), ZCDP or PureDP.")
+    raise InvalidRequest(f"Peeling does not support {guarantee!r}.", "Use ApproxDP (delta above 0), ZCDP or PureDP.")
 
 
 def _value_radius(body: Body, step: Fraction, width: int, k: int, p: int) -> Fraction:

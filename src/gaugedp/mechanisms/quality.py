@@ -44,7 +44,7 @@ class Quality:
         if not _is_bounded(self.bounds):
             raise InvalidRequest(
                 f"The quality function is unbounded: bounds is {self.bounds!r}.",
-                "Give bounds=(low, high), finite; a score may be clipped to them.",
+                "Pass bounds=(low, high), finite; a score may be clipped to them.",
             )
         low, high = self.bounds
         finite(low=low, high=high)
@@ -107,7 +107,7 @@ class Quality:
             raise InvalidRequest(
                 f"The quality function exceeds its bounds ({low:g}, {high:g}): it has the values "
                 f"{scores.min():.6g} and {scores.max():.6g} at the answer 0.",
-                "Give wider bounds, or clipped=True.",
+                "Use wider bounds, or clipped=True.",
             )
 
     def _check_own_point(self, answer: np.ndarray, points: np.ndarray, scores: np.ndarray) -> None:

@@ -142,18 +142,18 @@ class RandomizedResponse(Calibrated):
 
     def _checked(self, categories: np.ndarray) -> np.ndarray:
         if not np.issubdtype(categories.dtype, np.integer) and categories.dtype != bool:
-            raise InvalidRequest("A category is not an integer.", "Give categories as integers from 0 on.", STAYS_SPENT)
+            raise InvalidRequest("A category is not an integer.", "Pass categories as integers from 0 on.", STAYS_SPENT)
         responses = categories.astype(np.int64)
         if responses.size and (responses.min() < 0 or responses.max() >= self.n_categories):
             raise InvalidRequest(
-                "A category is out of range.", f"Give one from 0 to {self.n_categories - 1}.", STAYS_SPENT
+                "A category is out of range.", f"Pass one from 0 to {self.n_categories - 1}.", STAYS_SPENT
             )
         return responses
 
     def _counts(self, responses: np.ndarray) -> np.ndarray:
         indices = self._checked(np.asarray(responses))
         if not indices.size:
-            raise InvalidRequest("There are no responses.", "Give one response per row.")
+            raise InvalidRequest("There are no responses.", "Pass one response per row.")
         return np.bincount(indices.ravel(), minlength=self.n_categories)
 
     def _least(self, count: int, n: int, miss: float) -> int:

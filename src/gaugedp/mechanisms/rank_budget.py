@@ -53,7 +53,7 @@ class RankBudget:
                 return _tight(epsilon, delta, self)
             case PureDP() | ApproxDP() | GaussianDP() if pure_within(guarantee).epsilon_value > 0:
                 return _rounded(decimal(pure_within(guarantee).epsilon_value) / self.total)
-        raise InvalidRequest(f"Quantiles do not support {guarantee!r}.", "Give epsilon, rho or mu above 0.")
+        raise InvalidRequest(f"Quantiles do not support {guarantee!r}.", "Pass epsilon, rho or mu above 0.")
 
 
 @cache
@@ -91,7 +91,7 @@ def _slope(points: list[tuple[float, float]], missing: float) -> float:
 
 def _rounded(exact: Fraction) -> float:
     if exact < 1e-290:  # 12 digits of a smaller one are no normal floats
-        raise InvalidRequest("The guarantee is too small for quantiles.", "Give a larger epsilon, rho or mu.")
+        raise InvalidRequest("The guarantee is too small for quantiles.", "Use a larger epsilon, rho or mu.")
     # 12: digits of an ε: then its double and its multiples are decimals that floats hold
     unit = Fraction(10) ** (math.floor(math.log10(exact)) - 12 + 1)
     return float(math.floor(exact / unit) * unit)

@@ -83,17 +83,17 @@ class RankExponential(Mechanism):
         if not isinstance(body, Polytope) or not shares or len(set(shares)) < len(shares):
             raise InvalidRequest(
                 "The body is not that of a histogram, or a quantile is missing or repeated.",
-                "Give the body of the histogram, and each quantile once.",
+                "Pass the body of the histogram, and each quantile once.",
             )
         _shape(body)
         if any(quantile.denominator > 10**6 for quantile in shares):  # the largest denominator
-            raise InvalidRequest("A quantile has too many digits.", "Give quantiles with at most six digits.")
+            raise InvalidRequest("A quantile has too many digits.", "Use quantiles with at most six digits.")
         budget = RankBudget((1,) if level is None else (2 if len(shares) == 1 else 4, 1, 1))
         epsilon = budget.epsilon(guarantee)
         mechanism = cls(body, budget.guarantee(epsilon), shares, level, first, epsilon, budget)
         longest: Fraction = max(mechanism.shift(quantile) * quantile.denominator for quantile in shares)
         if longest > _LARGEST_SHIFT or mechanism.limit(Fraction(1), len(shares)) > _LARGEST_SHIFT:
-            raise InvalidRequest(f"The guarantee {guarantee!r} is too small for quantiles.", "Give a larger guarantee.")
+            raise InvalidRequest(f"The guarantee {guarantee!r} is too small for quantiles.", "Use a larger guarantee.")
         if mechanism._largest_product > _LARGEST_SHIFT:
             raise InvalidRequest("A unit has too many rows for quantiles.", "Use a smaller max_rows.")
         return mechanism

@@ -72,7 +72,7 @@ class RankVerified(Mechanism):
         farthest: Fraction = max(mechanism.far(quantile) * quantile.denominator for quantile in ranks.quantiles)
         limit = mechanism.ranks.limit(Fraction(min(budget.draws)), 3 * len(ranks.quantiles))
         if farthest > MAX_SCALE or limit > MAX_SCALE:
-            raise InvalidRequest(f"{guarantee!r} is too small for verified interval ends.", "Give a larger guarantee.")
+            raise InvalidRequest(f"{guarantee!r} is too small for verified interval ends.", "Use a larger guarantee.")
         return mechanism
 
     def recalibrated(self, guarantee: Guarantee) -> "RankVerified":

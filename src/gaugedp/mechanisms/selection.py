@@ -86,7 +86,7 @@ class Selection(Calibrated):
         if numbers.shape != (self.n_candidates,):
             raise InvalidRequest(
                 f"The scores have shape {numbers.shape}.",
-                f"Give {self.n_candidates} scores, one per candidate.",
+                f"Pass {self.n_candidates} scores, one per candidate.",
                 STAYS_SPENT,
             )
         if np.issubdtype(numbers.dtype, np.integer) and self.step == 1:
@@ -150,7 +150,7 @@ def pure_epsilon(name: str, guarantee: Guarantee) -> Fraction:
     """Return the ε > 0 of PureDP(ε) as a decimal; refuse others."""
     if isinstance(guarantee, PureDP) and guarantee.epsilon_value > 0:
         return decimal(guarantee.epsilon_value)
-    raise InvalidRequest(f"{name} does not support {guarantee!r}.", "Give PureDP with epsilon above 0.")
+    raise InvalidRequest(f"{name} does not support {guarantee!r}.", "Use PureDP with epsilon above 0.")
 
 
 def tail(n_candidates: int, failure: float) -> float:

@@ -116,9 +116,7 @@ class Staircase(AdditiveNoise):
     def calibrate(cls, body: Body, guarantee: Guarantee) -> "Staircase":
         """Return the mechanism for one coordinate and a pure guarantee."""
         if not isinstance(guarantee, PureDP) or guarantee.epsilon_value <= 0:
-            raise InvalidRequest(
-                f"Staircase noise does not support {guarantee!r}.", "Give PureDP with epsilon above 0."
-            )
+            raise InvalidRequest(f"Staircase noise does not support {guarantee!r}.", "Use PureDP with epsilon above 0.")
         step, period = _lattice(body)
         return cls(body, guarantee, step, StaircaseLaw.narrowest(decimal(guarantee.epsilon_value), period))
 

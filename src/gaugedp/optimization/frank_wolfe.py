@@ -267,9 +267,7 @@ def _step_epsilon(guarantee: Guarantee, steps: int) -> float:
         return largest_parameter(
             lambda epsilon: compose([(ExponentialLoss(epsilon), steps)]), guarantee.epsilon_value, guarantee.delta_value
         )
-    raise InvalidRequest(
-        f"Frank-Wolfe cannot guarantee {guarantee!r}.", "Give PureDP or ApproxDP with epsilon above 0."
-    )
+    raise InvalidRequest(f"Frank-Wolfe cannot guarantee {guarantee!r}.", "Use PureDP or ApproxDP with epsilon above 0.")
 
 
 def best_radius(  # noqa: PLR0913, PLR0917 - public numbers only

@@ -53,13 +53,13 @@ class Geometry:
 
     def __post_init__(self) -> None:
         if not isinstance(self.shape, tuple) or len(self.shape) not in {1, 2}:
-            raise InvalidRequest(f"The shape is {self.shape!r}.", "Give (d,) for vectors, (m, n) for matrices.")
+            raise InvalidRequest(f"The shape is {self.shape!r}.", "Pass (d,) for vectors, (m, n) for matrices.")
         whole(minimum=1, **dict(zip(("rows", "columns"), self.shape, strict=False)))
         positive(radius=self.radius)
         if not self.p >= 1:
-            raise InvalidRequest(f"p is {self.p!r}.", "Give p as a number of at least 1, or infinity.")
+            raise InvalidRequest(f"p is {self.p!r}.", "Pass p as a number of at least 1, or infinity.")
         if self.q is not None and not (1 < self.q <= 2 and min(self.p, 2) <= self.q):
-            raise InvalidRequest(f"q is {self.q!r}.", "Give q above 1, from p to 2; or leave it out.")
+            raise InvalidRequest(f"q is {self.q!r}.", "Use a q above 1, from p to 2; or leave it out.")
 
     @property
     def ambient_dim(self) -> int:

@@ -365,7 +365,7 @@ class GibbsProblem:
             tau = (self._remaining(gaussian_mu(epsilon, delta - share)) - mu) / 4
             stop = share * math.exp(-float(np.logaddexp(0, epsilon))) * _CAUTION
         else:
-            raise InvalidRequest(f"The Gibbs sampler cannot guarantee {guarantee!r}.", "Give ApproxDP or PureDP.")
+            raise InvalidRequest(f"The Gibbs sampler cannot guarantee {guarantee!r}.", "Use ApproxDP or PureDP.")
         return rate, strength, tau, stop, satisfied
 
     def _remaining(self, mu: float) -> float:

@@ -125,7 +125,7 @@ class Full(_Cut):
 
     def traces(self) -> np.ndarray:
         """Refuse, as ‖A‖_F may be more than tr A."""
-        raise InvalidRequest("This method needs designs of the form zzᵀ, not general matrices.", "Give the rows z.")
+        raise InvalidRequest("This method needs designs of the form zzᵀ, not general matrices.", "Pass the rows z.")
 
     def vectors(self, part: slice) -> np.ndarray:
         """Return the entries of A, row after row."""

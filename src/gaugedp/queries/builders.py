@@ -131,7 +131,7 @@ def product(*queries: Workload) -> Workload:
     """
     terms = [_factor(query) for query in queries]
     if not terms:
-        raise InvalidRequest("There is nothing to multiply.", "Give queries of different attributes.")
+        raise InvalidRequest("There is nothing to multiply.", "Pass queries of different attributes.")
     domain, names = queries[0].domain, tuple(name for names, _ in terms for name in names)
     if any(query.domain != domain for query in queries):
         raise InvalidRequest("The queries have different domains.", "Build them from one domain.")
@@ -179,18 +179,18 @@ def workload(matrix: np.ndarray, domain: Domain) -> Workload:
     """
     if not isinstance(domain, Domain):
         raise InvalidRequest(
-            f"The domain is of type {type(domain).__name__}.", "Give a gd.Domain, such as gd.Domain.of."
+            f"The domain is of type {type(domain).__name__}.", "Pass a gd.Domain, such as gd.Domain.of."
         )
     if hasattr(matrix, "tocsr"):
-        raise InvalidRequest("The workload matrix is sparse.", "Give a dense one: matrix.toarray().")
+        raise InvalidRequest("The workload matrix is sparse.", "Pass a dense one: matrix.toarray().")
     names = domain.finest(tuple(domain.attributes))
     values = np.asarray(matrix)
     if values.dtype.kind == "c":
-        raise InvalidRequest("The workload matrix is complex.", "Give real numbers.")
+        raise InvalidRequest("The workload matrix is complex.", "Use real numbers.")
     if values.ndim != 2 or values.shape[1] != domain.n_cells():
         raise InvalidRequest(
             f"The workload has shape {values.shape} and the domain {domain.n_cells():,} cells.",
-            "Give a matrix with one column for each cell.",
+            "Pass a matrix with one column for each cell.",
         )
     return Workload(domain, (_counts(f"matrix({_crossed(names)})", names, MatrixMap(values)),))
 
@@ -363,9 +363,9 @@ def stack(*queries: Query) -> Query:
     'sex; median(pay)'
     """
     if not queries:
-        raise InvalidRequest("There is nothing to stack.", "Give at least one query.")
+        raise InvalidRequest("There is nothing to stack.", "Use at least one query.")
     if not all(isinstance(query, Query) for query in queries):
-        raise InvalidRequest("Only queries can be stacked.", "Give gd.marginals(...), gd.quantiles(...) or similar.")
+        raise InvalidRequest("Only queries can be stacked.", "Pass gd.marginals(...), gd.quantiles(...) or similar.")
     if any(query.domain != queries[0].domain for query in queries):
         raise InvalidRequest("The queries have different domains.", "Build them from one domain.")
     return joined([part for query in queries for part in query.parts])

@@ -68,7 +68,7 @@ class Workload(Query):
 
     def __post_init__(self) -> None:
         if not self.terms:
-            raise InvalidRequest("The query is empty.", "Give at least one term, such as a marginal.")
+            raise InvalidRequest("The query is empty.", "Use at least one term, such as a marginal.")
         if len({term.text for term in self.terms}) < len(self.terms):
             raise InvalidRequest(f"A term is repeated in {self.text!r}.", "Use each term once.")
         if len({piece.weight for piece in self.pieces if piece.weight}) > 1:

@@ -209,7 +209,7 @@ class MatrixMap(CellMap):
         columns = MatrixGenerators(matrix).matrix  # checks shape and finiteness
         largest = float(np.abs(columns).max())
         if largest == 0:
-            raise InvalidRequest("The workload matrix is zero.", "Give at least one answer that depends on the data.")
+            raise InvalidRequest("The workload matrix is zero.", "Use at least one answer that depends on the data.")
         if not 1e-290 < largest < 1e290:
             raise InvalidRequest(f"The largest entry of the workload is {largest:g}.", "Scale the matrix towards 1.")
         self._steps = _steps(columns)

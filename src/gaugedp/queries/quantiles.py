@@ -260,7 +260,7 @@ def check_level(level: float) -> None:
     """Refuse a level at which no interval ends are released."""
     finite(level=level)
     if not LEVEL <= level <= HIGHEST_LEVEL:
-        raise InvalidRequest(f"level is {level!r}.", f"Give a level between {LEVEL} and {HIGHEST_LEVEL}.")
+        raise InvalidRequest(f"level is {level!r}.", f"Pass a level between {LEVEL} and {HIGHEST_LEVEL}.")
 
 
 def _reach(mechanism: Mechanism) -> float:
@@ -337,12 +337,12 @@ def _share(share: Any) -> Fraction:
     finite(quantile=share)
     if not 0 < share < 1:
         raise InvalidRequest(
-            f"The quantile {share} is not between 0 and 1.", "Give a number between them, such as 0.5."
+            f"The quantile {share} is not between 0 and 1.", "Pass a number between them, such as 0.5."
         )
     exact = decimal(share)
     if exact.denominator > 10**_DECIMALS:
         raise InvalidRequest(
-            f"The quantile {float(exact):.12g} is too fine.", f"Give it with at most {_DECIMALS} decimals."
+            f"The quantile {float(exact):.12g} is too fine.", f"Pass it with at most {_DECIMALS} decimals."
         )
     return exact
 

@@ -110,7 +110,7 @@ def with_sampling_error(query: Query, share: float | None = None) -> Query:
     """
     share = sampling_share(query.domain) if share is None else share
     if not isinstance(share, float | Fraction) or not isfinite(share) or not 0 < share < 1:
-        raise InvalidRequest(f"share is {share!r}.", "Give a number between 0 and 1, such as 0.25.")
+        raise InvalidRequest(f"share is {share!r}.", "Pass a number between 0 and 1, such as 0.25.")
     part = decimal(share)
     return shared(*zip((query, 1 - part), *second_moments(query, part), strict=True))
 

@@ -45,7 +45,7 @@ def sql_text(domain: Domain, statement: str) -> str:
     if not isinstance(domain, Domain) or not isinstance(statement, str):
         raise InvalidRequest(
             f"The domain is of type {type(domain).__name__}, and the statement of type {type(statement).__name__}.",
-            'Give a domain and a text: "SELECT SEX, COUNT(*) FROM people GROUP BY SEX".',
+            'Pass a domain and a text: "SELECT SEX, COUNT(*) FROM people GROUP BY SEX".',
         )
     select = read_select(statement)
     groups = [_name(name, domain.attributes, "attribute") for name in select.groups]

@@ -91,7 +91,7 @@ def query(domain: Domain, text: str) -> Query:
     if not isinstance(domain, Domain) or not isinstance(text, str):
         raise InvalidRequest(
             f"The domain is of type {type(domain).__name__}, and the query of type {type(text).__name__}.",
-            'Give a domain and a text: gd.query(gd.Domain.load("domain.toml"), "SEX; mean(PINCP) by SEX").',
+            'Pass a domain and a text: gd.query(gd.Domain.load("domain.toml"), "SEX; mean(PINCP) by SEX").',
         )
     try:
         return _query(domain, text)

@@ -264,7 +264,7 @@ class Release(Tabular):
             release = cls(numbers, labels, estimates, guarantee, restored_facts({"format": FORMAT, **facts}, estimates))
             release._check_shown()
         except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError):
-            raise InvalidRequest("The text is not a release.", "Give the text that `to_json` wrote.") from None
+            raise InvalidRequest("The text is not a release.", "Pass the text that `to_json` wrote.") from None
         return release
 
     def remarks(self, query: Query) -> list[str]:
@@ -359,7 +359,7 @@ class Release(Tabular):
     def _process(self, names: tuple[str, ...], query: Query | None) -> np.ndarray:
         if "consistent" in names and (query is None or query.digest() != self.facts["digest"]):
             what = "is not given" if query is None else "differs"
-            raise InvalidRequest(f'"consistent" needs the released query, which {what}.', "Give it as query=.")
+            raise InvalidRequest(f'"consistent" needs the released query, which {what}.', "Pass it as query=.")
         if "deviations" not in self.facts:
             raise InvalidRequest("An old version wrote this release, which cannot be processed.", "Use it unprocessed.")
         deviations, are_counts = (unfold(self.facts[name]) for name in ("deviations", "counts"))
@@ -393,7 +393,7 @@ class Release(Tabular):
 def check_released(release: Release, query: Query) -> None:
     """Refuse a query that is not the release's."""
     if not isinstance(query, Query) or release.facts["digest"] != query.digest():
-        raise InvalidRequest("The release answers another query.", "Give the query that was released.")
+        raise InvalidRequest("The release answers another query.", "Pass the query that was released.")
 
 
 def _stored(level: float) -> str:

@@ -105,7 +105,7 @@ class KeyRelease:
             said = str(parts["exactness"]), dict(parts["facts"])
             return cls(str(parts["attribute"]), keys, counts, from_dict(parts["guarantee"]), *said)
         except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
-            raise InvalidRequest("The text is not a release of keys.", "Give the text that `to_json` wrote.") from None
+            raise InvalidRequest("The text is not a release of keys.", "Pass the text that `to_json` wrote.") from None
 
     def _check_some(self) -> None:
         if not self.keys:

@@ -307,7 +307,7 @@ def plan(
 ) -> Plan:
     """Plan a query without data: choose a mechanism, predict errors.
 
-    Use it before a release to see how precise the answers will be. Give a guarantee or the `error` that you accept.
+    Use it before a release to see how precise the answers will be. Pass a guarantee or the `error` that you accept.
 
     Parameters
     ----------
@@ -337,7 +337,7 @@ def plan(
     positive(error=error)
     if epsilon is not None or rho is not None or mu is not None:
         raise InvalidRequest(
-            "Both an error and a guarantee are given.", "Give error (and delta), or epsilon, rho or mu."
+            "Both an error and a guarantee are given.", "Pass error (and delta), or epsilon, rho or mu."
         )
     return _cheapest(query, unit, error, delta)
 
@@ -387,7 +387,7 @@ def _cheapest(query: Query, unit: PrivacyUnit, error: float, delta: float | None
 
     low, high = (math.log(end) for end in _EPSILON_RANGE)
     if at(math.exp(high)).error > error:
-        raise InvalidRequest(f"No epsilon reaches an error of {error!r}.", "Give a larger error.")
+        raise InvalidRequest(f"No epsilon reaches an error of {error!r}.", "Use a larger error.")
     _, high = bisected(low, high, lambda log: at(math.exp(log)).error > error, apart=1e-3)
     plan_at = at(_three_digits_up(math.exp(high)))
     while plan_at.error > error:  # simulated errors are not monotone in ε

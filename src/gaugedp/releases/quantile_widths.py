@@ -80,7 +80,7 @@ def _half(share: float, reach: float, places: np.ndarray, values: np.ndarray) ->
 def _public(values: np.ndarray, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
     known = np.sort(np.asarray(values, dtype=float).ravel())
     if not len(known) or not np.isfinite(known).all():
-        raise InvalidRequest("The public values are empty or not finite.", "Give finite numbers.")
+        raise InvalidRequest("The public values are empty or not finite.", "Use finite numbers.")
     return np.linspace(0, 1, len(known) + 2), np.concatenate([[low], np.clip(known, low, high), [high]])
 
 
@@ -92,7 +92,7 @@ def _released(release: Release, outline: Outline, low: float, high: float) -> tu
             answers = np.clip(release.values[start:end], low, high)
             return np.array([0.0, *shares, 1.0]), np.array([low, *answers, high])
     raise InvalidRequest(
-        f"The release has no quantiles of {outline.column} in one cell.", "Give one that has them, or public values."
+        f"The release has no quantiles of {outline.column} in one cell.", "Pass one that has them, or public values."
     )
 
 

@@ -127,7 +127,7 @@ def release(
     query = with_sampling_error(query) if intervals == TOTAL else query
     steps = check(processing, query)
     if not isinstance(noise, Prepared | None):
-        raise InvalidRequest("noise was not prepared by a mechanism.", "Give a result of mechanism.pool(1), or None.")
+        raise InvalidRequest("noise was not prepared by a mechanism.", "Pass a result of mechanism.pool(1), or None.")
     planned_by = planned or mechanism or (noise.mechanism if noise else None)
     measurement = PlannedRelease(_planned(query, table, planned_by, (epsilon, delta, rho, mu)), noise, on_progress)
     answer = execute(measurement, ledger, table.reporting(on_progress), key, rng, on_stage)
@@ -233,7 +233,7 @@ def _planned(query: Query, table: Rows, source: Plan | Mechanism | None, numbers
         epsilon, delta, rho, mu = numbers
         return plan(query, table.unit, epsilon=epsilon, delta=delta, rho=rho, mu=mu)
     if any(number is not None for number in numbers):
-        raise InvalidRequest("Both a plan or mechanism and a guarantee are given.", "Give only one of them.")
+        raise InvalidRequest("Both a plan or mechanism and a guarantee are given.", "Use only one of them.")
     mechanism = source.mechanism if isinstance(source, Plan) else source
     if not fits(mechanism, query, table.unit):
         raise misfit(mechanism, query)

@@ -47,7 +47,7 @@ def renyi_svg(guarantees: Mapping[str, Guarantee], title: str = "Rényi divergen
     by lines. A dotted line is the value at order ∞, the pure ε; infinite values are left out. Needs `gaugedp[report]`.
     """
     if not 1 <= len(guarantees) <= 6:
-        raise InvalidRequest(f"{len(guarantees)} guarantees are given.", "Give 1 to 6 of them, each with a name.")
+        raise InvalidRequest(f"{len(guarantees)} guarantees are given.", "Pass 1 to 6 of them, each with a name.")
     curves = {}
     for name, guarantee in guarantees.items():
         values = [(float(order), guarantee.renyi(float(order))) for order in _ORDERS]
@@ -118,7 +118,7 @@ def tradeoff_svg(guarantees: Mapping[str, Guarantee]) -> str:
     the stronger the protection. Needs `gaugedp[report]`.
     """
     if not 1 <= len(guarantees) <= 6:
-        raise InvalidRequest(f"{len(guarantees)} guarantees are given.", "Give 1 to 6 of them, each with a name.")
+        raise InvalidRequest(f"{len(guarantees)} guarantees are given.", "Pass 1 to 6 of them, each with a name.")
     curves = {name: _curve(guarantee) for name, guarantee in guarantees.items()}
     return draw_tradeoff(curves, "The least share of members that any test misses")
 

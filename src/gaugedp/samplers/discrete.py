@@ -70,7 +70,7 @@ def check_scale(scale: Fraction) -> None:
     if scale > MAX_SCALE:
         raise InvalidRequest(
             "The noise would be wider than 2^54 lattice steps.",
-            "Give a larger epsilon, rho or mu, or a coarser step.",
+            "Use a larger epsilon, rho or mu, or a coarser step.",
         )
 
 

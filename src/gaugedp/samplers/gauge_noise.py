@@ -305,7 +305,7 @@ def _made(body: Body) -> GaugeNoise:
         return _of_polytope(body)
     if has_direct(body):
         return RadialNoise(body)
-    raise InvalidRequest(f"There is no K-norm noise for {body!r}.", "Give a ball, an ellipsoid or a polytope.")
+    raise InvalidRequest(f"There is no K-norm noise for {body!r}.", "Use a ball, an ellipsoid or a polytope.")
 
 
 def _of_polytope(body: Polytope) -> GaugeNoise:

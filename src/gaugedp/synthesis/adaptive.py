@@ -178,7 +178,7 @@ def _zcdp(guarantee: Guarantee) -> ZCDP:
             return guarantee
         case ApproxDP(epsilon_value=epsilon, delta_value=delta):
             return ZCDP(largest_parameter(ZCDP, epsilon, delta))
-    raise InvalidRequest(f"Adaptive tables do not support {guarantee!r}.", "Give delta as well as epsilon, or rho.")
+    raise InvalidRequest(f"Adaptive tables do not support {guarantee!r}.", "Pass delta as well as epsilon, or rho.")
 
 
 def _facts(query: Query, measured: Sequence[NoisyMarginal]) -> dict[str, Any]:

@@ -154,7 +154,7 @@ def check_size(n_cells: int) -> None:
     if n_cells > MOST_CELLS:
         raise InvalidRequest(
             f"A model of these tables has {n_cells:.3g} cells, more than {MOST_CELLS:,}.",
-            "Give fewer tables at a time, or tables and structural zeros that share fewer attributes.",
+            "Use fewer tables at a time, or tables and structural zeros that share fewer attributes.",
         )
 
 
@@ -168,7 +168,7 @@ def _levels(release: Release) -> list[SourceLevel]:
     if not levels:
         raise InvalidRequest(
             f"The release of {release.facts['query']!r} has no counts of cells.",
-            "Give releases with tables of counts, such as SEX*AGE.",
+            "Pass releases with tables of counts, such as SEX*AGE.",
         )
     return levels
 
@@ -206,7 +206,7 @@ def _check_same(first: SourceLevel, second: SourceLevel) -> None:
 
 def _check_alike(releases: Sequence[Release]) -> None:
     if not releases or not all(isinstance(release, Release) for release in releases):
-        raise InvalidRequest("There is no release.", "Give a release, or a list of them.")
+        raise InvalidRequest("There is no release.", "Pass a release, or a list of them.")
     for fact in ("table", "unit"):
         if any(release.facts[fact] != releases[0].facts[fact] for release in releases):
             raise InvalidRequest(f"The releases differ in their {fact}.", "Use releases of one table and one unit.")

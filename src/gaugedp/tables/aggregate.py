@@ -101,7 +101,7 @@ class Rows(ABC):
 def check_values(domain: Domain, total: Aggregate) -> None:
     """Refuse too many values of a column over all cells."""
     if total.column is None:
-        raise InvalidRequest("The values to count have no column.", "Give the bounded column.")
+        raise InvalidRequest("The values to count have no column.", "Pass the bounded column.")
     bounded = domain.column(total.column)
     size = domain.n_cells(total.attributes) * (bounded.high_steps - bounded.low_steps + 1)
     if size > MOST_VALUES:

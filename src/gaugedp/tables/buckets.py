@@ -84,13 +84,13 @@ class Buckets:
         if (not self.files and count is None) or (folder is not None and source_files is None):
             raise InvalidRequest(
                 "The source is not a file, so its size and its changes are unknown.",
-                "Give the number of buckets, and no folder.",
+                "Pass the number of buckets, and no folder.",
             )
         if count is None:
             count = _enough(self.files, memory)
         whole(minimum=1, count=count)
         if count > MOST_BUCKETS:
-            raise InvalidRequest(f"{count:,} buckets are too many.", f"Give at most {MOST_BUCKETS:,}.")
+            raise InvalidRequest(f"{count:,} buckets are too many.", f"Pass at most {MOST_BUCKETS:,}.")
         limit = memory if count > 1 or memory_bytes is not None else None
         place = None if folder is None else owned_folder(folder)
         return replace(self, count=count, memory_bytes=limit, folder=place, source_files=source_files)
@@ -241,14 +241,14 @@ def owned_folder(folder: str | os.PathLike[str]) -> Path:
         path.mkdir(mode=0o700, exist_ok=True)
         status = path.stat()
     except OSError:
-        raise InvalidRequest(f"The folder {str(path)!r} cannot be created.", "Give a folder of your own.") from None
+        raise InvalidRequest(f"The folder {str(path)!r} cannot be created.", "Use a folder of your own.") from None
     if os.name == "posix" and (status.st_mode & OTHERS_MAY_WRITE or status.st_uid != os.geteuid()):
         raise InvalidRequest(
             f"Other users may write to the folder {str(path)!r}, where exact sums would be stored.",
-            "Give a folder of your own (mode 0700).",
+            "Use a folder of your own (mode 0700).",
         )
     if not os.access(path, os.W_OK | os.X_OK):
-        raise InvalidRequest(f"The folder {str(path)!r} cannot be written to.", "Give a folder of your own.")
+        raise InvalidRequest(f"The folder {str(path)!r} cannot be written to.", "Use a folder of your own.")
     return path
 
 

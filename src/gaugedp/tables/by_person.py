@@ -42,7 +42,7 @@ def by_person(table: Table, person: str, /, **made: PerPerson) -> Table:
     ['visits']
     """
     if not isinstance(table, Table):
-        raise InvalidRequest(f"The table is of type {type(table).__name__}.", "Give gd.Table.scan(…).")
+        raise InvalidRequest(f"The table is of type {type(table).__name__}.", "Pass gd.Table.scan(…).")
     if person != table.unit.column:
         raise InvalidRequest(
             f"The table protects {table.unit}, but rows are to be aggregated by {person!r}.",

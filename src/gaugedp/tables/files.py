@@ -46,12 +46,12 @@ class File:
         if is_no_path(str(path)):  # not repeated: it may contain a password
             raise UnreadableTable(
                 "The source is neither the path of a file nor an address that can be read.",
-                "Give a path, or postgresql://user@host/database?table=people as text.",
+                "Pass a path, or postgresql://user@host/database?table=people as text.",
             )
         path = Path(path)
         if _is(path, Path.is_dir):
             if not parquet_files(path):
-                raise UnreadableTable(f"{str(path)!r} is a folder without Parquet files.", "Give one file.")
+                raise UnreadableTable(f"{str(path)!r} is a folder without Parquet files.", "Pass one file.")
             return cls(path.resolve(), "Parquet", text_format)
         suffix = "".join(path.suffixes[-2:] if path.suffix.lower() in PACKINGS else path.suffixes[-1:]).lower()
         if suffix in _WORKBOOKS:
@@ -63,7 +63,7 @@ class File:
         if suffix not in FORMATS:
             raise UnreadableTable(
                 f"{str(path)!r} has an unknown format.",
-                f"Give a file ending in {', '.join(FORMATS)}; in Excel, save it as CSV UTF-8.",
+                f"Pass a file ending in {', '.join(FORMATS)}; in Excel, save it as CSV UTF-8.",
             )
         if not _is(path, Path.is_file):
             raise UnreadableTable(f"There is no file {str(path)!r}.", "Check the path.")

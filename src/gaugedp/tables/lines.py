@@ -69,7 +69,7 @@ def frame_lines(
     A missing number counts as the domain names for it. Each row is read independently of the others.
     """
     if library(frame) is None:
-        raise UnreadableTable("The rows are not in a data frame.", "Give a pandas or polars frame, or an arrow table.")
+        raise UnreadableTable("The rows are not in a data frame.", "Pass a pandas or polars frame, or an arrow table.")
     needed = list(dict.fromkeys(_sources(domain, attributes, columns)))
     facts = [(domain.source(name), domain.attribute(name)) for name in attributes]
     truths = spelt_truths([*facts, *((name, domain.column(name)) for name in columns)])

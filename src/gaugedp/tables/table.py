@@ -96,7 +96,7 @@ class Table(Rows):
         if not isinstance(domain, Domain):
             raise InvalidRequest(
                 f"The domain is of type {type(domain).__name__}.",
-                'Give gd.Domain.load("domain.toml"), or gd.Domain.of(…).',
+                'Pass gd.Domain.load("domain.toml"), or gd.Domain.of(…).',
             )
         unit, described = domain.protected(unit), domain.rows or domain
         attributes = [(described.source(name), attribute) for name, attribute in described.attributes.items()]

@@ -90,7 +90,7 @@ def compare_releases(
     """
     check_level(level)
     if _is_one(later, earlier):
-        raise InvalidRequest("Both releases are the same.", "Give two releases with independent noise.", _UNDONE)
+        raise InvalidRequest("Both releases are the same.", "Pass two releases with independent noise.", _UNDONE)
     sources = [Source.of(release, domain, plan) for release, plan in zip((later, earlier), planned, strict=True)]
     terms = [_term(sources, term) for term in parts(text, ";") if term]
     if not terms:

@@ -61,7 +61,7 @@ class Source:
     def of(cls, release: Release, domain: Domain | None, planned: Plan | None) -> "Source":
         """Return the parts of a release. They follow from the plan, from the `domain`, or from the release itself."""
         if "derived" in release.facts:
-            raise InvalidRequest("These statistics were computed from a release.", "Give that release instead.", "")
+            raise InvalidRequest("These statistics were computed from a release.", "Pass that release instead.", "")
         unit = PrivacyUnit.of(release.facts["unit"])
         if planned is not None:
             _check_same(release, planned.query)
@@ -100,7 +100,7 @@ def _check_same(release: Release, question: Query) -> None:
     if question.digest() != release.facts["digest"]:
         raise InvalidRequest(
             "The release answers another query than that of this domain or plan.",
-            "Give the domain or the plan of the release.",
+            "Pass the domain or the plan of the release.",
             "",
         )
 
@@ -114,7 +114,7 @@ def _mechanism(release: Release, question: Query, unit: PrivacyUnit) -> Mechanis
             return mechanism
     raise InvalidRequest(
         "The noise of this release cannot be reconstructed from its facts.",
-        "Give planned=, the plan of the release.",
+        "Pass planned=, the plan of the release.",
         "",
     )
 
@@ -136,7 +136,7 @@ def _told(release: Release) -> Domain:
     ):
         raise InvalidRequest(
             "The release does not contain all facts about its answers.",
-            'Give domain=, such as gd.Domain.load("domain.toml").',
+            'Pass domain=, such as gd.Domain.load("domain.toml").',
             "",
         )
     return Domain.of(**{name: categories(cells) for name, cells in _cells(release.terms).items()})

@@ -45,7 +45,7 @@ def write_folder(
         part.chmod(0o755)
         if target.exists():
             if not target.is_dir() or _contents(target) != _contents(part):
-                raise GaugedpError(f"{str(folder)!r} has other content.", "Give another folder.", _PAID)
+                raise GaugedpError(f"{str(folder)!r} has other content.", "Pass another folder.", _PAID)
             return True
         part.rename(target)
         return False
@@ -62,9 +62,9 @@ def check_place(publication: Publication, digest: str, folder: str | Path) -> No
     if not target.parent.is_dir():
         raise InvalidRequest(f"There is no folder {str(target.parent)!r}.", "Create it first.")
     if not os.access(target.parent, os.W_OK | os.X_OK):
-        raise InvalidRequest(f"{str(target.parent)!r} cannot be written to.", "Give a folder that you may write to.")
+        raise InvalidRequest(f"{str(target.parent)!r} cannot be written to.", "Use a folder that you may write to.")
     if target.exists() and not _is_of(digest, publication.key, target / MANIFEST):
-        raise InvalidRequest(f"{str(folder)!r} has other content.", "Give a folder that does not exist.")
+        raise InvalidRequest(f"{str(folder)!r} has other content.", "Use a folder that does not exist.")
 
 
 def _is_of(digest: str, key: str | None, manifest: Path) -> bool:
@@ -81,7 +81,7 @@ def check_folder(folder: str | Path) -> list[str]:
     try:
         files = json.loads(path.read_text("utf-8"))["files"].items()
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        raise InvalidRequest(f"{str(path)!r} is not a manifest.", "Give the folder of a publication.") from None
+        raise InvalidRequest(f"{str(path)!r} is not a manifest.", "Use the folder of a publication.") from None
     contents = _contents(Path(folder))
     wrong = [f"{name} is missing." for name, _ in files if name not in contents]
     wrong += [f"{name} was changed." for name, digest in files if name in contents and contents[name] != digest]

@@ -143,7 +143,7 @@ class Publication:
         if needed > available or (needed == available and weights):
             raise InvalidRequest(
                 f"The requested accuracies need {readable(float(needed))} times the guarantee.",
-                "Give a larger epsilon, or a larger within.",
+                "Use a larger epsilon, or a larger within.",
             )
         if not weights:
             return tuple(share for share in least_shares if share is not None)
@@ -201,7 +201,7 @@ class Publication:
         if (reached := _widest(question, unit, self.guarantee)) > half_width:
             raise InvalidRequest(
                 f"Even the whole guarantee gives {table.title!r} ± {readable(reached)}, not ± {half_width:g}.",
-                "Give a larger epsilon, or a larger within.",
+                "Use a larger epsilon, or a larger within.",
             )
 
         def is_enough(parts: int) -> bool:
@@ -226,11 +226,11 @@ def _table(number: int, facts: Any, of_all: Mapping[str, Any]) -> PublishedTable
     if "query" not in facts:
         raise InvalidRequest(f"In {place}: the query is missing.", 'Write query = "SEX*AGE".')
     if "weight" in facts and "within" in facts:
-        raise InvalidRequest(f"In {place}: weight and within are both given.", "Give only one of them.")
+        raise InvalidRequest(f"In {place}: weight and within are both given.", "Use only one of them.")
     numbers = {name: _number(f"{name} of {place}", facts.get(name)) for name in ("weight", "within")}
     for name, value in numbers.items():
         if value is not None and not value > 0:
-            raise InvalidRequest(f"In {place}: {name} is {value!r}.", f"Give a {name} above 0.")
+            raise InvalidRequest(f"In {place}: {name} is {value!r}.", f"Pass a {name} above 0.")
     text = _text(f"query of {place}", facts["query"])
     weight = None if numbers["weight"] is None else decimal(numbers["weight"])
     title, footnote = (_text(f"{name} of {place}", facts.get(name, "")) for name in ("title", "footnote"))
@@ -302,13 +302,13 @@ def _captions(captions: Captions, facts: Mapping[str, Any]) -> Captions:
 
 def _formats(formats: Any) -> tuple[str, ...]:
     if not isinstance(formats, Sequence) or isinstance(formats, str) or not set(formats) <= set(FORMATS):
-        raise InvalidRequest(f"formats is {formats!r}.", f"Give a list of formats among {', '.join(FORMATS)}.")
+        raise InvalidRequest(f"formats is {formats!r}.", f"Use a list of formats among {', '.join(FORMATS)}.")
     return tuple(dict.fromkeys(formats))
 
 
 def _number(name: str, value: Any) -> float | None:
     if value is not None and not is_finite(value):
-        raise InvalidRequest(f"{name} is {value!r}.", "Give a number.")
+        raise InvalidRequest(f"{name} is {value!r}.", "Pass a number.")
     return None if value is None else float(value)
 
 

@@ -122,7 +122,7 @@ class StreamAnswer:
             answer = cls(numbers, totals, labels, from_dict(facts.pop("guarantee")), facts)
             answer.columns()
         except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError):
-            raise InvalidRequest("The text is not a stream answer.", "Give the text that `to_json` wrote.") from None
+            raise InvalidRequest("The text is not a stream answer.", "Pass the text that `to_json` wrote.") from None
         return answer
 
     def _deviations(self, name: str) -> np.ndarray:

@@ -52,7 +52,7 @@ class StreamNoise:
         body = query.sensitivity(unit)
         missing = Gaussian.why_not(body, guarantee)
         if missing:
-            raise InvalidRequest(f"A stream {missing}.", "Give epsilon with delta, or rho, or mu.")
+            raise InvalidRequest(f"A stream {missing}.", "Pass epsilon with delta, or rho, or mu.")
         mechanism = Matrix.calibrate(body, guarantee, query.errors.weights)
         if not query.mechanisms.accept(mechanism):
             raise InvalidRequest("The query's answers are not integer multiples of a step.", "Request counts or sums.")

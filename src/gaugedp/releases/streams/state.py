@@ -120,7 +120,7 @@ class StateFile:
     def at(cls, path: str | os.PathLike[str]) -> "StateFile":
         """Return the file at the absolute, resolved `path`."""
         if not isinstance(path, str | os.PathLike):
-            raise InvalidRequest(f"The stream's path is of type {type(path).__name__}.", "Give the path of a file.")
+            raise InvalidRequest(f"The stream's path is of type {type(path).__name__}.", "Pass the path of a file.")
         return cls(Path(os.path.realpath(path)))
 
     @contextmanager
@@ -206,7 +206,7 @@ class StateFile:
             return os.open(place, flags, 0o600)
         except OSError:
             raise InvalidRequest(
-                f"The stream {str(self.path)!r} cannot be written.", "Give a path in a folder that you may write to."
+                f"The stream {str(self.path)!r} cannot be written.", "Pass a path in a folder that you may write to."
             ) from None
 
 

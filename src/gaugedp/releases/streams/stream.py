@@ -310,13 +310,13 @@ class Stream:
         if period != state.answered + 1:
             raise InvalidRequest(
                 f"Period {period} comes after period {state.answered + 1}, which is not answered yet.",
-                f"Give the table of period {state.answered + 1} first.",
+                f"Pass the table of period {state.answered + 1} first.",
             )
 
     def _check_period(self, period: int) -> None:
         whole(minimum=1, period=period)
         if period > self.periods:
-            raise InvalidRequest(f"The stream has {self.periods} periods.", f"Give a period up to {self.periods}.")
+            raise InvalidRequest(f"The stream has {self.periods} periods.", f"Pass a period up to {self.periods}.")
 
     def __repr__(self) -> str:
         per_person = f"at most {self.periods_per_person} a person"
@@ -392,5 +392,5 @@ def _check_kinds(query: object, unit: object, ledger: object) -> None:
     if not isinstance(query, Query) or not isinstance(unit, PrivacyUnit) or not isinstance(ledger, Ledger):
         raise InvalidRequest(
             "The query, the unit or the ledger has a wrong type.",
-            "Give gd.query(domain, text), gd.PrivacyUnit() and ledger=gd.Ledger.open(file, budget=...).",
+            "Pass gd.query(domain, text), gd.PrivacyUnit() and ledger=gd.Ledger.open(file, budget=...).",
         )

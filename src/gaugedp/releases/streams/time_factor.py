@@ -79,7 +79,7 @@ def time_factor(periods: int, periods_per_person: int = 1) -> TimeFactor:
     if periods_per_person > periods:
         raise InvalidRequest(
             f"periods_per_person is {periods_per_person}, but the stream has {periods} periods.",
-            f"Give periods_per_person of at most {periods}.",
+            f"Use a periods_per_person of at most {periods}.",
         )
     return _best(periods, periods_per_person)
 

@@ -149,7 +149,7 @@ def open_source(
         return _open_relation(source, needed, text_format)
     raise UnreadableTable(
         f"A source of type {type(source).__name__} cannot be read.",
-        "Give the path of a file, a pandas, polars or Spark frame, an arrow table or a DuckDB relation.",
+        "Pass the path of a file, a pandas, polars or Spark frame, an arrow table or a DuckDB relation.",
     )
 
 

@@ -127,7 +127,7 @@ def _partitions(folder: Path, paths: Sequence[Path]) -> tuple[str, ...]:
     if any(each != names[0] or len({*each}) < len(each) for each in names):
         raise UnreadableTable(
             f"The files of {str(folder)!r} are not all in folders for the same partitions, each once.",
-            "Give the folder of those that are, or move the others.",
+            "Use the folder of those that are, or move the others.",
         )
     return tuple(names[0])
 

@@ -137,7 +137,7 @@ def _of_address(url: str) -> tuple[Callable[[], Any], str]:
 
 def _of_connection(source: ServerTable) -> Callable[[], Any]:
     if not isinstance(source.connection, driver().Connection):
-        raise InvalidRequest("This is not a psycopg connection.", "Give psycopg.connect(…), or an address.")
+        raise InvalidRequest("This is not a psycopg connection.", "Pass psycopg.connect(…), or an address.")
 
     @contextmanager
     def connected() -> Iterator[Any]:
@@ -163,7 +163,7 @@ class _Plain:
 def _qualified(name: str) -> str:
     parts = name.split(".") if isinstance(name, str) else []
     if not (1 <= len(parts) <= 2 and all(parts)) or "\0" in name:
-        raise InvalidRequest("The table's name is not valid.", "Give it as people, or survey.people.")
+        raise InvalidRequest("The table's name is not valid.", "Pass it as people, or survey.people.")
     return ".".join(map(quoted, parts))
 
 
