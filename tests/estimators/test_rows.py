@@ -151,7 +151,7 @@ def test_a_refusal_has_no_hole_in_it() -> None:
 )
 def test_labels_of_a_kind_that_no_class_has_are_refused_unpaid(kind, labels, classes) -> None:
     ledger = gd.Ledger.in_memory(gd.PureDP(5))
-    with pytest.raises(InvalidRequest, match=r"The labels are n.*(Give|Write) .*classes.* Nothing was read"):
+    with pytest.raises(InvalidRequest, match=r"The labels are n.*(Pass|Use|Write) .*classes.* Nothing was read"):
         kind(1.0, row_norm=1.0, classes=classes, ledger=ledger).fit(np.zeros((9, 2)), labels)
     assert [entry.kind for entry in ledger.entries()] == ["open"]
 
