@@ -1,5 +1,6 @@
 """`gaugedp`: the command line."""
 
+import gc
 import io
 import os
 import sys
@@ -15,6 +16,7 @@ from gaugedp.cli.stage import stage
 from gaugedp.errors import UNTOUCHED, GaugedpError, HopelessFit, NotDurable
 
 INTERRUPTED = 130
+COLLECTED = 50_000  # objects between collections of garbage: imports make 500,000 that stay
 SPIN = "20"  # log₂ of the processor cycles that a thread of OpenBLAS waits; its default is 26
 
 
@@ -37,6 +39,7 @@ def main(arguments: list[str] | None = None) -> None:
     numpy's threads wait for the next matrix product at full load: here only for a millisecond.
     """
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", SPIN)
+    gc.set_threshold(COLLECTED)
     sys.exit(run(arguments))
 
 
