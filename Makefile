@@ -30,7 +30,8 @@ LEANING    := tests/cli tests/estimators tests/release tests/samplers tests/tabl
 	tests/ledger/test_ledger_open.py tests/ledger/test_ledger_reserve.py
 
 BENCH  := $(VENV)-bench
-PYTEST := $(RUN) -m pytest -n 2 --dist loadgroup -rs
+# Two workers, each with one thread of OpenBLAS: more would wait for each other at full load.
+PYTEST := OPENBLAS_NUM_THREADS=1 $(RUN) -m pytest -n 2 --dist loadgroup -rs
 
 # How age, schooling and income differ between women and men.
 DEMO_QUERY := AGEP*SEX; SEX*EDU; mean(PINCP) by SEX; AGEP; SEX

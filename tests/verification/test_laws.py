@@ -16,6 +16,8 @@ from gaugedp.releases.verification.single_row import PossibleRow, SingleRow, row
 from gaugedp.tables.aggregate import Aggregate
 
 SHIFTS = np.array([[0, 0, 0], [1, 0, 0], [0, -2, 3], [4, 4, -4]])
+
+
 DOMAIN = gd.Domain.of(
     A=gd.categories(["w", "x", "y"], "other"),
     town=gd.tree({"region": ["N", "N", "S"], "town": ["a", "b", "c"]}),
@@ -23,6 +25,10 @@ DOMAIN = gd.Domain.of(
     Y=gd.bounded(0, 10**9),
     Z=gd.bounded(0, 5, missing=2),
 )
+
+
+def _line_law(matrix: np.ndarray) -> LinearLaw:
+    return LinearLaw("zcdp", 2, Fraction(1, 4), matrix.shape[1], lambda noise: noise @ matrix.T, None, 1e-9)
 
 
 def test_independent_noise_costs_the_largest_ratio_of_its_probabilities() -> None:
@@ -71,6 +77,12 @@ def test_a_hull_does_not_hide_what_leaves_its_span_and_solves_many_programs_in_f
     columns = np.array([[1, 0, 1], [0, 1, 1], [0, 0, 0]])
     law = HullLaw(lambda: columns, 3, Fraction(1, 2))
     assert law.costs(np.array([[2, 1, 0], [0, 0, 1]])) in ([0, 4, math.inf], [0, math.inf, 4])
+    far = np.arange(1, 10_001) * 10**10
+    assert law.costs(np.vstack([np.column_stack([far, far + 1, 0 * far]), [[1, 1, 1]]])) == [0, math.inf], (
+        "a long row does not hide a short one"
+    )
+    assert _line_law(np.ones((2, 1))).coordinates(np.array([[10**13, 10**13], [1, 0]])) == math.inf
+    assert _line_law(np.zeros((2, 2))).coordinates(np.array([[1, 0]])) == math.inf
     half = HullLaw(lambda: columns / 2, 3, Fraction(1))
     assert half.costs(np.array([[2, 1, 0]])) == half.costs(np.array([[1, 0, 0]])) == [0, None]
     shifts = np.column_stack([np.arange(10_000) + 1, np.arange(10_000) + 2, np.zeros(10_000, int)])

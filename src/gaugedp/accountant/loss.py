@@ -153,34 +153,6 @@ class PrivacyLoss(ABC):
         return self.work
 
 
-class PrivacyLossOfNumbers(PrivacyLoss):
-    """Losses with one number per row, in blocks."""
-
-    def __init__(self, rows: list[tuple[Any, ...]], counts: list[int]) -> None:
-        super().__init__(rows, counts)
-        self.numbers = np.array([row[0] for row in rows], dtype=float)
-
-    @abstractmethod
-    def block_moment(self, orders: Array, numbers: Array) -> Array:
-        """Return log M, of shape (rows, orders)."""
-
-    @abstractmethod
-    def block_line(self, order: float, heights: Array, numbers: Array, counts: Array) -> Line:
-        """Return the line of the rows with multiplicities."""
-
-    def log_moment(self, orders: Array) -> Array:
-        """Return the sum of log M."""
-        parts = blocks(len(self.numbers), len(orders))
-        moments = [self.counts[part] @ self.block_moment(orders, self.numbers[part, None]) for part in parts]
-        return np.sum(moments, axis=0)
-
-    def line(self, order: float, heights: Array) -> Line:
-        """Return the sum of the lines."""
-        parts = blocks(len(self.numbers), len(heights))
-        lines = (self.block_line(order, heights, self.numbers[part, None], self.counts[part]) for part in parts)
-        return Line.sum(lines, heights)
-
-
 def atom_cells(values: Array, weights: Array, edges: Array) -> tuple[Array, Array]:
     """Return sums of weights and of weight·e^{−value} by cell."""
     with np.errstate(divide="ignore", over="ignore"):

@@ -22,6 +22,7 @@ Rule = Callable[[Part, float], Bound]
 METHODS: tuple[Method, ...] = ("basic", "advanced", "rdp", "tight")
 _AROUND = 20  # number of orders on both sides of the best at which a curve is evaluated
 _LEAST_ORDER, _LARGEST_ORDER = 1e-6, 1e6  # minus 1
+_COUNTABLE = 10**150  # releases at most
 
 
 def least_epsilon(guarantee: Part, delta: float, method: Method | None) -> Bound:
@@ -54,7 +55,7 @@ def _answer(
 
 def _uncountable(guarantee: Part) -> bool:
     """Return True if only the plain sum can count the releases."""
-    return any(count > 10**150 for _, count in guarantee.components())  # releases at most
+    return max([count for _, count in guarantee.components()], default=0) > _COUNTABLE
 
 
 def _least(guarantee: Part, rule: Callable[[Method], Bound]) -> Bound:
@@ -85,7 +86,7 @@ def _tight_epsilon(guarantee: Part, delta: float) -> Bound:
     if delta == 0:
         largest = max(math.inf if total.impossible > 0 else total.largest for total in totals)
         return Bound(min(guarantee.renyi(math.inf), largest), "tight")
-    with_low = _is_certified(guarantee)
+    with_low = all(total.is_certified for total in totals)
     bracket = _conditional_epsilon(totals[0], delta, with_low)
     for total in totals[1:]:
         if not _is_enough(total, delta, bracket.high):
@@ -130,7 +131,7 @@ def _tight_delta(guarantee: Part, epsilon: float) -> Bound:
     totals = directions(guarantee.components())
     if any(total.others for total in totals):
         return _rdp_delta(guarantee, epsilon)
-    best, with_low = Certified(0.0, 0.0), _is_certified(guarantee)
+    best, with_low = Certified(0.0, 0.0), all(total.is_certified for total in totals)
     for total in totals:
         least, is_possible = 0.0 if total.impossible else best.low, epsilon < total.largest
         finite = tight_delta(total, epsilon, None, least, with_low) if is_possible else Certified(0.0, 0.0)

@@ -23,28 +23,32 @@ _FINEST = Fraction(1, 10**12)  # span of a lattice
 class Total:
     """Sum of the privacy losses of `parts`.
 
-    `removed` units are removed, and the others added. `families` hold the dominating pairs, `others` the guarantees
-    with a Rényi curve only. `impossible` is the probability of an infinite loss, exact or rounded up; all other members
-    are conditional on finite losses. `padding` is μ² of a fictitious Gaussian release, which can only raise δ. With
-    `curves`, families hold only pairs whose Rényi curve is that of their guarantee.
+    `removed` units are removed, or all by default, and the others added. `families` hold the dominating pairs, `others`
+    the guarantees with a Rényi curve only. `impossible` is the probability of an infinite loss, exact or rounded up;
+    all other members are conditional on finite losses. `padding` is μ² of a fictitious Gaussian release, which can only
+    raise δ. `is_certified` is True if every pair has its guarantee's own profile. With `curves`, families hold only
+    pairs whose Rényi curve is that of their guarantee.
     """
 
-    def __init__(self, parts: Iterable[tuple[Part, int]], removed: int = 1, curves: bool = False) -> None:
+    def __init__(self, parts: Iterable[tuple[Part, int]], removed: int | None = None, curves: bool = False) -> None:
         rows: defaultdict[type[PrivacyLoss], dict[tuple[object, ...], int]] = defaultdict(dict)
         infinite: list[tuple[Fraction, int]] = []
         self.others: list[tuple[Part, int]] = []
+        is_certified = True
         for part, count in parts:
-            pair = part.dominating_pair(min(removed, part.n_units))
+            pair = part.dominating_pair(part.n_units if removed is None else min(removed, part.n_units))
+            is_certified = is_certified and part.pair_is_least
             if pair is None or (curves and not part.pair_has_curve):
                 self.others.append((part, count))
                 continue
-            kind = rows[pair.family]
-            kind[pair.row] = kind.get(pair.row, 0) + count
-            if pair.impossible:
-                infinite.append((pair.impossible, count))
-        self.families = [family(list(counts), list(counts.values())) for family, counts in rows.items()]
+            family, row, impossible = pair
+            kind = rows[family]
+            kind[row] = kind.get(row, 0) + count
+            if impossible:
+                infinite.append((impossible, count))
+        self.families = [family(list(kind), list(kind.values())) for family, kind in rows.items()]
         self.impossible = _any_of(infinite)
-        self.padding = 0.0
+        self.padding, self.is_certified = 0.0, is_certified
 
     @property
     def symmetric(self) -> bool:
@@ -167,9 +171,11 @@ def directions(parts: Iterable[tuple[Part, int]], curves: bool = False) -> list[
     a removals and b additions in every part, for a + b the units of each.
     """
     parts = list(parts)
+    first = Total(parts, curves=curves)
+    if first.symmetric:
+        return [first]
     n_units = most_units(part for part, _ in parts)
-    first = Total(parts, n_units, curves)
-    return [first] if first.symmetric else [first, *(Total(parts, n, curves) for n in range(n_units - 1, -1, -1))]
+    return [first, *(Total(parts, n, curves) for n in range(n_units - 1, -1, -1))]
 
 
 def most_units(parts: Iterable[Part]) -> int:

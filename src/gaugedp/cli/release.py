@@ -46,7 +46,6 @@ from gaugedp.releases.processing import check, remark
 from gaugedp.releases.releasing import release as make_release
 from gaugedp.releases.tidy.tabular import LABELS
 from gaugedp.statistics.base import split_answers
-from gaugedp.synthesis.adaptive import AdaptivePlan, release_adaptively
 from gaugedp.tables.table import Table
 
 _NUMBERS = ("estimate", "lower", "upper", "raw")
@@ -167,6 +166,8 @@ def _planned(question: Query, unit: PrivacyUnit, guarantee: dict[str, float | No
 
 
 def _adaptive(question: Query, unit: PrivacyUnit, guarantee: dict[str, float | None]) -> _Prepared:
+    from gaugedp.synthesis.adaptive import AdaptivePlan, release_adaptively
+
     planned = AdaptivePlan.of(question, unit, guarantee_asked(**guarantee))
     epsilon, delta, rho = (guarantee[name] for name in ("epsilon", "delta", "rho"))
     release_it = partial(release_adaptively, question, epsilon=epsilon, delta=delta, rho=rho)

@@ -1,8 +1,10 @@
 """Composition of guarantees."""
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -29,8 +31,9 @@ class Composed(Guarantee):
     parts: Parts
 
     def __post_init__(self) -> None:
-        for _, count in self.parts:
-            if type(count) is not int or count < 1:  # a call for each of very many takes longer than their curves
+        counts = [count for _, count in self.parts]
+        if set(map(type, counts)) != {int} or min(counts) < 1:  # a call for each takes longer than their curves
+            for count in counts:
                 whole(minimum=1, count=count)
 
     def renyi(self, order: float) -> float:
@@ -79,13 +82,16 @@ def compose(parts: Iterable[tuple[Guarantee, int]]) -> Guarantee:
     `parts` are pairs (guarantee, number of such releases); without parts the result is PureDP(0). Later mechanisms may
     read earlier answers. If their guarantees also depend on earlier answers, use a `Filter`.
     """
-    counts: dict[Guarantee, int] = {}
+    counts: defaultdict[Guarantee, int] = defaultdict(int)
     for part, count in parts:
         if type(count) is not int or count < 0:
             whole(minimum=0, count=count)
         for leaf, times in part.components():
-            counts[leaf] = counts.get(leaf, 0) + times * int(count)
-    ordered = sorted(((leaf, n) for leaf, n in counts.items() if n and any(_numbers(leaf))), key=_canonical)
+            counts[leaf] += times * int(count)
+    kinds: defaultdict[str, list[tuple[Guarantee, int]]] = defaultdict(list)
+    for released in counts.items():
+        kinds[type(released[0]).__name__].append(released)
+    ordered = [released for kind in sorted(kinds) for released in _in_order(kinds[kind])]
     if not ordered:
         return PureDP(0.0)
     return ordered[0][0] if len(ordered) == 1 and ordered[0][1] == 1 else Composed(tuple(ordered))
@@ -100,8 +106,12 @@ def _count(value: object) -> int:
     return value
 
 
-def _canonical(part: tuple[Guarantee, int]) -> tuple[Any, ...]:
-    return (type(part[0]).__name__, *[each if type(each) is float else _sortable(each) for each in _numbers(part[0])])
+def _in_order(parts: list[tuple[Guarantee, int]]) -> list[tuple[Guarantee, int]]:
+    """Return parts of one kind by ascending numbers, without those that release nothing."""
+    names = type(parts[0][0]).__match_args__
+    read, is_positive = attrgetter(*names), any if len(names) > 1 else bool
+    kept = [part for part in parts if part[1] and is_positive(read(part[0]))]
+    return sorted(kept, key=lambda part: _sortable(read(part[0])))
 
 
 def _sortable(number: Any) -> Any:
@@ -110,7 +120,3 @@ def _sortable(number: Any) -> Any:
     if isinstance(number, tuple):
         return tuple(map(_sortable, number))
     return str(number.to_dict()) if isinstance(number, Guarantee) else number
-
-
-def _numbers(leaf: Guarantee) -> Iterable[Any]:
-    return vars(leaf).values()

@@ -22,6 +22,7 @@ _MOST_SOLVED = 3 * 10**4  # rank times numbers of a matrix times points: exact g
 _MOST_PROGRAMS = 4 * 10**7  # numbers of a matrix times points: programs in floats take a second
 _MOST_NUMBERS = 4 * 10**6  # of a matrix that is written out
 _FAR = 1e6  # times the nearest solution: a row that takes as long a solution is outside the span
+_REACHED = 1e-13  # of a row, up to which a miss of its image is rounding
 CLOSE = 1e-9  # relative error of products in floating point
 
 
@@ -309,6 +310,11 @@ def _is_beyond(left: np.ndarray, targets: np.ndarray) -> bool:
     to rounding.
     """
     even, points = _evened(left, targets)
+    if not even.any():
+        return bool(points.any())
+    missed_by = np.abs(points - _shortest(left, targets) @ even.T).max(axis=1)
+    if (missed_by <= _REACHED * np.abs(points).max(axis=1)).all():
+        return False  # singular values take longer than all else
     nearest = np.linalg.lstsq(even, points.T, rcond=None)[0]
     missed = points.T - even @ nearest
     slopes = np.linalg.norm(even.T @ missed, axis=0)

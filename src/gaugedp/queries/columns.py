@@ -58,7 +58,7 @@ class WorkloadColumns:
         """Number of released integers."""
         return sum(piece.cells.n_released for piece in self.pieces)
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         """Numbers of cells of the attributes."""
         return self.domain.shape(self.attributes)
@@ -174,11 +174,13 @@ class WorkloadColumns:
     def column(self, index: int) -> np.ndarray:
         """Return one generator."""
         choice, cell = divmod(index, math.prod(self.shape))
-        places = dict(zip(self.attributes, np.unravel_index(cell, self.shape), strict=True))
+        places = np.unravel_index(cell, self.shape)
         parts = []
-        for piece in self._pieces:
+        for piece, (axes, shape) in zip(self._pieces, self._axes, strict=True):
             unit = np.zeros(piece.cells.n_cells, dtype=np.int64)
-            unit[self._place(piece, places)] = self._weight(piece, choice)
+            unit[np.ravel_multi_index([places[axis] for axis in axes], shape) if axes else 0] = self._weight(
+                piece, choice
+            )
             parts.append(piece.cells.apply(unit).astype(float))
         return np.concatenate(parts)
 
@@ -246,14 +248,14 @@ class WorkloadColumns:
         new = {level: sizes[name][i + 1] - sizes[name][i] for name in levels for i, level in enumerate(levels[name])}
         return sum(math.prod(new[name] for name in names if name) for names in tables)
 
-    @property
+    @cached_property
     def _n_choices(self) -> tuple[int, ...]:
         """Numbers of choices per column: bounds or parts, and no value if possible."""
         missing = {piece.choice for piece in self.pieces if piece.may_miss}
         numbers = {piece.choice: len(piece.contributions) for piece in self.pieces}
         return tuple(numbers[name] - (name not in missing) for name in self.columns)
 
-    @property
+    @cached_property
     def _row_weights(self) -> tuple[int, ...]:
         weight = next((piece.weight for piece in self.pieces if piece.weight), None)
         return (1,) if weight is None else (weight.light, weight.heavy)
@@ -290,9 +292,13 @@ class WorkloadColumns:
     def _spread(self, cells: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
         return np.broadcast_to(_along(self.domain, cells, names, self.attributes), self.shape)
 
-    def _place(self, piece: Piece, places: dict[str, np.intp]) -> int:
-        shape = self.domain.shape(piece.attributes)
-        return int(np.ravel_multi_index([int(places[name]) for name in piece.attributes], shape)) if shape else 0
+    @cached_property
+    def _axes(self) -> list[tuple[list[int], tuple[int, ...]]]:
+        """Axes of the joint table, and numbers of cells, of each piece."""
+        return [
+            ([self.attributes.index(name) for name in piece.attributes], self.domain.shape(piece.attributes))
+            for piece in self._pieces
+        ]
 
 
 def heaviest(pieces: Sequence[Piece]) -> int:

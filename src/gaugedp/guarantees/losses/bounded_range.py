@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from gaugedp.accountant.loss import Array, Line, PrivacyLossOfNumbers, growing_cells, line_of
+from gaugedp.accountant.loss import Array, Line, growing_cells, line_of
+from gaugedp.accountant.loss_of_numbers import PrivacyLossOfNumbers
 from gaugedp.guarantees.losses.laplace import sinhc_difference
 
 

@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from gaugedp.accountant.loss import Array, Line, PrivacyLossOfNumbers, atom_cells, growing_cells, line_of
+from gaugedp.accountant.loss import Array, Line, atom_cells, growing_cells, line_of
+from gaugedp.accountant.loss_of_numbers import PrivacyLossOfNumbers
 from gaugedp.guarantees.losses.response import FEW, lost_by_turning
 
 _ROWS, _SCAN = 256, 10**7  # rows that are scanned together, and their sines and cosines

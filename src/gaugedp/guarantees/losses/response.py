@@ -6,7 +6,8 @@ import numpy as np
 
 from gaugedp._internal.rounding import UNIT
 from gaugedp._internal.validate import decimal
-from gaugedp.accountant.loss import Array, Lattice, Line, PrivacyLossOfNumbers, blocks
+from gaugedp.accountant.loss import Array, Lattice, Line, blocks
+from gaugedp.accountant.loss_of_numbers import PrivacyLossOfNumbers
 
 FEW = 200  # number of releases below which a scan bounds too little
 
