@@ -11,13 +11,12 @@ from gaugedp.errors import InvalidRequest
 class Body(ABC):
     """Symmetric convex body: the unit ball of a norm.
 
-    A body in ℝ^d describes the sensitivity of a query: it contains every change f(D) − f(D′) of the answers f that one
-    unit can cause, that is, between neighbouring tables D and D′. Mechanisms derive the size and the shape of their
-    noise from it.
+    A body in ℝ^d describes the sensitivity of a query with d answers. It contains every change of the answers that one
+    unit, such as a person, can cause. Mechanisms derive the size and the shape of their noise from it.
 
-    `gauge` is the norm of a change, at most 1 inside the body. `support` states how far the body reaches in a
-    direction, and `radius` how far it reaches in any direction. Points and directions are rows: shape (k, d), or (d,)
-    for one.
+    The methods answer three questions. How large is a change? Its norm is `gauge`, which is at most 1 inside the body.
+    How far does the body reach in a given direction? This is `support`. How far does it reach in any direction? This
+    is `radius`. Points and directions are arrays of shape (k, d), one per row, or of shape (d,) for a single one.
     """
 
     @property

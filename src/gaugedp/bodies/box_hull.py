@@ -185,12 +185,12 @@ class BoxHull(Polytope):
 
     @cached_property
     def log_parts(self) -> np.ndarray:
-        """Logarithms of the volumes of the parts of the body.
+        """Logarithms of the volumes of d + 1 parts of the body.
 
-        The parts, d + 1 in number, are α·H and the sweeps of its facets. As t runs from 0 to 1, and to −1, the box t·c
-        + (α − β|t|)·H moves and shrinks; its facet i sweeps 2^r·(|c_i| − β·h_i)₊·Π_{j≠i} h_j·∫₀¹ (α − β·t)^{r−1} dt,
-        and no point is swept twice (theorem 2). If only c moves some coordinates, they count as one, of length `still`,
-        and all of the volume is theirs.
+        The body is divided into the box α·H in its middle and one part for each facet of the box, so that volumes and
+        draws have closed forms. As t runs from 0 to 1, and to −1, the box t·c + (α − β|t|)·H moves and shrinks. Its
+        facet i sweeps the volume 2^r·(|c_i| − β·h_i)₊·Π_{j≠i} h_j·∫₀¹ (α − β·t)^{r−1} dt, and no point is swept twice
+        (theorem 2). Coordinates of width 0 count as one of length `still`, and the whole volume is their part.
         """
         (alpha, beta), rank, moving = self.shrinking, self.rank, self.half > 0
         box = rank * _LOG_2 + math.fsum(np.log(self.half[moving]))

@@ -278,8 +278,8 @@ def _attribute(name: str, value: Any) -> Attribute:
             named(place, lambda: whole(minimum=-(2**53), **facts))
             return named(place, lambda: integers(facts["from"], facts["to"], outside))
     raise InvalidRequest(
-        f"{place} has the keys {', '.join(sorted(facts)) or '(none)'}.",
-        "Use a list of categories, or low, high and width, or edges, or from and to, with date if they are dates.",
+        f"{place} has the keys {', '.join(sorted(facts)) or '(none)'}, which describe no attribute.",
+        "Use a list of categories, or the keys low, high and width, or edges, or from and to (for dates, also date).",
     )
 
 

@@ -36,11 +36,11 @@ _RULES = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KeyRelease:
-    """Categories that enough people share, with noisy numbers of people.
+    """Categories that enough people share, as `gd.release_keys` returns them.
 
-    `gd.release_keys` returns it. The `keys` are sorted, and they are now public. `counts`, shape (n,), int64, holds the
-    noisy number of people of each key. A key is published only if its noisy count is large, so the published counts are
-    too large on average. For counts with confidence intervals, release a query about the attribute.
+    The list `keys` of the categories is sorted and public from now on. The array `counts` of shape (n,) says how many
+    people have each key, with noise. A key is published only if its noisy count is large, so these counts are too large
+    on average. For counts with confidence intervals, release a query about the attribute.
     """
 
     attribute: str

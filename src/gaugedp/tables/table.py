@@ -56,26 +56,27 @@ class Table(Rows):
     ) -> "Table":
         """Return a table over a source, without reading its rows.
 
-        Only the names and types of the columns are read. If the domain has a section [person], the rows are aggregated
-        to one row per person (`gd.by_person`).
+        This is the first step of every release. Only the names and types of the columns are read now; a release reads
+        the rows after it has been charged. If the domain has a section [person], the rows are aggregated to one row per
+        person (`gd.by_person`).
 
         Parameters
         ----------
         source : path, frame, relation or address
             The rows: a file that ends in .csv or .tsv (also with .gz or .zst) or in .parquet, a folder of Parquet
-            files, a frame of pandas, polars (also lazy), pyarrow or Spark, a relation of DuckDB, or an address of
-            PostgreSQL.
+            files, a frame of pandas, polars (also lazy), pyarrow or Spark, a relation of DuckDB, or the
+            address of a table on a PostgreSQL server.
         domain : Domain
             Description of the attributes and bounded columns, all of which must be in the source.
         unit : PrivacyUnit, optional
-            Who is protected. By default the unit of the domain file, or else one row.
+            Who is protected. The default is the unit of the domain file, or one row if it has none.
         name : str, optional
             Name of the table in ledgers and releases. By default it is taken from the source.
 
         Raises
         ------
         InvalidRequest
-            If the domain file protects another unit than `unit`.
+            If `unit` differs from the unit of the domain file.
         UnreadableTable
             If the source cannot be read, or the type of a column does not fit its description.
         UnknownName
