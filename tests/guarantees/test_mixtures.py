@@ -331,7 +331,7 @@ def test_a_sample_that_is_never_cut_is_a_sample_and_one_that_is_rarely_cut_nearl
     [
         ((True, 0.1, 1, 1.0), "n_units is True"),
         ((10**20, 0.1, 1, 1.0), "n_units is 100000000000000000000 and"),
-        ((10**400, 0.1, 1, 1.0), "at most 2^53"),
+        ((10**400, 0.1, 1, 1.0), "up to 2^53"),
         ((100, 0.1, 10, 0.0019), "noise_multiplier is 0.0019"),
     ],
     ids=range(4),

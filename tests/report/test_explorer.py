@@ -94,8 +94,9 @@ def test_the_page_carries_the_points(explored: Explored, text: str) -> None:
     for point, row in zip(facts["points"], explored.curve(0.0), strict=True):
         assert (point["epsilon"], point["error"], point["terms"]) == (row.epsilon, row.error, row.terms)
     whole = [point["bounds"][0] for point in facts["points"]]
-    assert None in whole  # at ε = 2 nothing is proved for whole numbers
-    assert any(whole)
+    assert whole == sorted(whole, reverse=True)
+    assert whole[-1] > 0
+    assert {point["bounds"][0] for point in facts["others"]} == {None}, "with a δ, nothing is proved"
 
 
 def test_the_points_of_the_delta_it_opens_at_come_first() -> None:
