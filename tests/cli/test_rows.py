@@ -91,7 +91,7 @@ def test_tables_that_are_chosen_are_paid_once_and_rows_made_of_them(desk: Desk) 
     [
         (("--query", "SEX", "--epsilon", "1"), "Pass delta as well as epsilon"),
         (("--query", "sum(PAY)", "--rho", "1"), "sum(PAY) is not a table of counts"),
-        (("--query", "SEX", "--rho", "1", "--importance", "SEX=2"), "have an importance"),
+        (("--query", "SEX", "--rho", "1", "--importance", "SEX=2"), "sets the importance of terms"),
     ],
 )
 def test_what_cannot_be_chosen_from_makes_no_ledger(desk: Desk, words: tuple[str, ...], sentence: str) -> None:

@@ -144,7 +144,7 @@ def test_a_folder_that_cannot_be_listed_is_refused(tmp_path: Path, monkeypatch: 
         return scan(path)
 
     monkeypatch.setattr(os, "scandir", scandir)
-    with pytest.raises(UnreadableTable, match="may not list") as refusal:
+    with pytest.raises(UnreadableTable, match="you may not read") as refusal:
         counts(tmp_path)
     assert "2020" not in str(refusal.value)
 

@@ -69,9 +69,9 @@ class RankExponential(Mechanism):
     ) -> "RankExponential":
         """Return the mechanism for PureDP, ApproxDP, ZCDP or GaussianDP.
 
-        `body` belongs to the counts of a histogram; `first` is the value of the first step. Of a pure ε, the answers
-        get half, or two thirds if there are several, and the lower and upper ends get half of the rest each. If `level`
-        is None, the answers get all of it.
+        `body` belongs to the counts of a histogram; `first` is the value of the first step. A pure ε is divided: the
+        answers get half of it (two thirds if there are several), and the lower and the upper ends of the intervals
+        share the rest equally. If `level` is None, there are no intervals, and the answers get all of ε.
         """
         shares = tuple(sorted(quantiles))
         between(

@@ -284,8 +284,8 @@ class Gibbs:
         """Return √(2dL) + L of theorem 4."""
         if population or self.purpose == "strongly_convex":
             raise InvalidRequest(
-                "A bound with a confidence is proved only for the mean loss of the rows.",
-                "Pass population=False, for the purposes erm and sco; or omit confidence.",
+                "With a confidence, only the mean loss of the rows has a bound.",
+                'Pass population=False and the purpose "erm" or "sco", or omit confidence.',
             )
         between(0, 1, confidence=confidence)
         failure = 1 - confidence - self.stop

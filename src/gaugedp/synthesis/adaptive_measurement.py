@@ -91,7 +91,7 @@ def _wanted(query: Query) -> list[tuple[str, ...]]:
     workload = as_workload(query)
     if workload is not None and workload.importance:
         raise InvalidRequest(
-            "The terms of the query have an importance.", "Omit it, as the tables are selected adaptively."
+            "The query sets the importance of terms, but this release weighs its tables itself.", "Omit the importance."
         )
     others = [outline.text for outline in query.outlines if not counts_cells(outline)]
     if others:

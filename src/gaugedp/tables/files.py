@@ -227,7 +227,7 @@ def parquet_files(folder: Path) -> tuple[Path, ...]:
 def _refuse_closed(folder: Path, _: OSError) -> None:
     """Refuse a folder with a part that cannot be listed, whose name may be a value of the data."""
     raise UnreadableTable(
-        f"{str(folder)!r} has a folder that this user may not list.", "Obtain read permission for it."
+        f"{str(folder)!r} contains a folder that you may not read.", "Obtain permission to read it."
     ) from None
 
 

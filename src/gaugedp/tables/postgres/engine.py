@@ -163,7 +163,7 @@ class _Plain:
 def _qualified(name: str) -> str:
     parts = name.split(".") if isinstance(name, str) else []
     if not (1 <= len(parts) <= 2 and all(parts)) or "\0" in name:
-        raise InvalidRequest("The table's name is not valid.", "Pass it as people, or survey.people.")
+        raise InvalidRequest("The table's name is not valid.", "Write, for example, people or survey.people.")
     return ".".join(map(quoted, parts))
 
 
