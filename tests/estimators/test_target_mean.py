@@ -43,6 +43,15 @@ def test_mean_and_rest_are_within_the_guarantee(asked, replaced: bool) -> None:
         assert gaussian.noise.variances[0] ** 0.5 >= (2 if replaced else 1) / gaussian.noise.guarantee.mu
 
 
+def test_a_ridge_that_has_no_budget_for_both_releases_the_moments_alone() -> None:
+    model = Ridge(2e-6, bounds=(-1, 1), target_bounds=(-1, 1), neighbours="replace")
+    with pytest.warns(HopelessFit):
+        assert model.fit(np.zeros((500, 100)), np.zeros(500)).guarantee_ == gd.PureDP(2e-6)
+    late = Ridge(1e-6, bounds=(-1, 1), target_bounds=(-1, 1), ledger=gd.Ledger.in_memory(gd.PureDP(1)))
+    with pytest.raises(gd.InvalidRequest, match="stays spent"):
+        late.fit(np.zeros((50, 200)), np.zeros(50))
+
+
 @pytest.mark.parametrize("replaced", [True, False])
 @pytest.mark.parametrize("whole", RELEASED, ids=str)
 def test_mean_and_moments_of_a_ridge_are_within_the_guarantee(whole, replaced: bool, monkeypatch) -> None:

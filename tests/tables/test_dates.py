@@ -126,7 +126,7 @@ def test_a_change_of_the_clock_is_found_to_the_second() -> None:
 @pytest.mark.parametrize(
     ("first", "last", "options", "says"),
     [
-        ("2017-05", "2017-01", {"by": "month"}, "at most to"),
+        ("2017-05", "2017-01", {"by": "month"}, "not after to"),
         ("2017-W01", "2017-12", {"by": "month"}, "not a month"),
         ("2017-W54", "2018-W02", {"by": "week"}, "not a week"),
         ("2017-01", "2017-12", {"by": "fortnight"}, "fortnight"),

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gaugedp.entropy import Entropy
+from gaugedp.estimators.base import after_paying
 from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.fit_in_parts import fit_in_parts, fits_in_parts
 from gaugedp.estimators.linear_regressor import LinearRegressor
@@ -75,19 +76,20 @@ class CubeRegressor(LinearRegressor):
         rng = self._generator()
         n_rows, features = count.draw(len(rows), rng), np.ones((len(rows), size))
         scaled, start = into_box(target, *range_), 0.0
-        if has_mean:
-            mean = TargetMean.plan(count.remaining, n_rows, self.neighbours == "replace")
-            start, together = mean.release(scaled, weights_of_rows, rng), for_gaussian_releases(mean.remaining)
         features[:, : reading.width] = reading.in_cube(rows)
-        problem = CubeProblem(
-            features / math.sqrt(size),
-            scaled - start,
-            weights_of_rows,
-            n_rows,
-            reading.width,
-            self.neighbours == "replace",
-        )
-        weights, exactness = self._solved(problem, together, rng)
+        with after_paying(reservation):
+            if has_mean:
+                mean = TargetMean.plan(count.remaining, n_rows, self.neighbours == "replace")
+                start, together = mean.release(scaled, weights_of_rows, rng), for_gaussian_releases(mean.remaining)
+            problem = CubeProblem(
+                features / math.sqrt(size),
+                scaled - start,
+                weights_of_rows,
+                n_rows,
+                reading.width,
+                self.neighbours == "replace",
+            )
+            weights, exactness = self._solved(problem, together, rng)
         self._show(reading, weights[: reading.width], start + float(weights[reading.width :].sum()), range_)
         self._publish(self._values, guarantee, exactness, {}, reservation)
         warn_after_release(self, n_rows, reading.width)

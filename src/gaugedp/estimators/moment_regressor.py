@@ -9,6 +9,7 @@ import numpy as np
 
 from gaugedp._internal.validate import between, moderate
 from gaugedp.entropy import Entropy
+from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.cube_regressor import CubeProblem, CubeRegressor
 from gaugedp.estimators.target_mean import TargetMean
 from gaugedp.estimators.weights import weighed
@@ -39,8 +40,7 @@ class MomentRegressor(CubeRegressor):
         lengths = row_lengths(size, problem.n_slopes)
         bound, units = self._weights_up_to or 1.0, lengths / math.sqrt(size)
         if size > problem.n_slopes and method.variance_of_first > (_FAINT * problem.n_rows * units[-1]) ** 2:
-            mean = TargetMean.plan(guarantee, problem.n_rows, problem.replaced)
-            method = self._method(size, mean.remaining, problem.replaced)
+            method, mean = self._beside_mean(problem, guarantee, method)
         level = mean and (bound * mean.total(problem.target, problem.weights, rng), bound**2 * mean.variance)
         second, first = method.release(Full(rows * lengths, (1, size)), cut(target), rng)
         plain, raised = (
@@ -53,6 +53,16 @@ class MomentRegressor(CubeRegressor):
             return self._slopes(moments, problem.n_rows), method.exactness
         levels = [(float(moments.first[-1]), of_first / units[-1] ** 2), *([level] if level else [])]
         return self._around(levels, moments, problem.n_rows), method.exactness
+
+    def _beside_mean(
+        self, problem: CubeProblem, guarantee: Guarantee, alone: MatrixMoments
+    ) -> tuple[MatrixMoments, TargetMean | None]:
+        """Return the moments and the mean for their shares, or the moments alone if noise would exceed 64 bits."""
+        mean = TargetMean.plan(guarantee, problem.n_rows, problem.replaced)
+        try:
+            return self._method(problem.size, mean.remaining, problem.replaced), mean
+        except InvalidRequest:  # decided by public numbers
+            return alone, None
 
     def _around(self, levels: list[tuple[float, float]], moments: "NoisyMoments", n_rows: float) -> np.ndarray:
         """Return slopes (k,) and an intercept, around the mean by noisy sums of the target with their variances."""
