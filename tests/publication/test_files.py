@@ -36,7 +36,7 @@ next_release = "2027-11-29"
 importance = { "SEX" = 10 }
 flags = [
   { when = "relative half-width > 0.02", mark = "u", text = "use with caution" },
-  { when = "estimate < 8", mark = ":", text = "too small", suppress = true },
+  { when = "estimate < 11", mark = ":", text = "too small", suppress = true },
 ]
 """
 

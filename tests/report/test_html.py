@@ -338,10 +338,10 @@ def test_who_is_protected_stands_before_the_mechanisms(page: str) -> None:
 
 def test_what_a_median_keeps_exactly_is_folded() -> None:
     page = render(made("SEX", epsilon=0.5))
-    assert "More exactly" not in page
+    assert "More precisely" not in page
     exponential = gd.guarantees.ExponentialLoss(0.25)
     page = render(dataclasses.replace(made("SEX", epsilon=0.5), guarantee=2 * exponential))
-    assert re.search(r"<summary>In detail</summary><p class=\"small\">More exactly, it is 2 \* Exponential", page)
+    assert re.search(r"<summary>In detail</summary><p class=\"small\">More precisely, the guarantee is 2 \* Exponential", page)
 
 
 @pytest.mark.parametrize(
