@@ -194,7 +194,8 @@ def check_explorer(world: worlds.World, planned: gd.Plan) -> None:
 
 
 def _first_width(term: dict[str, Any]) -> list[float]:
-    return [(term["of_1000_rows"] or term["interval_95"])[0]]
+    ordinary = None if term["ordinary_95"] is None else [term["ordinary_95"]]  # of quantiles
+    return [(term["of_1000_rows"] or ordinary or term["interval_95"])[0]]
 
 
 def _end(width: float | None) -> float:
