@@ -341,7 +341,9 @@ def test_what_a_median_keeps_exactly_is_folded() -> None:
     assert "More precisely" not in page
     exponential = gd.guarantees.ExponentialLoss(0.25)
     page = render(dataclasses.replace(made("SEX", epsilon=0.5), guarantee=2 * exponential))
-    assert re.search(r"<summary>In detail</summary><p class=\"small\">More precisely, the guarantee is 2 \* Exponential", page)
+    assert re.search(
+        r"<summary>In detail</summary><p class=\"small\">More precisely, the guarantee is 2 \* Exponential", page
+    )
 
 
 @pytest.mark.parametrize(
