@@ -334,6 +334,7 @@ EXPECTED = {
     "check_supervised_y_no_nan": "labels and targets that are no numbers count as lost: an error would tell",
     "check_estimator_sparse_array": "the check has four classes, and public are three",
     "check_estimator_sparse_matrix": "as above",
+    "check_decision_proba_consistency": "a model of three classes meets rows of two, its columns are not margins",
     "check_supervised_y_2d": "a target with columns is refused, not flattened",
     "check_classifiers_train": "infinite values are clipped, not refused: an error would tell",
     "check_regressors_train": "infinite values are clipped, not refused: an error would tell",
