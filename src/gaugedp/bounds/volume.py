@@ -43,7 +43,7 @@ class VolumeBound(float):
 
     @property
     def kind(self) -> str:
-        """How the volume is known; see `bodies.Volume`."""
+        """Kind of the volume, as in `bodies.Volume`."""
         return self.volume.kind
 
     @property

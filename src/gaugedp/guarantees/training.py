@@ -123,7 +123,7 @@ class TrainingRun:
 
     @property
     def hypothesis(self) -> str:
-        """What the proof assumes about the batches."""
+        """Hypotheses of the proof about the batches."""
         return _NOT_SAMPLED if self.batches == "banded" and self.epochs is not None else HYPOTHESES[self.batches]
 
     @property
