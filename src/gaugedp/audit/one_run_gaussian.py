@@ -46,7 +46,16 @@ def mu_by_curve(n_canaries: int, guessed: int, correct: int, miss: float) -> flo
 def mu_by_independence(n_canaries: int, guessed: int, correct: int, miss: float) -> float:
     """Return a lower confidence bound on μ if the guesses are independent.
 
-    Theorem 5: Φ⁻¹(s·k/m) − Φ⁻¹((1 − s)·k/m) for the bound s of Clopper and Pearson on the mean share of right guesses.
+    Theorem 5: Φ⁻¹(s·k/m) − Φ⁻¹((1 − s)·k/m) for the bound s ≥ ½ of Clopper and Pearson on the mean share of right
+    guesses, with a miss of at most ¼.
+
+    Proof, with G(x) = Φ(Φ⁻¹(x) + μ). (1) Let p be the mean of the k probabilities. Step 2 of theorem 4 with all
+    releases for C ≥ j is p·k/m ≤ G((1 − p)·k/m), so the bound with p for s is at most μ. It increases with s, and is 0
+    at ½. So it fails only if s > q = max(p, ½). (2) s increases with the count C. Let c be the least count with s > q;
+    then P(Binomial(k, q) ≥ c) ≤ miss ≤ ¼. A binomial with k·q > 1 reaches its mean with a probability above ¼
+    (Greenberg and Mohri 2014). If k·q ≤ 1, then k = 1, or k = 2 and q = ½, and this probability is at least ½. So c >
+    ⌈k·q⌉, hence c ≥ k·q + 1. (3) Raise the probabilities until their mean is q. Then P(C ≥ c) does not fall, and for c
+    ≥ k·q + 1 it is at most P(Binomial(k, q) ≥ c) (Hoeffding 1956, theorem 4), hence at most the miss.
     """
     share, rate = lower_share(correct, guessed, min(miss, 0.25)), guessed / n_canaries
     if share <= 0.5:
