@@ -103,7 +103,9 @@ class QuerySampler:
     is exact for r. A step: y = x₀ + √η·N(0, I); a proposal x is a draw of the oracle for precision 1/η − L/a; with s =
     ‖x − x₀‖, D_i = κ·(f_i(x) − f_i(x₀)) + (L/n)·(a² + s²)/(2a) lies in [0, c/n], c = L·(a + s)²/(2a), and x is accepted
     with probability e^{−Σ D_i}: a Poisson clock of mean c picks rows, and a picked row rejects with probability
-    n·D_i/c.
+    n·D_i/c, so that rejections form a Poisson process of mean Σ D_i. With 1/η′ = 1/η − L/a and y′ = x₀ + η′·Z/√η for
+    the normal Z of y, this draws from the step's density, because −‖x − y‖²/(2η) + L·(a² + s²)/(2a) is −‖x − y′‖²/(2η′)
+    and a constant. D_i ≥ 0 as (a² + s²)/(2a) ≥ s and |f_i(x) − f_i(x₀)| ≤ Ls/(κn).
     """
 
     values: Callable[[np.ndarray, np.ndarray], np.ndarray]
