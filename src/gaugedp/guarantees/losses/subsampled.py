@@ -6,8 +6,8 @@ E[A^{1+z}·B^{−z}] over x ∼ N(0, σ²), z = c + it, b₀ = 46 + 2·log(1/q).
 1. For |Im x| = θσ², θ < π, A has no zero, arg A has the sign of Im x, |arg A| ≤ aθ, and cos(θ/2)^a·A(Re x) ≤ |A(x)| ≤
    A(Re x). With w = e^{x/σ²}, A is the polynomial (1 − q + qw)^a after its coefficients are multiplied by e^{−i²/2σ²}.
    These numbers are a multiplier sequence, so all zeros remain real (Pólya and Schur 1914), and negative, as all
-   coefficients are positive. So A is a product of a factors α + βw with α, β > 0, and |α + βe^{iθ}|² = (α + β)² −
-   4αβ·sin²(θ/2). The argument of B has the opposite sign.
+   coefficients are positive. So A is a product with one factor α + βw for each unit, where α, β > 0, and |α + βe^{iθ}|²
+   = (α + β)² − 4αβ·sin²(θ/2). The argument of B has the opposite sign.
 2. Step. So the modulus of the integrand integrates on such a line to at most N = cos(θ/2)^{−bc}·e^{θ²σ²/2 +
    (a+b)|t|θ}·M(c). The trapezoid rule of step h errs by at most 2N/(e^{2πθσ²/h} − 1) (Trefethen and Weideman 2014, The
    exponentially convergent trapezoidal rule, theorem 5.1). This is 2e^{−46}·q²·M(c) for h = 2πθσ²/(b₀ + θ²σ²/2 +
