@@ -1,6 +1,20 @@
 """Lower bounds on μ from guesses about canaries, for Gaussian curves.
 
-docs/theory/audit.md, theorems 4 and 5
+Theorems 4 and 5 are those of docs/theory/audit.md. Proof of theorem 4, in the notation of that page:
+
+1. One coin. Fix all coins but the i-th. Let B be the set of releases on which coin i is guessed 1 and at least j − 1 of
+   the other guesses are right. On B the number of right guesses is at least j if the coin is 1, and at least j − 1 if
+   it is 0. So P(i guessed 1 and right, C ≥ j | coin 1) ≤ G(P(i guessed 1 and wrong, C ≥ j − 1 | coin 0)), and likewise
+   with 0 and 1 exchanged. As G is concave, the average over the coins gives P(i right, C ≥ j) ≤ G(P(i wrong, C ≥ j −
+   1)).
+2. All coins. The average over i, where a coin that is not guessed is neither right nor wrong, is R_j ≤ G(W_{j−1}) with
+   R_j = E[C; C ≥ j]/m and W_j = E[k − C; C ≥ j]/m.
+3. Tails. Let T_j = P(C ≥ j). Then m·R_j = j·T_j + Σ_{c>j} T_c and m·W_{j−1} = k·T_{j−1} − m·R_{j−1} = (k − j +
+   1)·T_{j−1} − Σ_{c≥j} T_c. So by step 2 the T_j satisfy the recursion of the theorem, with ≥ in place of =. Also
+   T_{j−1} ≥ T_j.
+4. Monotonicity. The right side increases with each of T_j, T_{j+1}, …. T_v = τ = t_v and T_c ≥ 0 = t_c above, so T_j ≥
+   t_j for all j by induction, and 1 = T_0 ≥ t_0. By the same induction, every t_j with j ≤ v increases with τ. So P(C ≥
+   v) ≥ 1 − confidence would give t_0 at least its value at τ = 1 − confidence, and t_0 ≤ 1.
 """
 
 import numpy as np
