@@ -5,6 +5,12 @@ exactly if two coins with these probabilities satisfy the bounds: an event makes
 not increase (data processing); and the coins are themselves a pair of distributions. So the profile of a set of bounds
 is that of their region (Asoodeh, Liao, Calmon, Kosut and Sankar 2021, theorem 3, for one order). The region is convex:
 chords of its edge bound it from inside, and their extensions from outside. docs/theory/renyi_region.md
+
+For fixed p the least q in the region is convex in p, so δ(p) = p − e^ε·q is concave, at most p, and 0 at p = 0. At each
+of the points p₁ < p₂ < … an interval contains the largest log ratio log(p/q): all bounds certainly hold at its lower
+end, and one is certainly violated at its upper end. This gives a lower and an upper value of δ. The line through the
+lower value at p_{i−1} and the upper value at p_i bounds δ to the right of p_i, and likewise from the right. Between two
+points the smaller of both lines is an upper bound, and the largest of these bounds is returned.
 """
 
 import math

@@ -1,8 +1,12 @@
 """Exact profile of a few Laplace losses by residues.
 
-Finitely many other losses may be added. With n Laplace losses the moment is a sum of exponentials times (z +
-1)^j·z^{n−j}/(2z + 1)^n. Let x = location − ε. For x > 0 each term contributes its residues at 0, −1 and, of order n,
-−½; for x ≤ 0 nothing. The proof is in docs/theory/accountant.md.
+Finitely many other losses may be added. With n Laplace losses the moment is a sum of terms with a weight W and a
+location y, W·e^{zy}·(z + 1)^j·z^{n−j}/(2z + 1)^n, where e^{zt} was taken of j releases, which add t to y; the others
+subtract t and multiply W by e^−t. By (3) of docs/theory/accountant.md a term contributes (W/2πi)·∫ (z +
+1)^{j−1}·z^{n−j−1}/(2z + 1)^n·e^{zx} dz to δ(ε), x = y − ε. The fraction falls like |z|^−2, so contours can be closed.
+For x ≤ 0 this is done on the right, where there is no pole, so the term is 0. For x > 0 it is done on the left, around
+0 (a pole only for j = n, residue 1), −1 (only for j = 0, residue −e^−x) and −½ (of order n, residue
+2^−n·e^{−x/2}·Σ_{m<n} a_m·x^{n−1−m}/(n−1−m)!).
 """
 
 import math

@@ -1,7 +1,31 @@
 """Profile of few kinds of releases on a lattice.
 
 A cell of losses is split between its ends with the mean of dP/dQ unchanged, which can only raise the profile, and not
-by more than a bound of second order in the span: docs/theory/accountant.md.
+by more than a bound of second order in the span.
+
+Theorem. Let n losses be split in cells of length g, w = √n·g, r = w·√(½·log 4) + n·g²/8 and B(a) = ∫_a^∞ e^{−2t²/w²}
+dt. Let a cell have probability p under P and m under Q, K be the sum of the losses log(p/m) of the cells as single
+outcomes, and K + G the sum of the split ones. Then δ_split(ε) ≤ δ(ε) + 2e^{w²}·E[B((|K + G − ε| − r − w²/2)₊)].
+
+Proof.
+
+1. If each cell were one outcome, δ would be at most its true value, by post-processing. It remains to bound what the
+   splits add.
+2. Given the cells, G is a sum of n independent numbers, each in an interval of length g, with E[e^−G] = 1. So 0 ≤ E[G]
+   ≤ n·g²/8, and by Hoeffding's inequality P(G − E[G] > t) and P(−G > t) are at most e^{−2t²/w²}.
+3. (1 − e^{ε−x})₊ is linear in e^−x on either side of ε. So a split raises δ only if K and K + G are on different sides
+   of ε, and then by less than e^{|G| − a} − 1 with a = |K − ε|. For given cells, let m(a) be the mean of what the split
+   adds.
+4. If a ≥ w²/2, step 2 and integration by parts give m(a) ≤ ∫_a^∞ e^{t−a}·e^{−2(t − w²/8)²/w²} dt = e^{w²/4 − a}·B(a −
+   3w²/8) ≤ e^{w²}·B(a − w²/2).
+5. On either side of ε, m decreases in a. So for a < w²/2 it is at most m(0) = E[(1 − e^−G)₊] = ½·E|1 − e^−G|. For w ≥ 1
+   this is at most 1 < e^{w²}·B(0). For w < 1 each of the n factors of e^−G has variance at most 4·sinh²(g/4), so m(0) ≤
+   ½·√(e^{4n·sinh²(g/4)} − 1) < w/2 < B(0).
+6. |G| ≤ r with probability at least ½, so P(|K − ε| ≤ y) ≤ 2·P(|K + G − ε| ≤ y + r). B decreases, which gives the
+   claim.
+
+For the lower end, splits are rounded downwards, and losses beyond the cells are omitted. Cells with a probability below
+1e−290 under P or Q are raised to their upper end for the upper bound and omitted for the lower bound.
 """
 
 import math

@@ -1,4 +1,11 @@
-"""Bounded range: the guarantee of the exponential mechanism."""
+"""Bounded range: the guarantee of the exponential mechanism.
+
+Proof of the largest Rényi curve (theorem 6 of docs/theory/accountant.md). x^a is convex, so two atoms with losses t and
+t − ε are the worst (Dong, Durfee and Rogers 2020). With z = a − 1 and S(x) = sinh(x)/x, M(z) = (A·e^{zt} − B·e^{at})/(1
+− e^−ε), A = 1 − e^{−aε} = aε·e^{−aε/2}·S(aε/2), B = e^−ε·(1 − e^{−zε}) = zε·e^{−ε − zε/2}·S(zε/2). This is largest at
+e^t = zA/(aB) = e^{ε/2}·S(aε/2)/S(zε/2), which lies between e^{ε/2} and e^ε because 0 ≤ l′ < 1 for l = log S. There M(z)
+= (A/a)·(zA/(aB))^z/(1 − e^−ε). With 1 − e^−ε = ε·e^{−ε/2}·S(ε/2), everything except the l's cancels.
+"""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,15 @@
-"""Guarantee of the best of several runs."""
+"""Guarantee of the best of several runs.
+
+Proof of the Poisson bound (theorem 3 of docs/theory/private_search.md), with q and q′ as in theorem 1 there.
+
+1. The best of K has the density f′(q)·dq with f′(x) = m·e^{m(x − 1)}. Nothing is released with probability e^−m for
+   both tables. So e^{(a−1)·D_a} = e^−m + ∫ g·(dq)^a·(dq′)^{1−a} with g = f′(q)^a·f′(q′)^{1−a} = m·e^{m(u − 1)}, u = aq
+   − (a − 1)q′.
+2. As 1 − q′ ≤ e^ε·(1 − q) + δ, u − 1 = (a − 1)(1 − q′) − a(1 − q) ≤ (a − 1)δ. So g ≤ G.
+3. By convexity (dq)^a·(dq′)^{1−a} ≥ a·dq − (a − 1)·dq′ = du, and u goes from 0 to 1. So ∫ (G − g)·(dq)^a·(dq′)^{1−a} ≥
+   ∫ (G − g)·du = G − (1 − e^−m).
+4. Subtract this from G·∫ (dq)^a·(dq′)^{1−a} ≤ G·e^{(a−1)·ζ(a)} and add e^−m.
+"""
 
 import math
 from collections.abc import Callable, Mapping

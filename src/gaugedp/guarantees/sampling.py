@@ -1,4 +1,18 @@
-"""Privacy amplification by sampling: docs/theory/sampling.md."""
+"""Privacy amplification by sampling: docs/theory/sampling.md.
+
+Proof of theorem 4 there. By joint convexity one sample of the other units is the worst. dP/dA = 1 + qs with E s = 0.
+
+1. The bound for integers is the binomial theorem.
+2. (1 + qs)^a = 1 + aqs + a(a − 1)·q²s²·∫₀¹ (1 − t)·(1 + qts)^{a−2} dt by Taylor's formula. With 1 − a in place of a,
+   the exponent in the integral is −(a + 1).
+3. Let this exponent be −b, b = 2 − a or a + 1, and w = qtb ≤ 1. By the inequality of means, 1 + qts ≥ (1 + s)^{qt}, so
+   (1 + qts)^−b ≤ (1 + s)^−w ≤ 1 − w + w/(1 + s). Both E s² and E s²/(1 + s) = E r^−1 − 1 are at most V, the first from
+   B against A, the second from A against B.
+4. For 2 < a < 3 the fourth derivative of (1 + qs)^a is negative, so its third Taylor polynomial lies above it. Written
+   in powers of r, the coefficients of r² and r³ are not negative.
+5. For the last bound, ((1 + qs)^{1−a} − 1 + (a − 1)qs)/s² decreases in s, as the third derivative is negative. So it is
+   largest at s = −1.
+"""
 
 import math
 from collections.abc import Callable, Sequence

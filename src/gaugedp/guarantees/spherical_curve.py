@@ -1,7 +1,7 @@
 """Privacy profile of spherical Laplace noise, shifted by t.
 
 The density is ∝ e^{−‖z‖₂} in d ≥ 2 dimensions. With θ the angle whose cosine is loss/t, the loss has the density ∝
-e^{(t/2)·cos θ}·sin^{d−2}θ·(sin²θ + κ) on [0, π]: docs/theory/knorm_delta.md, with the error of the quadrature.
+e^{(t/2)·cos θ}·sin^{d−2}θ·(sin²θ + κ) on [0, π]: docs/theory/knorm_delta.md. `log_error` bounds the quadrature.
 """
 
 import math
@@ -158,6 +158,8 @@ def panel_rule(last: float, panels: int) -> tuple[Array, Array]:
 def log_error(last: float, panels: int, rate: float, shift: float, dimension: int, turn: float = 0.0) -> float:
     """Return the log quadrature error of a tilted density.
 
+    On a panel of width 2h the error is at most 64hMρ^{−62}/(15(1 − ρ^{−2})) if M bounds the integrand in an ellipse of
+    parameter ρ around the panel (Trefethen 2013, Approximation Theory and Approximation Practice, theorem 19.3).
     The factor is e^{y·(cos θ − 1)}, y = `rate` + i·`turn`; the integrand may have another 1 − e^{ε−L}. Near each panel,
     Re θ within e of its centre and |Im θ| ≤ s, each part is bounded separately: with a = Re θ, Re cos θ ≤ max(cos
     a·cosh s, cos a) and |sin θ|² ≤ sin² a + sinh² s.

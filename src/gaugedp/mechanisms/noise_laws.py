@@ -119,7 +119,7 @@ class RankLaw(NoiseLaw):
 
     At ε a draw has weights e^(−max rate_q·d_q), and the counts cost `of_counts` for each row of a shift. A shift moves
     a distance by at most the largest |P − q·n|, P its prefix sums and n their last, and the log weights of values in a
-    cell apart by twice that.
+    cell apart by twice that. So a draw costs the norm 2·Σ max_q rate_q·max |P − q·n| of the shift, summed over cells.
     """
 
     shape: tuple[int, int]  # cells and values

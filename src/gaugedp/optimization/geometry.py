@@ -1,4 +1,22 @@
-"""Norms with their balls, duals and strongly convex regularisers."""
+"""Norms with their balls, duals and strongly convex regularisers.
+
+Lemma. For 1 < q ≤ 2, f = ‖x‖_q²/2 is m-strongly convex in ‖·‖₂ with m = (q − 1)·2^{2/q − 1}, for vectors and for
+Schatten norms.
+
+Proof for q < 2. Equivalently, the gradient of the conjugate ‖y‖_p²/2, p = q/(q − 1), is 1/m-Lipschitz. By symmetry,
+homogeneity and continuity it suffices to bound its second derivative at y > 0 with ‖y‖_p = 1. Let r = 2/q − 1, so that
+1/m = (p − 1)·2^−r. Let x_i = y_i^p, which sum to 1, w_i = x_i^{(1+r)/2} and ρ = (p − 2)/(p − 1) = 2r/(1 + r). Divided
+by p − 1, the claim is Σ x_i^r·h_i² − ρT² ≤ 2^−r·Σ h_i² with T = Σ w_i·h_i.
+
+1. If all x_i ≤ ½, then x_i^r ≤ 2^−r.
+2. Otherwise let x = x_1 > ½, y = 1 − x, α = x^r − 2^−r, β_i = 2^−r − x_i^r > 0 and B = Σ_{i>1} w_i²/β_i. By the
+   Cauchy–Schwarz inequality w_1²·h_1² ≤ (1/ρ + B)·(ρT² + Σ_{i>1} β_i·h_i²), so it suffices that w_1²/α − B ≥ 1/ρ. As
+   u^r/(2^−r − u^r) increases in u, B is largest if one x_i equals y. With t = x − y, Bernoulli's inequality gives
+   w_1²/α − B ≥ x·(1 + t)^r/((1 + t)^r − 1) − y·(1 − t)^r/(1 − (1 − t)^r) ≥ x·(1 + 1/(rt)) − y·(1/(rt) − 1) = 1 + 1/r ≥
+   1/ρ.
+3. Matrices: g = f − m‖x‖₂²/2 is convex and depends only on the sizes of the entries. By von Neumann's trace inequality,
+   its value at the singular values of X is the supremum of ⟨X, Y⟩ − g*(σ(Y)) over matrices Y, so it is convex in X.
+"""
 
 import math
 from collections.abc import Callable

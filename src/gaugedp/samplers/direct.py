@@ -84,7 +84,13 @@ def _swept(body: BoxHull, size: int, rng: Entropy) -> np.ndarray:
 
 
 def _spectral(size: int, shape: tuple[int, int], rng: Entropy) -> np.ndarray:
-    """Return draws on {σ_1(Z) ≤ 1}: blocks of Haar orthogonal matrices of m + n + 1 rows."""
+    """Return draws on {σ_1(Z) ≤ 1}: blocks of Haar orthogonal matrices of m + n + 1 rows.
+
+    Such a block is A·S^{−1/2}, S = AᵀA + W, W = CᵀC, for independent standard Gaussian A (m, n) and C (n + 1, n). W has
+    the Wishart density ∝ det(W)^{(n + 1 − n − 1)/2}·e^{−tr W/2} = e^{−tr W/2}, so (A, W) has the density ∝ e^{−tr S/2}
+    on W > 0. As dA·dW = det(S)^{m/2}·dZ·dS, and W > 0 means S^{1/2}(I − ZᵀZ)S^{1/2} > 0, (Z, S) has the density ∝
+    e^{−tr S/2}·det(S)^{m/2} on {S > 0} × {σ_1(Z) < 1}. So Z is uniform, and independent of S.
+    """
     low, high = sorted(shape)
     rows = low + high + 1
     gaussian = normals(size * rows * low, rng).reshape(size, rows, low)

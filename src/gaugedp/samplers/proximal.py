@@ -128,8 +128,9 @@ class Envelope:
     The constant of g is A = `precision`. It uses any x̂ with a subgradient v of g: g(x) ≥ g(x̂) + ⟨v, x − x̂⟩ +
     (A/2)·‖x − x̂‖². In the interior that is a Gaussian about x̂ − v/A. At a wall, x̂ on the ball with the unit normal u
     and the push f = −⟨v, u⟩ > √A: write x − x̂ = t − (s + b·‖t‖²/2)·u, t ⊥ u, b the `bend` (1/radius of a Euclidean
-    ball, else 0). The ball lies in s ≥ 0, and there e^{−g} is at most a constant times e^{−fs}·e^{−(B/2)·‖t + v_t/B‖²},
-    B = A + fb, v_t = v + fu: an exponential and a Gaussian.
+    ball, else 0), a change of variables of Jacobian 1. The ball lies in s ≥ 0: u supports it for b = 0, and ‖x‖ ≤ R
+    means s₀ ≥ (‖t‖² + s₀²)/(2R), s₀ = s + b·‖t‖²/2, for b = 1/R. There e^{−g} is at most a constant times
+    e^{−fs}·e^{−(B/2)·‖t + v_t/B‖²}, B = A + fb, v_t = v + fu: an exponential and a Gaussian.
     """
 
     precision: float

@@ -43,7 +43,11 @@ def _blocks(moments: list[np.ndarray | None]) -> np.ndarray | None:
 
 
 def mean_square(body: LpBall) -> float:
-    """Return E Z_1² = size²·Γ(3/p)·Γ(d/p + 1)/(Γ(1/p)·Γ((d + 2)/p + 1)), and size²/3 for p = ∞."""
+    """Return E Z_1² = size²·Γ(3/p)·Γ(d/p + 1)/(Γ(1/p)·Γ((d + 2)/p + 1)), and size²/3 for p = ∞.
+
+    With X of docs/theory/walks.md, theorem 1, X/‖X‖_p is independent of the Gamma variable S = ‖X‖_p^p, so E Z_1² = E
+    X_1²/E S^{2/p}·E‖Z‖_p² at size 1, and E‖Z‖_p² = d/(d + 2).
+    """
     inverse = 1 / body.p
     if inverse == 0:
         return body.size**2 / 3

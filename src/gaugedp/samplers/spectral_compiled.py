@@ -1,4 +1,10 @@
-"""Compiled spectral proposals for nuclear balls (extra `fast`)."""
+"""Compiled spectral proposals for nuclear balls (extra `fast`).
+
+The singular vectors U and V of the centre do not change the distribution of the noise, so M = UᵀXV is drawn for a
+proposal X. The part of M's symmetric noise along I is the depth below the plane. The rest has trace 0 and is
+independent of the skew part, which determines K of `_least`. Only its component along K² enters the bound, so the
+others are drawn only if the bound leaves open whether X is in the ball.
+"""
 
 import math
 from typing import Any
@@ -141,8 +147,9 @@ def _skew(noise, sizes, deviation, matrix):
 def _least(matrix, skew, square, middle, along):
     """Return a bound below the nuclear norm, and a direction.
 
-    The bound is tr(QᵀM)/‖Q‖, Q = I + K + K²/2, by M's diagonal, skew part and symmetric noise along K² ⊥ I. QᵀQ = I +
-    K⁴/4, and ‖K‖⁴ ≤ ‖K²‖_F²/2. The direction overwrites K².
+    The bound is tr(QᵀM)/‖Q‖, Q = I + K + K²/2 for a skew K, by M's diagonal, skew part and symmetric noise along K² ⊥
+    I. QᵀQ = (I + K²/2)² − K² = I + K⁴/4, and ‖K‖⁴ ≤ ‖K²‖_F²/2, as eigenvalues come in pairs. The direction overwrites
+    K².
     """
     n, trace, fourth, total = len(middle), 0.0, 0.0, 0.0
     for i in range(n):

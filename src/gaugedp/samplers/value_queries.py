@@ -25,10 +25,27 @@ class Queries:
 class QueryPlan:
     """Public parameters of the sampler by values.
 
-    They are the step η, a = `scale`, L = `lipschitz` of the sum of losses in ℓ₂, d, and `spread` ≥ λ·(max r − min r).
-    Theorem (docs/theory/gibbs.md). From any point of 𝒳 the number of picked rows in a step has an exponential moment
-    that public numbers bound; so all steps together pick more than `picks` rows with probability at most the given τ.
-    In that case the sampler stops at its current point.
+    They are the step η, a = `scale`, L = `lipschitz` of the sum of losses in ℓ₂, d, and `spread` ≥ λΘ = λ·(max r − min
+    r). If all steps together need more than `picks` picked rows, the sampler stops at its current point.
+
+    Theorem. Let ρ = η′/η be `ratio`, and for a rate t > 0 let w = (e^t − 1)·L/(2a), b(z) = (η/4)·(ρz + √(ρ²z² + 4ρ(d +
+    λΘ)))², p(z) = exp(−L·(a + √b)²/(2a)), m(z) = exp(w·(a + √b)²/(1 − 2wη′))/√(1 − 2wη′) and M(z) = p/(1 − m + p),
+    where 2wη′ < 1 and m < 1 + p. From any point x₀ of 𝒳 the number N of picks in a step with noise of length ‖Z‖ ≤ z
+    has E e^{tN} ≤ M(z). So T steps pick more than (T·log E M(‖Z‖) + log(2/σ))/t rows with probability at most σ, where
+    the mean is over ‖Z‖ ≤ z₀ with P(‖Z‖ > z₀) ≤ σ/(2T).
+
+    Proof, in the notation of `QuerySampler` and with E for the mean under a proposal, of exponent g around y′.
+
+    1. 𝒳 is convex and contains x₀, so the field (x − x₀)·e^−g flows out of it. As ⟨∇r(x), x − x₀⟩ ≥ r(x) − r(x₀), this
+       gives d ≥ E⟨∇g, x − x₀⟩ ≥ E(s² − ⟨y′ − x₀, x − x₀⟩)/η′ − λΘ. With ‖y′ − x₀‖ = ρ·√η·‖Z‖ this is a quadratic
+       inequality for √(E s²), and it gives E s² ≤ b.
+    2. A trial is accepted with probability at least e^{−E ΣD_i} ≥ e^{−E c} ≥ p (Jensen).
+    3. The proposal is 1/η′-strongly log-concave and s is 1-Lipschitz, so s − E s is η′-sub-Gaussian (Ledoux 1999;
+       Bobkov and Ledoux 2000). For X = a + s, e^{wX²} is the mean of e^{√(2w)·gX} over g ∼ N(0, 1), so E e^{wX²} ≤ m.
+       Given x, the picks are Poisson of mean c at most, so a trial's picks have E e^{tN} ≤ E e^{wX²} ≤ m.
+    4. Split this moment into A, of accepted trials, and C, of rejected ones: A ≥ p, A + C ≤ m. The moment of a step is
+       A/(1 − C) ≤ (m − C)/(1 − C) ≤ p/(1 − m + p), as the middle term increases in C ≤ m − p for m ≥ 1. This holds for
+       any x₀, so the moments of steps multiply, and Markov's inequality gives the claim.
     """
 
     step: float
@@ -86,7 +103,9 @@ class QuerySampler:
     is exact for r. A step: y = x₀ + √η·N(0, I); a proposal x is a draw of the oracle for precision 1/η − L/a; with s =
     ‖x − x₀‖, D_i = κ·(f_i(x) − f_i(x₀)) + (L/n)·(a² + s²)/(2a) lies in [0, c/n], c = L·(a + s)²/(2a), and x is accepted
     with probability e^{−Σ D_i}: a Poisson clock of mean c picks rows, and a picked row rejects with probability
-    n·D_i/c.
+    n·D_i/c, so that rejections form a Poisson process of mean Σ D_i. With 1/η′ = 1/η − L/a and y′ = x₀ + η′·Z/√η for
+    the normal Z of y, this draws from the step's density, because −‖x − y‖²/(2η) + L·(a² + s²)/(2a) is −‖x − y′‖²/(2η′)
+    and a constant. D_i ≥ 0 as (a² + s²)/(2a) ≥ s and |f_i(x) − f_i(x₀)| ≤ Ls/(κn).
     """
 
     values: Callable[[np.ndarray, np.ndarray], np.ndarray]

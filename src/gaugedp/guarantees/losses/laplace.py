@@ -59,7 +59,7 @@ class LaplacePrivacyLoss(PrivacyLossOfNumbers):
         """Bound log |M/M(c)|, for t beyond `height`.
 
         |M| is at most e^{ct}·|z + 1|/|2z + 1| + ½·e^{−(c+1)t}, whose quotients are monotone in Im z. Up to a finite
-        end, rows of different t turn against each other; docs/theory/accountant.md.
+        end, rows of different t turn against each other, which `_turned` bounds.
         """
         upper = np.hypot(order + 1, height) / np.hypot(2 * order + 1, 2 * height)
         largest = self.numbers * order + np.log(upper + 0.5 * np.exp(-(2 * order + 1) * self.numbers))
@@ -70,7 +70,10 @@ class LaplacePrivacyLoss(PrivacyLossOfNumbers):
     def _turned(self, y: float, height: float, until: float, at_axis: Array, apart: Array) -> float:
         """Return a joint bound up to `until`, less `apart`; or 0.
 
-        With C = cosh(yt), w = n/C² and e = 1/|2a| each row adds n·log((1 + e)·C/M) − ¼·w·(1 − cos(2·Im(z)·t))/(1 + e).
+        Let a = y + ix, C = cosh(yt), w = n/C² for n rows of shift t, and e = 1/|2(y + i·height)|, so 1/|2a| ≤ e. Each
+        adds at most n·log(C·e^{−t/2}·(1 + e)/M(c)) − ¼·w·(1 − cos(2xt))/(1 + e) to log |M/M(c)|. Indeed M·e^{t/2} =
+        cosh(at) + sinh(at)/(2a), |cosh(at)|² = C² − sin²(xt) and |sinh(at)|² ≤ C². So |M|·e^{t/2} ≤ C·(u + e) with u² =
+        1 − sin²(xt)/C², hence u ≤ 1 − sin²(xt)/(2C²), and log(u + e) ≤ log(1 + e) − (1 − u)/(1 + e).
         """
         some = slice(None, None, max(1, len(self.numbers) // _ROWS))
         numbers, counts = self.numbers[some], self.counts[some]

@@ -174,7 +174,8 @@ def _log_whole(rate: float, shift: float, dimension: int) -> float:
 def _log_tail(order: float, height: float, shift: float, dimension: int) -> float:
     """Return a bound on log |M(c + it)/M(c)| beyond `height`.
 
-    Up to π/2 turns it uses the variance, 1 − |φ|² ≥ 4t²·Var/π²; then the modulus on a grid; then the contour.
+    Up to π/2 turns it uses the variance, 1 − |φ|² ≥ 4t²·Var/π², as 1 − cos y ≥ 2y²/π² for |y| ≤ π; then the modulus on
+    a grid; then the contour.
     """
     turn = height * shift
     far = _log_contour(order, turn, shift, dimension)
@@ -211,7 +212,9 @@ def _modulus(order: float, shift: float, dimension: int) -> tuple[Array, Array, 
 def _log_contour(order: float, turn: float, shift: float, dimension: int) -> float:
     """Return a log bound by the contour straight up from ±1.
 
-    It decreases in `turn`. There |1 − w²| = τ·√(4 + τ²) ≤ τ·(2 + τ), which gives Bessel functions of the second kind.
+    It decreases in `turn`. There |1 − w²| = τ·√(4 + τ²) ≤ τ·(2 + τ). So |N(y)| ≤ 2·cosh(Re y)·(T_{(d−1)/2} +
+    κ·T_{(d−3)/2}) with T_q = ∫₀^∞ e^{−hτ}·(τ(2 + τ))^q dτ, h = `turn`, times 2^{1/4} for q = −½: Bessel functions of
+    the second kind.
     """
     rate, order_of = (1 + 2 * order) * shift / 2, dimension / 2 - 1
     low = _log_second_kind(turn, order_of) + (0.25 * math.log(2) if dimension == 2 else 0.0)

@@ -1,4 +1,28 @@
-"""Losses of Gaussian noise on a Poisson sample."""
+"""Losses of Gaussian noise on a Poisson sample.
+
+Errors of the quadrature. Let A(x) = Σ Bin(a, q)(i)·e^{(2ix − i²)/2σ²}, B(x) the same sum for b at −x, and M(z) =
+E[A^{1+z}·B^{−z}] over x ∼ N(0, σ²), z = c + it, b₀ = 46 + 2·log(1/q).
+
+1. For |Im x| = θσ², θ < π, A has no zero, arg A has the sign of Im x, |arg A| ≤ aθ, and cos(θ/2)^a·A(Re x) ≤ |A(x)| ≤
+   A(Re x). With w = e^{x/σ²}, A is the polynomial (1 − q + qw)^a after its coefficients are multiplied by e^{−i²/2σ²}.
+   These numbers are a multiplier sequence, so all zeros remain real (Pólya and Schur 1914), and negative, as all
+   coefficients are positive. So A is a product with one factor α + βw for each unit, where α, β > 0, and |α + βe^{iθ}|²
+   = (α + β)² − 4αβ·sin²(θ/2). The argument of B has the opposite sign.
+2. Step. So the modulus of the integrand integrates on such a line to at most N = cos(θ/2)^{−bc}·e^{θ²σ²/2 +
+   (a+b)|t|θ}·M(c). The trapezoid rule of step h errs by at most 2N/(e^{2πθσ²/h} − 1) (Trefethen and Weideman 2014, The
+   exponentially convergent trapezoidal rule, theorem 5.1). This is 2e^{−46}·q²·M(c) for h = 2πθσ²/(b₀ + θ²σ²/2 +
+   (a+b)|t|θ − bc·log cos(θ/2)).
+3. Nodes. Let d²/2σ² = b₀ + (1 + c)·log(a + 1) − bc·log(1 − q). The nodes from −b − d to a(1 + c) + d omit at most
+   e^{−46}·q² of M(c) on either side: A is at most a + 1 times its largest term, and B ≥ (1 − q)^b. M(c) is at least the
+   sum of the moments of the terms of A to the power 1 + c, because powers above 1 of a sum exceed the sum of powers,
+   and the pair with b = 0 is dominated.
+4. Tail. M does not change if x moves to the line Im x = θσ², as the integrand is analytic and vanishes at both ends. So
+   |M(c + it)| ≤ e^{θ²σ²/2}·E[|A|^{1+c}·|B|^{−c}·e^{−t(arg A − arg B)}], which falls in t. Its sums, with 37 for b₀,
+   lose at most e^{θ²σ²/2 − 36}·M(c), which is added. θ ≤ 3/max(a, b), so that no argument wraps. For large t the
+   moments are computed on this line, too. There N = e^{2θ²σ²}·cos(θ)^{−bc}·M(c) for every t.
+5. Large c. M(c) ≤ (1 − q)^{−bc}·(Σ Bin(a, q)(i)·e^{i²c/2σ²})^{1+c}, by Minkowski's inequality for the norm of A of
+   order 1 + c.
+"""
 
 import math
 from collections.abc import Callable, Iterable
@@ -26,8 +50,8 @@ class SubsampledPrivacyLoss(PrivacyLoss):
     """Losses of subsampled Gaussian noise, with rows (q, σ, a, b).
 
     The pair is P = Σ Bin(a, q)(i)·N(i, σ²) against Q = Σ Bin(b, q)(j)·N(−j, σ²). With r = dP/dQ the loss is log r under
-    P, and M(z) = E_Q[r^{1+z}] is computed by the trapezoid rule over N(0, σ²); docs/theory/accountant.md bounds its
-    error. (a, b) is (1, 0) if a unit is removed, (0, 1) if one is added.
+    P, and M(z) = E_Q[r^{1+z}] is computed by the trapezoid rule over N(0, σ²). (a, b) is (1, 0) if a unit is removed,
+    (0, 1) if one is added.
     """
 
     symmetric: ClassVar[bool] = False
