@@ -24,7 +24,7 @@ def estimated_volume(body: Polytope, rng: Entropy | None = None, strata: int = 2
     Theorem [ours]. In coordinates of the best basis let K_t = conv({±e_i} ∪ {±t·w_j}), the w_j the other generators.
     For almost all t, d log vol(K_t)/d log t = E m_B(t), the number of columns t·w_j in a facet B of K_t drawn with
     probability ∝ |det F_B|; up to t₀ = 1/max‖w_j‖₁, K_t is the cross-polytope. So log vol(K) = log(2^r/r!) + ∫ E m_B(t)
-    d log t over [t₀, 1] (docs/theory/lower-bound.md, theorem 6).
+    d log t over [t₀, 1]. Proof: differentiate vol(K_t) = Σ_B |det F_B(t)|/r!, whose facets change at finitely many t.
 
     Two values of log t are drawn in each of the `strata`; at each, `chains` walks over the facets give the mean. The
     standard error comes from the differences of pairs. It knows no bias of walks that are too short, and the

@@ -271,8 +271,8 @@ def is_approximately_isotropic(covariance: np.ndarray, c: float) -> bool:
 
     This means that a uniform point of the body varies by a similar amount in all directions: λ_max(Cov) ≤
     c²·L_K²·vol_r(K)^{2/r}, where Cov and L_K are as for `isotropic_constant`; the right side is c²·det(Cov)^{1/r}. The
-    root mean square of K-norm noise is then at most c·L_K·√((r + 1)(r + 2)·r)·vol_r(K)^{1/r}/ε
-    (docs/theory/lower-bound.md, theorem 5).
+    root mean square of K-norm noise is then at most c·L_K·√((r + 1)(r + 2)·r)·vol_r(K)^{1/r}/ε, because its square is
+    (r + 1)(r + 2)/ε²·tr Cov.
     """
     positive(c=c)
     values = _eigenvalues(covariance)

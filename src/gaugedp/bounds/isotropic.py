@@ -31,8 +31,8 @@ class IsotropicPosition:
     def root_mean_square(self, epsilon: float) -> float:
         """Bound the root mean square of K-norm noise.
 
-        The upper bound is c·L_K·√((r + 1)(r + 2)r)·vol_r(K)^{1/r}/ε: theorem 5 of docs/theory/lower-bound.md, for the
-        least c; after Lodrant (2019), theorem 7.4.
+        The upper bound is c·L_K·√((r + 1)(r + 2)r)·vol_r(K)^{1/r}/ε for the least c (`is_approximately_isotropic`);
+        after Lodrant (2019), theorem 7.4.
         """
         positive(epsilon=epsilon)
         rank = len(self.map)

@@ -17,7 +17,9 @@ def least_second_moment(divergence: float) -> float:
     """Return a lower bound on E X² over real X with KL(X‖X + 1) and KL(X + 1‖X) at most `divergence`.
 
     Lagrangian duality and a recursion over the lattice (docs/theory/certificates.md, theorem 3). Every multiplier gives
-    a bound; the search only improves it.
+    a bound; the search only improves it. The least Lagrangian ν(c + t) is at least g(t) = inf_p Σ ((k + c)² + 2(k +
+    c)t)·p_k + multiplier·J(p), which is concave in t. So on an interval of length 2h, ν is at least its smaller end
+    value minus h². By symmetry offsets in [0, ½] suffice.
     """
     import scipy.optimize  # of which releases of one table load nothing
 
@@ -37,7 +39,11 @@ def least_second_moment(divergence: float) -> float:
 
 
 def _least_lagrangians(multiplier: float, offsets: np.ndarray, n_steps: int) -> np.ndarray:
-    """Return ν ≤ Σ_k p_k·(k + u)² + multiplier·Σ_k (p_{k+1} − p_k)·log(p_{k+1}/p_k) for all p, for each offset u."""
+    """Return ν ≤ Σ_k p_k·(k + u)² + multiplier·Σ_k (p_{k+1} − p_k)·log(p_{k+1}/p_k) for all p, for each offset u.
+
+    ν is valid if the costs beyond 0 on both sides and u² − ν add up to at least 0. The recursion for the costs starts
+    with 0 where (k + u)² ≥ ν, since all costs beyond are nonnegative.
+    """
     steps = np.arange(n_steps + 1)[:, None]
     right, left = (steps + offsets) ** 2, (steps - offsets) ** 2
     low, high = np.zeros(len(offsets)), np.full(len(offsets), float(n_steps - 1) ** 2)

@@ -98,6 +98,7 @@ def sparse_mean(  # noqa: PLR0913 - public numbers
     The error is E‖estimate − mean‖₂. Its rate is σ·(√(s·log d/n) + s·log(d/s)·√log(1/δ)/(nε)) (Cai, Wang and Zhang
     2021, theorem 13). `upper` (theorem 14) has log d for log(d/s) and, unless rows are bounded, a factor √log n in its
     second part.
+    For the quotient of both parts the source prints nε instead of √n·ε.
 
     Examples
     --------

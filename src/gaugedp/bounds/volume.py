@@ -147,7 +147,7 @@ def log_least_ratio(exponent: int, epsilon: float, power: int) -> float:
     By Poisson's summation S_m(u) = e^{εu}·m!/ε^{m+1}·(1 + waves), so that S_{m+p}/S_m = (m + 1)…(m + p)/ε^p up to the
     waves. If those are not negligible the minimum is searched for: on a cell [a, b] with middle c, the convex numerator
     lies above its tangent at c and the convex denominator below its chord; the ratio of two affine functions is least
-    at an end. Cells that this does not settle are halved (docs/theory/lower-bound.md).
+    at an end. Cells that this does not settle are halved.
     """
     if epsilon > 700.0:  # e^ε is still a float
         return -math.inf

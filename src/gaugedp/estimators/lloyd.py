@@ -11,7 +11,7 @@ from gaugedp.estimators.column_sums import GroupSums
 from gaugedp.guarantees import Guarantee
 
 _CENTRE_BITS = 18  # with rows of 12 bits, distances are exact in floats
-_REGION_SHARE, _LAST_SHARE = 0.1, 0.4  # of the guarantee, and of what remains: chosen on mixtures, docs/theory/means.md
+_REGION_SHARE, _LAST_SHARE = 0.1, 0.4  # of the guarantee, and of what remains: chosen on mixtures of 8 normals in ℝ^10
 _NOISE, _NOISE_OF_MANY = 0.35, 0.2  # most noise of a mean, in spreads of the rows
 _MOST_PLACES = 8  # per cluster
 _THIN, _FAINT = 0.02, 2.0  # a thin cluster: below this share of the average, or this many deviations of noise

@@ -58,7 +58,12 @@ def nested_law(
     """Return the distribution of Σ_l C_l·η_l, if it is proved.
 
     η_l is the levels' noise, C_l = `maps`[l] (d, k). Then each point z of the body is Σ_l C_l·u_l with Σ_l‖u_l‖_{S_l} ≤
-    `most`, S_l the body of the level's noise (docs/theory/nim.md).
+    `most`, S_l the body of the level's noise (docs/theory/nim.md, theorem 2).
+
+    Let θ be `_missed`, g_l ≥ Σ‖e_i‖_{S_l}, so that ‖y‖_{S_l} ≤ g_l·‖y‖_∞, and D = `_size` bound the lengths of the
+    generators. Floats change Q_lᵀv by less than (2d + 8)·2^−53·D per coordinate, differences included, and ‖z‖₂ ≤ 2D.
+    Hence ‖Q_lᵀ(I − E)⁻¹z‖_{S_l} ≤ 1 + g_l·D·((2d + 8)·2^−53 + 2θ/(1 − θ)). A cube of rounding adds Σ_l
+    share_l·g_l·√d/(1 − θ), as ‖(I − E)⁻ᵀq‖₁ ≤ √d·‖q‖₂/(1 − θ) for a column q of Q_l.
     """
     size, d = _size(body), body.ambient_dim
     gauges = [gauge for level in levels if (gauge := level.noise.cube_gauge) is not None]

@@ -68,8 +68,9 @@ def laplace_reach(squares: np.ndarray, largest: np.ndarray, level: float) -> np.
 
     The η_j are independent of density e^(−|t|)/2, `squares` are q = Σ a_j², `largest` at least m = max |a_j|. It is the
     least of three bounds in units of the deviation √(2q) of S = Σ_j a_j·η_j. S is a mixture of centred normal
-    distributions, hence unimodal: (r/(r + 1))^r·E S^r/σ^r/t^r for r = 2 and 4 (Gauss), where E S⁴ ≤ (3 + 3·m²/q)·σ⁴
-    (docs/theory/matrix.md, section 6). Chernoff: log E e^(sS) = −Σ log(1 − s²a_j²) ≤ −(q/m²)·log(1 − s²m²), s < 1/m.
+    distributions, hence unimodal: (r/(r + 1))^r·E S^r/σ^r/t^r for r = 2 and 4 (Gauss and Winckler), where E S⁴ = 3·σ⁴ +
+    12·Σ a_j⁴ ≤ (3 + 3·m²/q)·σ⁴. Chernoff: log E e^(sS) = −Σ log(1 − s²a_j²) ≤ −(q/m²)·log(1 − s²m²) for s < 1/m,
+    because −log(1 − x)/x increases in x.
     """
     miss = 1 - level
     count = np.divide(squares, largest**2, out=np.ones_like(squares), where=largest > 0).clip(1)  # as m² ≤ q

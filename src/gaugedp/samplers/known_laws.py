@@ -98,7 +98,12 @@ class LpNoise(RealFunction):
         return values, (np.abs(values) + 2.0**-500) * shares[:, None]
 
     def _drawn(self, words: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the draws and their relative error bounds (m,), infinite if unknown."""
+        """Return the draws and their relative error bounds (m,), infinite if unknown.
+
+        A trial is decided if t and |x|^p are farther apart than 1.2η·|x|^p + δ, with δ, ξ and η the largest of `_off`
+        for these trials. So log N is off by η + d·u, and T − N by 1.2η·N + d·(δ + u·(T − N)), u = 2^−53. The draw
+        x·(T − N)·e^{−log N/p} is off by ξ + 1.2·(1.2η·N + d·δ)/(T − N) + η/p + u·(7·|log N|/p + 2d + 16).
+        """
         kept, off = self._kept(words, n_bits)
         total, power = kept.rest.sum(axis=1), kept.power.sum(axis=1)
         is_known = kept.is_known.all(axis=1) & kept.is_taken.all(axis=1) & (np.minimum(total, power) > 2.0**-500)
@@ -153,7 +158,13 @@ class LpNoise(RealFunction):
         return Tried(point, power, rest, rest > 0, is_known), off
 
     def _off(self, parts: list[np.ndarray], size: np.ndarray, width: np.ndarray, logarithm: np.ndarray) -> Off:
-        """Return error bounds by lemmas 2 and 4, including unknown bits; relative ones above 1/4 count as unknown."""
+        """Return error bounds by lemmas 2 and 4, including unknown bits; relative ones above 1/4 count as unknown.
+
+        Errors of positive numbers are those of their logarithms, since |e^ρ − 1| and |log(1 ± ρ)| are below 1.2ρ for
+        ρ ≤ 1/4. Let w be the least word without its first bit. t ≥ 0 is off by δ = u·(4t + 9) + 2/w, log x by ξ =
+        1.2δ/(p − 1 + t) + 6u + 1/w, and p·log x by η = p·ξ + u·(5p·|log x| + 4p + 4), u = 2^−53. An x^p below e^−690
+        counts as e^−690.
+        """
         least = min(int(part.min()) for part in parts)
         if not least:
             return _UNKNOWN

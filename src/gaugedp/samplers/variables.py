@@ -94,7 +94,13 @@ class Normal(Variables):
         return 2 * self.n_pairs
 
     def floats(self, reals: Reals, n_bits: int) -> Floats:
-        """Return error bounds by lemmas 2 and 3."""
+        """Return error bounds by lemmas 2 and 3.
+
+        The float of half the angle φ is off by 2.4u, u = 2^−53, and by π/4·2^{2−n} for unknown bits, its sine by 4.4u,
+        and cos φ and sin φ by 14u each. The float y of −log V is off by δ = 4u·(y + 1) + 1/w for the word w of V, so r
+        = √2·√y is off by 2δ/r + 3u·r, and each variable by less than r·(24u + 6.3·2^−n) + (8u + 2/w)/r. The sums over
+        all variables are twice those over pairs.
+        """
         parts, lengths = self._lengths(reals.words, n_bits)
         total, off = lengths.sum(axis=1), unknown(parts, 1)
         with np.errstate(divide="ignore"):
@@ -157,7 +163,12 @@ class Spherical(Variables):
         return values, errors.sum(axis=1), np.abs(values).sum(axis=1)
 
     def apart(self, words: np.ndarray, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return error bounds by lemmas 1 and 4; `off` is relative."""
+        """Return error bounds by lemmas 1 to 3; `off` is relative.
+
+        Let p_i be the float of g_i, off by e_i, and N that of ‖p‖₂, whose squares are added in a tree of L levels. Then
+        ‖g‖₂ = N·(1 + θ) with |θ| ≤ ‖e‖₂/N + (L + 8)·u, u = 2^−53. Let r be the float of R, off by δ. If |θ| < 1/2, v_i
+        = p_i·(r/N) differs from R·g_i/‖g‖₂ by at most e_i·(r/N)·(1 + |η|) + |v_i|·|η|, |η| ≤ (|θ| + δ/r)/(1 − |θ|).
+        """
         radius, radius_error = minus_log_product(words[:, : self.k], n_bits)
         points, errors = self._normal.apart(words[:, self.k :], n_bits)
         levels = (self.k - 1).bit_length()

@@ -1,7 +1,7 @@
 """Inversion of pivots: values θ with |h(x, θ)| ≤ q.
 
 x are released numbers, and h(x, θ) is pure noise at the true θ, as h(x, θ) = top − θ·bottom of Fieller's intervals.
-docs/theory/ratios.md, docs/theory/derived.md
+docs/theory/derived.md
 """
 
 from bisect import bisect

@@ -3,7 +3,7 @@
 For released S = s + a and N = n + b with s = m·n, S − m·N = a − m·b. So the m with |S − m·N| ≤ q(m) hold the true
 quotient with the probability with which |a − m·b| ≤ q(m) (Fieller 1954). q is a norm of (1, m) if the noise is
 log-concave, symmetric and continuous (Meyer and Reisner 1991), so that chords between places lie above it; on a lattice
-they do with a step more. docs/theory/ratios.md
+they do with a step more. docs/theory/derived.md
 """
 
 from collections.abc import Sequence

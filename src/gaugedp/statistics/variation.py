@@ -1,6 +1,6 @@
 """Coefficients of variation: standard deviations divided by means.
 
-Intervals hold whenever all released numbers are within their widths: docs/theory/derived.md, theorem 6.
+Intervals hold whenever all released numbers are within their widths: docs/theory/derived.md, theorem 7.
 """
 
 from dataclasses import dataclass

@@ -40,7 +40,11 @@ class NestedStrategy(Strategy):
 
     @cached_property
     def largest(self) -> np.ndarray:
-        """Upper bounds on c_j·|Cov(x_i, x_j)| over the areas j."""
+        """Upper bounds on c_j·|Cov(x_i, x_j)| over the areas j.
+
+        If j is i or below it, Cov(x_i, x_j) is the variance of x_i times the product of shares along the path. If i and
+        j are below different parts of an area, it is (variance − room) of this area times both products.
+        """
         recursion, nesting = self._recursion, self.nesting
         below = [np.full((place.n_areas, 1), share) for place, share in zip(nesting.places, self.shares, strict=True)]
         parts = Tables()

@@ -111,8 +111,14 @@ def negative_power(alpha: float, low: float, high: float) -> Poles:
     """Return poles for x^−α, 0 < α < 1, on [low, high].
 
     Theorem (docs/theory/matrix.md, theorem 5). x^−α = c·∫ e^((1−α)u)/(e^u + x) du, c = sin(πα)/π. The trapezoidal rule
-    of step h = 2π²/y errs by at most 5·e^−y, relative to x^−α. Its nodes below some shift become one pole that matches
-    two of their moments, and so do those above another: each errs by at most a third moment.
+    of step h = 2π²/y errs by at most 5·e^−y, relative to x^−α. Its nodes s of weights w up to some shift become one
+    pole with the same Σ w and Σ w·s, which lowers the sum by at most x^−3·Σ w·s². The nodes from another shift on
+    become one pole with the same Σ w/s and Σ w/s², which lowers it by at most x²·Σ w/s³.
+
+    Proof of the last two. Let s̄ be the mean of s under w, and t̄ that of t = 1/s under w·t; a node is w·t/(1 + x·t).
+    The functions 1/(s + x) and 1/(1 + x·t) minus their tangents at the means are (s − s̄)²/((s + x)(s̄ + x)²) and
+    x²·(t − t̄)²/((1 + x·t)(1 + x·t̄)²), and variances are at most second moments. The relative errors, ∝ x^(α−3) and
+    x^(α+2), are largest at `low` and `high`.
     """
     exponent = math.log(20 / _TOLERANCE)
     step = 2 * math.pi**2 / exponent

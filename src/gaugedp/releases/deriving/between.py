@@ -66,7 +66,7 @@ def compare_releases(
     Release
         The comparisons of the exact answers, with intervals for the noise of both releases. Comparisons whose interval
         excludes "no change" are marked `*`. Sampling error is not included. For means the coverage is approximate
-        (docs/theory/derived.md, theorem 5).
+        (docs/theory/derived.md, theorem 8).
 
     Raises
     ------

@@ -179,7 +179,7 @@ def derive(
     -------
     Release
         The statistics. Their intervals follow from draws of the release's noise; for Gini, Lorenz and compared means
-        the coverage is approximate (docs/theory/derived.md, theorem 5).
+        the coverage is approximate (docs/theory/derived.md, theorem 8).
 
     Raises
     ------
