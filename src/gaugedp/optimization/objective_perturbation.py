@@ -182,6 +182,18 @@ def _softmax(n_classes: int, replaced: bool, curvature: float) -> list[Extreme]:
 
 
 def _two_sided(loss: Loss, replaced: bool, curvature: float, noise: float) -> list[Extreme]:
+    """Return the extremes for slopes of both signs.
+
+    Theorem. Let |φ′| ≤ L₀, φ″ ≤ β, c = log(1 + βq) and m = 2L₀/σ. The extreme (2, 2L₀, c) with c_max = c + m²/2 + √3·m
+    is valid if a row is replaced. Under add_remove m = L₀/σ, with the extreme (2, L₀, c).
+
+    Proof, in the notation of docs/theory/objective_perturbation.md. (1) ⟨b, Δ⟩ ≤ L₀·max(|g₁|, |g₂|), where g₁, g₂ = ⟨b,
+    x ± x′⟩ have variances that add up to at most 4σ². Let α and 1 − α be their shares of 4σ², and s = t/(2σ). Then
+    P(max > t) ≤ 2Q(s/√α) + 2Q(s/√(1 − α)). (2) The function α ↦ Q(s/√α), which is 0 at α = 0, has a derivative ∝
+    e^{−s²/(2α)}·α^{−3/2}. The logarithm of this has the derivative s²/(2α²) − 3/(2α) ≥ 0 for s² ≥ 3α. So the function
+    is convex for s ≥ √3, and the sum is at most 2Q(s). (3) So P(L > c + m²/2 + m·s) ≤ 2Q(s) for s ≥ √3, which lemma 1
+    requires. For smaller s the bound fails, but the last entry of the list covers this. Under add_remove Δ = ±a·x.
+    """
     if math.isinf(loss.smoothness):
         what = f"Objective perturbation needs a smooth loss, and {loss!r} has a kink."
         raise InvalidRequest(what, "Use a loss with a bounded second derivative, such as Huber or Logistic.")
