@@ -134,8 +134,10 @@ class Problem:
     def rounding(self, n_rows: int, strength: float, linear: float) -> float:
         """Return a bound on the gradient's error in floats.
 
-        ‖b‖ is at most `linear`. Sums over rows: n·L·(2^12 + n/2^12) roundings of 2^−53. Predictions: nβ·d·‖w‖ more of
-        them, where λ‖w‖² ≤ n·max(−φ′(z)z) + ‖b‖·‖w‖.
+        ‖b‖ is at most `linear`. Sums over rows, 2^12 at a time: n·L·(2^12 + n/2^12 + 16) roundings of 2^−53. Predictions
+        are off by at most (d + 4)·2^−53·‖w‖: nβ·(d + 4)·‖w‖ more of them. As ⟨∇F(w), w⟩ = 0, λ‖w‖² ≤ n·c + ‖b‖·‖w‖ with
+        c = max −φ′(z)·z, so ‖w‖ ≤ √(n·c/λ) + 2‖b‖/λ. c is 0.28 for the logistic loss, 1 + h/2 for the smoothed hinge,
+        and log K for the softmax (H(p) + log p_y ≤ H(p)).
         """
         match self.loss:
             case CappedLogistic():
