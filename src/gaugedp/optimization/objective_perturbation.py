@@ -119,7 +119,12 @@ class Problem:
         """Return the least λ for precision in floats.
 
         It applies if the noise requires less: float sums over rows are accurate enough, and λ‖w‖²/2 is at most the
-        losses at 0, so that a minimum without noise is near. A larger λ never makes a profile larger.
+        losses at 0, so that a minimum without noise is near.
+
+        A larger λ never makes a profile larger, as all shifts c increase with q = 1/λ. For the lines log(1 + s(1 − s)q)
+        + slope·(t − s) of theorem 2, put D = 1 + q·s(1 − s). The derivative in q is s·(s + q·s(1 − s)²)/D² ≥ 0 at t =
+        0. At t = C ≤ 1 it is s(1 − s)/D + (1 − 2s)(t − s)/D², which is at least (1 − s)²/D² for s ≥ ½, and a sum of
+        nonnegative terms otherwise. The other Jacobians increase with q, too.
         """
         match self.loss:
             case CappedLogistic() | SmoothHinge():
@@ -134,10 +139,10 @@ class Problem:
     def rounding(self, n_rows: int, strength: float, linear: float) -> float:
         """Return a bound on the gradient's error in floats.
 
-        ‖b‖ is at most `linear`. Sums over rows, 2^12 at a time: n·L·(2^12 + n/2^12 + 16) roundings of 2^−53. Predictions
-        are off by at most (d + 4)·2^−53·‖w‖: nβ·(d + 4)·‖w‖ more of them. As ⟨∇F(w), w⟩ = 0, λ‖w‖² ≤ n·c + ‖b‖·‖w‖ with
-        c = max −φ′(z)·z, so ‖w‖ ≤ √(n·c/λ) + 2‖b‖/λ. c is 0.28 for the logistic loss, 1 + h/2 for the smoothed hinge,
-        and log K for the softmax (H(p) + log p_y ≤ H(p)).
+        ‖b‖ is at most `linear`. Sums over rows, 2^12 at a time, are off by n·L·(2^12 + n/2^12 + 16) roundings of 2^−53.
+        Predictions are off by at most (d + 4)·2^−53·‖w‖, so they add nβ·(d + 4)·‖w‖ of them. As ⟨∇F(w), w⟩ = 0, λ‖w‖² ≤
+        n·c + ‖b‖·‖w‖ with c = max −φ′(z)·z, so ‖w‖ ≤ √(n·c/λ) + 2‖b‖/λ. This c is 0.28 for the logistic loss, 1 + h/2
+        for the smoothed hinge, and log K for the softmax (H(p) + log p_y ≤ H(p)).
         """
         match self.loss:
             case CappedLogistic():
