@@ -266,7 +266,11 @@ class RankExponential(Mechanism):
         return [window.draw(radius, stream) for window in windows]
 
     def _parts_off(self, runs: "Runs", quantile: Fraction, shift: Fraction, limit: int) -> np.ndarray:
-        """Return min(⌈d/Δ⌉, limit) of each run, in parts of 1/`_n_parts`."""
+        """Return min(⌈d/Δ⌉, limit) of each run, in parts of 1/`_n_parts`.
+
+        Let G be `_n_parts`: the common denominator of all d/Δ or, where that exceeds 2^20, a multiple of 2c, for c rows
+        of a unit. A row moves G·d/Δ by at most an integer, which neither rounding up nor the limit increases.
+        """
         sensitivity = math.ceil(rank_sensitivity(self.body, quantile) * quantile.denominator)
         whole, rest = np.divmod(runs.gaps(quantile, shift), sensitivity)
         whole = np.minimum(whole, limit // self._n_parts + 1)  # so that the product fits 64 bits
