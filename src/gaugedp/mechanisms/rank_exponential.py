@@ -168,7 +168,9 @@ class RankExponential(Mechanism):
         """Return a bound on the expected rank distance, in rows.
 
         It bounds the norm over all answers. P(d > T) ≤ m^k·e^{−rT}, r the rate, so with l = k·log m E d ≤ (l + 1)/r and
-        E d² ≤ (l² + 2·l + 2)/r².
+        E d² ≤ (l² + 2·l + 2)/r²: weights above T are below e^{−rT}, and those at 0 sum to at least 1; integrate min(1,
+        m^k·e^{−rT}), and the same times 2T. Sorting does not raise the sum of squares, since d² is a convex function of
+        differences of ranks that increase with y and targets that increase with q.
         """
         one_of(("1", "2"), norm=f"{norm:g}")
         size = float(self.reach(len(self.quantiles), 1))
