@@ -167,10 +167,9 @@ class RankExponential(Mechanism):
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
         """Return a bound on the expected rank distance, in rows.
 
-        It bounds the norm over all answers. P(d > T) ≤ m^k·e^{−rT}, r the rate, so with l = k·log m E d ≤ (l + 1)/r and
-        E d² ≤ (l² + 2·l + 2)/r²: weights above T are below e^{−rT}, and those at 0 sum to at least 1; integrate min(1,
-        m^k·e^{−rT}), and the same times 2T. Sorting does not raise the sum of squares, since d² is a convex function of
-        differences of ranks that increase with y and targets that increase with q.
+        It bounds the norm over all answers. At rate r weights above T are below e^{−rT}, and those at 0 sum to at least
+        1, so P(d > T) ≤ m^k·e^{−rT}. With l = k·log m, integrals give E d ≤ (l + 1)/r and E d² ≤ (l² + 2·l + 2)/r². d²
+        is convex in differences of ranks, which grow with y, and targets, which grow with q: sorting raises no sum.
         """
         one_of(("1", "2"), norm=f"{norm:g}")
         size = float(self.reach(len(self.quantiles), 1))
@@ -268,11 +267,7 @@ class RankExponential(Mechanism):
         return [window.draw(radius, stream) for window in windows]
 
     def _parts_off(self, runs: "Runs", quantile: Fraction, shift: Fraction, limit: int) -> np.ndarray:
-        """Return min(⌈d/Δ⌉, limit) of each run, in parts of 1/`_n_parts`.
-
-        Let G be `_n_parts`: the common denominator of all d/Δ or, where that exceeds 2^20, a multiple of 2c, for c rows
-        of a unit. A row moves G·d/Δ by at most an integer, which neither rounding up nor the limit increases.
-        """
+        """Return min(⌈d/Δ⌉, limit) of each run, in parts of 1/`_n_parts`."""
         sensitivity = math.ceil(rank_sensitivity(self.body, quantile) * quantile.denominator)
         whole, rest = np.divmod(runs.gaps(quantile, shift), sensitivity)
         whole = np.minimum(whole, limit // self._n_parts + 1)  # so that the product fits 64 bits
