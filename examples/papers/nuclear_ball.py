@@ -1,6 +1,25 @@
 """Error terms of stochastic Frank–Wolfe on the nuclear ball, and the rate conjectured for it.
 
 python -m examples.papers.nuclear_ball
+
+The method is that of docs/theory/stochastic_frank_wolfe.md, with its a, η, X_t, D_t and n_0.
+
+Lemma (after corollary 2.3.1 and (2.14) of the thesis). If ⟨D_t, V_t⟩ ≤ min ⟨D_t, Y⟩ + α, then F(X_{m+1}) − F* ≤
+a^{m+1}(F(0) − F*) + 4η·Σ_t a^{m−t}‖∇F(X_t) − D_t‖ + 2L₁η + α: iterate f(X_{t+1}) ≤ f(X_t) + η⟨∇F, V_t − X_t⟩ + 2L₁η².
+
+Theorem (for X_t, X* ⪰ 0 of trace at most 1). In the lemma 4·‖∇F(X_t) − D_t‖ may be replaced by λ_max(E_t)⁺ +
+λ_max(−E_t)⁺, E_t = D_t − ∇F(X_t). If ‖E A²‖ ≤ v, |φ′| ≤ L₀, φ′ is L₁-Lipschitz, γ = 2L₁ + L₀ and ℓ = log(d + 1), each
+of the two has a mean of at most a^t·b(L₀²v/n_0, 2L₀/n_0) + b(η²γ²v/(1 − a²), 2ηγ), where b(σ², R) = √(2σ²ℓ) + Rℓ/3.
+
+Proof.
+
+1. ⟨∇F − D_t, V_t − X*⟩ = ⟨−E_t, V_t⟩ + ⟨E_t, X*⟩, and ⟨S, V⟩ ≤ λ_max(S)⁺ for V ⪰ 0 of trace at most 1.
+2. E_t = a·E_{t−1} + ξ_t with ξ_t = g_t − E[g_t | past], as E[g_t | past] = ∇F(X_t) − a·∇F(X_{t−1}). So E_t = a^t·E_0 +
+   Σ_{s ≤ t} a^{t−s}·ξ_s, a martingale.
+3. g_s = w·A with |w| ≤ ηγ by lemma 1 of the page, so E[ξ_s² | past] ⪯ E[w²A² | past] ⪯ η²γ²v·I and ‖ξ_s‖ ≤ 2ηγ. The
+   means of the squares add up to at most η²γ²v/(1 − a²). E_0 is a mean of n_0 such terms with L₀ for ηγ.
+4. For a martingale Y of this kind E tr exp(θY) ≤ d·exp(σ²(e^{θR} − θR − 1)/R²) (Tropp 2011), so E λ_max(Y)⁺ ≤ b, with
+   d + 1 for the positive part, and P(λ_max(Y) ≥ x) ≤ d·exp(−x²/(2σ² + 2Rx/3)).
 """
 
 import math
@@ -78,8 +97,8 @@ def nuclear_risk(  # noqa: PLR0913 - public numbers
     None, else with probability 1 − failure.
 
     With `spread` ≥ λ_max(E A²) for gradients φ′·A, ‖A‖ ≤ 1 (1 for any rows, 1/d for zzᵀ with z uniform on the sphere):
-    theorem 4 of docs/theory/stochastic_frank_wolfe.md. With spread=None: corollary 2.3.1 of the thesis with X_0 = 0 (L₀
-    for 2L₀), its batch term times (1 + 2/n)·e^{η/2}, which it drops.
+    the theorem of this module. With spread=None: corollary 2.3.1 of the thesis with X_0 = 0 (L₀ for 2L₀), its batch
+    term times (1 + 2/n)·e^{η/2}, which it drops.
 
     For the α that the corollary leaves open: 2·E‖noise‖, where a step's noise has deviation s = σ·row for σ of
     `StochasticFrankWolfe`, Δ_0 = 4L₀/n, Δ = 2η(2L₁ + L₀), one row a slot, and E λ_max ≤ s·√(2d).
@@ -117,7 +136,7 @@ def _published(
 def _by_variance(
     n_rows: int, n_columns: int, slopes: tuple[float, float], failure: float | None, spread: float
 ) -> tuple[float, float]:
-    """Return η·Σ(1 − η)^{m−t} times theorem 4's bounds on both parts of λ_max(E_t)⁺ + λ_max(−E_t)⁺.
+    """Return η·Σ(1 − η)^{m−t} times the theorem's bounds on both parts of λ_max(E_t)⁺ + λ_max(−E_t)⁺.
 
     E_0 has (σ², R) = L₀²·(spread, 2)/n₀ without the square, later steps η²γ²·spread·Σ(1 − η)^{2k} and 2ηγ.
     """

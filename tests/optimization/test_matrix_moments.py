@@ -139,7 +139,7 @@ def test_a_centre_takes_noise_from_the_gradient_where_it_helps_alone() -> None:
 
 
 def test_scales_whose_charge_is_not_proved_are_refused() -> None:
-    """At this centre below 0 two rows move the moments by 1.3 % more than theorem 3 would charge."""
+    """At this centre below 0 two rows move the moments by 1.3 % more than theorem 1 would charge."""
     with pytest.raises(InvalidRequest, match=r"centre is -0\.39"):
         MomentScale(Spectraplex(2), (-0.727, 0.392), 0.422, 0.0, centre=-0.39)
     with pytest.raises(InvalidRequest, match="width is -2"):

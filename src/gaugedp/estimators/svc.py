@@ -11,7 +11,7 @@ from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.optimization.losses import Hinge
 from gaugedp.optimization.smoothing import SmoothHinge
 
-# any threshold below 0.01 does about as well on synthetic tables: docs/theory/objective_perturbation.md
+# any threshold below 0.01 does about as well on synthetic tables
 # the next were chosen on Adult (noise 0.0024 at epsilon 1) and on rows on the sphere (0.0038): see models.md
 _BLURRED, _NARROWEST, _WIDEST = 0.004, 0.02, 2.0  # noise at which the kink is rounded off over a width of 1; its ends
 

@@ -181,7 +181,7 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         return 1 / math.sqrt(min(shape)) if shape is not None and self.norm == "operator" else 1.0
 
     def _chosen(self, guarantee: Guarantee, kind: Designs, loss: TraceLoss, n_rows: float) -> tuple[str, str]:
-        """Return the solver and why, by public numbers only: docs/theory/matrix_moments.md."""
+        """Return the solver and why, by public numbers and a released number of rows only."""
         self._check_solver(kind)
         if self.solver != "auto":
             return self.solver, "requested"

@@ -167,8 +167,9 @@ class RankExponential(Mechanism):
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
         """Return a bound on the expected rank distance, in rows.
 
-        It bounds the norm over all answers. P(d > T) ≤ m^k·e^{−rT}, r the rate, so with l = k·log m E d ≤ (l + 1)/r and
-        E d² ≤ (l² + 2·l + 2)/r².
+        It bounds the norm over all answers. At rate r weights above T are below e^{−rT}, and those at 0 sum to at least
+        1, so P(d > T) ≤ m^k·e^{−rT}. With l = k·log m, integrals give E d ≤ (l + 1)/r and E d² ≤ (l² + 2·l + 2)/r². d²
+        is convex in differences of ranks, which grow with y, and targets, which grow with q: sorting raises no sum.
         """
         one_of(("1", "2"), norm=f"{norm:g}")
         size = float(self.reach(len(self.quantiles), 1))

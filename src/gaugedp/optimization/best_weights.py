@@ -82,7 +82,12 @@ class NoisyEvidence:
     most: float
 
     def within(self, span: np.ndarray) -> "NoisyEvidence":
-        """Restrict the evidence to the range of orthonormal `span` (d, r), which holds the rows."""
+        """Restrict the evidence to the range of orthonormal `span` U (d, r), which holds the rows.
+
+        For instance, indicators of all cells of an attribute sum to the constant, so H is singular. Then H = U·UᵀHU·Uᵀ,
+        and the best w of least norm is U·γ. UᵀEU is noise of the same distribution in fewer dimensions, as E is
+        spherical in the Frobenius norm, and so is Uᵀe. So all formulas apply to γ with UᵀHU in place of H.
+        """
         inside = span.T @ self.second @ span, self.points @ span, self.gradients @ span
         return NoisyEvidence(*inside, self.deviation, self.noise, self.most)
 

@@ -19,7 +19,7 @@ from gaugedp.optimization.row_blocks import slices
 _LONGEST_STEP = 8.0  # in units where rows have norm 1: 2/β of the logistic loss
 _LEAST_STEPS, _MOST_STEPS = 8, 600
 _FAST_LENGTH, _MOST_FAST = 2.0, 192  # of steps with momentum: 1/(2β) of slopes that are planned for
-_QUIET = 0.25  # the share of the radius by which noise may move the weights; docs/theory/gradient.md
+_QUIET = 0.25  # the share of the radius by which the noise of all steps may move the mean, where curvature is least
 _PLANNED = 0.25  # the smoothness for which steps are planned
 _BLOCK, _KEPT = 2**20, 2**23  # numbers at a time, and most numbers cached so that steps need not cut them again
 

@@ -119,7 +119,12 @@ class Problem:
         """Return the least λ for precision in floats.
 
         It applies if the noise requires less: float sums over rows are accurate enough, and λ‖w‖²/2 is at most the
-        losses at 0, so that a minimum without noise is near. A larger λ never makes a profile larger.
+        losses at 0, so that a minimum without noise is near.
+
+        A larger λ never makes a profile larger, as all shifts c increase with q = 1/λ. For the lines log(1 + s(1 − s)q)
+        + slope·(t − s) of theorem 2, put D = 1 + q·s(1 − s). The derivative in q is s·(s + q·s(1 − s)²)/D² ≥ 0 at t =
+        0. At t = C ≤ 1 it is s(1 − s)/D + (1 − 2s)(t − s)/D², which is at least (1 − s)²/D² for s ≥ ½, and a sum of
+        nonnegative terms otherwise. The other Jacobians increase with q, too.
         """
         match self.loss:
             case CappedLogistic() | SmoothHinge():
@@ -134,8 +139,10 @@ class Problem:
     def rounding(self, n_rows: int, strength: float, linear: float) -> float:
         """Return a bound on the gradient's error in floats.
 
-        ‖b‖ is at most `linear`. Sums over rows: n·L·(2^12 + n/2^12) roundings of 2^−53. Predictions: nβ·d·‖w‖ more of
-        them, where λ‖w‖² ≤ n·max(−φ′(z)z) + ‖b‖·‖w‖.
+        ‖b‖ is at most `linear`. Sums over rows, 2^12 at a time, are off by n·L·(2^12 + n/2^12 + 16) roundings of 2^−53.
+        Predictions are off by at most (d + 4)·2^−53·‖w‖, so they add nβ·(d + 4)·‖w‖ of them. As ⟨∇F(w), w⟩ = 0, λ‖w‖² ≤
+        n·c + ‖b‖·‖w‖ with c = max −φ′(z)·z, so ‖w‖ ≤ √(n·c/λ) + 2‖b‖/λ. This c is 0.28 for the logistic loss, 1 + h/2
+        for the smoothed hinge, and log K for the softmax (H(p) + log p_y ≤ H(p)).
         """
         match self.loss:
             case CappedLogistic():
@@ -182,6 +189,18 @@ def _softmax(n_classes: int, replaced: bool, curvature: float) -> list[Extreme]:
 
 
 def _two_sided(loss: Loss, replaced: bool, curvature: float, noise: float) -> list[Extreme]:
+    """Return the extremes for slopes of both signs.
+
+    Theorem. Let |φ′| ≤ L₀, φ″ ≤ β, c = log(1 + βq) and m = 2L₀/σ. The extreme (2, 2L₀, c) with c_max = c + m²/2 + √3·m
+    is valid if a row is replaced. Under add_remove m = L₀/σ, with the extreme (2, L₀, c).
+
+    Proof, in the notation of docs/theory/objective_perturbation.md. (1) ⟨b, Δ⟩ ≤ L₀·max(|g₁|, |g₂|), where g₁, g₂ = ⟨b,
+    x ± x′⟩ have variances that add up to at most 4σ². Let α and 1 − α be their shares of 4σ², and s = t/(2σ). Then
+    P(max > t) ≤ 2Q(s/√α) + 2Q(s/√(1 − α)). (2) The function α ↦ Q(s/√α), which is 0 at α = 0, has a derivative ∝
+    e^{−s²/(2α)}·α^{−3/2}. The logarithm of this has the derivative s²/(2α²) − 3/(2α) ≥ 0 for s² ≥ 3α. So the function
+    is convex for s ≥ √3, and the sum is at most 2Q(s). (3) So P(L > c + m²/2 + m·s) ≤ 2Q(s) for s ≥ √3, which lemma 1
+    requires. For smaller s the bound fails, but the last entry of the list covers this. Under add_remove Δ = ±a·x.
+    """
     if math.isinf(loss.smoothness):
         what = f"Objective perturbation needs a smooth loss, and {loss!r} has a kink."
         raise InvalidRequest(what, "Use a loss with a bounded second derivative, such as Huber or Logistic.")

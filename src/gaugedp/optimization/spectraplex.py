@@ -40,7 +40,6 @@ class Spectraplex:
     -----
     Theorem. The extreme points are 0 and radius·vvᵀ, ‖v‖₂ = 1, so min ⟨A, X⟩ = radius·min(0, λ_min(A)). The nearest
     point has the eigenvectors of the symmetric part, and its eigenvalues are projected onto {w ≥ 0, Σw ≤ radius}.
-    docs/theory/nuclear_ball.md
     """
 
     n_columns: int

@@ -30,6 +30,10 @@ class OptimalNoise:
     N = −J with P(J < n) = π(n): for a key and one person more or less, π(0) = 0 and π(n + 1) = min(e^ε·π(n) + δ, 1 −
     e^−ε·(1 − π(n) − δ), 1) (Desfontaines, Voss, Gipson and Mandayam 2022). They are integers over 2^n_bits, each
     rounded down, for a δ that is smaller by 2^−64 of itself.
+
+    With b = `n_bits` = 192 + 2·log₂(1/δ) + 5ε, e^−ε rounded up, and at most 2^20 counts, roundings change the
+    distribution of J by less than η = 2^60·e^{2ε}·2^−b/δ in total variation, and δ·(1 − 2^−64) + (1 + e^ε)·η ≤ δ. So
+    the theorem of docs/theory/partition_selection.md holds for δ. An ε above 50 is taken as 50.
     """
 
     epsilon: Fraction

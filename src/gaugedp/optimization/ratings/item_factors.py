@@ -144,6 +144,12 @@ def orthonormal(directions: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def _entry_moves(n_items: int, rank: int, length: float) -> float:
+    """Return the bound on the change of W by one entry, including rounding.
+
+    In the notation of docs/theory/matrix_completion.md, truncating x to multiples of 2^−20 adds √n·2^−20 to ‖x′ − x‖,
+    and 1.25·n·2^−20 to the change of a score over ρ√(r/n), as ‖V‖ ≤ 2.5√r and ρ = 2. Truncating clipped scores to
+    multiples of 2^−12 adds √r·2^−12.
+    """
     if length < 1:
         return math.inf
     reach = _REACH["rating"] * math.sqrt(rank / n_items)
