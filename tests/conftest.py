@@ -22,7 +22,12 @@ LONG = {"slow", "statistical"}  # marks of tests that are long
 SERVERS = {"spark", "postgres"}  # engines that are started
 THOROUGH = (
     "faults/",
-    *(f"statistics/test_{name}.py" for name in ("audits", "black_box", "coverage", "low_order_bits", "streams", "white_box")),
+    "statistics/test_audits.py",
+    "statistics/test_black_box.py",
+    "statistics/test_coverage.py",
+    "statistics/test_low_order_bits.py",
+    "statistics/test_streams.py",
+    "statistics/test_white_box.py",
     "report/test_browser.py",
     "report/test_explorer_browser.py",
     "tables/test_spark.py",

@@ -167,7 +167,6 @@ def test_mixed_parts_take_the_better_rule() -> None:
     assert (ZCDP(0.1) + PureDP(0.1)).epsilon(1e-6) <= ZCDP(0.105).epsilon(1e-6) * (1 + 1e-9)
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("exponent", [9, 10, 12, 16])
 def test_very_many_tiny_losses_add_up(exponent: int) -> None:
     """10^(2k) releases at 10^−k are as good as Gaussian with μ = 1, from above."""

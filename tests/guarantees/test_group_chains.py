@@ -19,7 +19,6 @@ def true_delta(rate: float, noise: float, size: int, epsilon: float) -> float:
     return max(float(np.maximum(gap, 0).sum()) * (places[1] - places[0]) for gap in gaps)
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("size", [2, 3, 5])
 @pytest.mark.parametrize("epsilon", [0.05, 0.5, 2.0])
 def test_a_group_of_a_subsampled_step_is_between_the_truth_and_a_few_times_it(size: int, epsilon: float) -> None:

@@ -31,7 +31,6 @@ def test_delta_is_that_of_the_worst_event_at_negative_epsilon_too(seed: int, eps
     assert actual.low <= truth * (1 + 1e-12)
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("prior", [0.01, 0.3, 0.5, 0.9])
 def test_no_event_does_better(prior: float) -> None:
     mechanism, pairs = events(7)

@@ -49,7 +49,6 @@ def test_the_law_is_that_of_the_definition_and_of_the_draws(body, epsilon: float
     assert (np.abs(drawn - expected) <= 5 * np.sqrt(expected * (1 - expected) / DRAWS)).all()
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(("body", "one_way"), [(COUNTS, True), (SCORES, False)], ids=["counts", "scores"])
 @pytest.mark.parametrize("threshold", [0, 3])
 def test_no_neighbours_are_told_apart_beyond_epsilon(body, one_way: bool, threshold: int) -> None:

@@ -130,7 +130,6 @@ def worst(n_values: int, quantile: Fraction, side: int) -> tuple[np.ndarray, int
     return table, place if side < 0 else n_values - 1 - place
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("side", [-1, 1])
 @pytest.mark.parametrize("quantile", [HALF, TENTH])
 def test_ends_pass_a_quantile_as_seldom_as_they_say(quantile: Fraction, side: int) -> None:

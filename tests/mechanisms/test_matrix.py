@@ -268,7 +268,6 @@ def test_directions_that_differ_by_rounding_only_are_refused_or_flat() -> None:
         Matrix.calibrate(Polytope.symmetric_hull(nearly), NORMAL)
 
 
-@pytest.mark.thorough
 def test_questions_that_are_too_large_are_refused_at_once() -> None:
     wide = Polytope.symmetric_hull(np.random.default_rng(1).normal(size=(400, 10_000)))
     many = gd.stack(gd.prefix_sums(grid(300, 300), "a0"), gd.marginals(grid(300, 300), "a1")).sensitivity(ROW)
@@ -321,7 +320,6 @@ def test_wide_noise_hides_the_last_digit() -> None:
     assert float(drawn.std()) == pytest.approx(float(np.sqrt(noise.variances[0])), rel=0.06)
 
 
-@pytest.mark.thorough
 def test_wide_noise_in_floats_hides_the_last_digit() -> None:
     """Of so many sums that no law is proved for the strategy: 4,400 numbers, the same limits."""
     domain = gd.Domain.of(a=gd.integers(1, 1100), pay=gd.bounded(0, 2**40))

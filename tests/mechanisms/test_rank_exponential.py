@@ -272,7 +272,6 @@ def test_a_joint_draw_has_the_range_of_one(unit, n_groups, n_values) -> None:
     assert 0.4 < largest <= 1 + 1e-9
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 def test_parts_of_neighbours_differ_by_one_sensitivity(unit) -> None:
     """In whole numbers, rounding and limit included, over two cells: what the guarantee of the draws rests on."""

@@ -148,7 +148,6 @@ def test_too_many_quantiles_are_refused() -> None:
         gd.quantiles(DOMAIN, "PAY", *(i / 1000 for i in range(1, 102)))
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
 @pytest.mark.parametrize("text", ["median(PAY)", "median(PAY) by AGE"])
 def test_the_body_holds_what_a_unit_does_to_the_histogram(text, neighbours) -> None:

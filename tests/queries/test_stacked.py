@@ -78,7 +78,6 @@ def test_without_quantiles_a_stack_is_one_workload_and_alone_a_question_is_itsel
     assert gd.stack(median) is median
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("unit", UNITS, ids=str)
 @pytest.mark.parametrize("guarantee", GUARANTEES, ids=str)
 def test_all_parts_together_keep_what_is_asked(guarantee: dict, unit: gd.PrivacyUnit) -> None:

@@ -54,7 +54,6 @@ def ends(potential: Bowl, key: int) -> np.ndarray:
     return np.concatenate([one.draw((2, 1), STEPS, rng)[:, 0] for _ in range(RUNS)])
 
 
-@pytest.mark.thorough
 def test_looks_that_are_spared_leave_the_law_alone() -> None:
     """800 ends on 8 cells of equal probability, at 1e-4; the key is fixed. Control: a curvature of 0 is claimed."""
     grid = np.linspace(-4, 5, 20_001)
