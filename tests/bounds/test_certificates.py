@@ -265,6 +265,7 @@ def test_the_units_own_column_has_no_certificate(domain: gd.Domain, neighbours: 
     unit = gd.PrivacyUnit("pid", neighbours=neighbours)
     plan = gd.plan(gd.query(domain, next(iter(domain.attributes))), unit, epsilon=0.01)
     assert plan.certificate["kind"] == "none"
+    assert plan.lower_bound <= 0.5 * math.sqrt(len(plan.query.steps))
 
 
 def test_bins_without_a_float_inside_have_no_certificate() -> None:
