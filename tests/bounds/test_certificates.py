@@ -265,6 +265,13 @@ def test_the_units_own_column_has_no_certificate(domain: gd.Domain, neighbours: 
     unit = gd.PrivacyUnit("pid", neighbours=neighbours)
     plan = gd.plan(gd.query(domain, next(iter(domain.attributes))), unit, epsilon=0.01)
     assert plan.certificate["kind"] == "none"
+    assert plan.lower_bound <= 0.5 * math.sqrt(len(plan.query.steps))
+
+
+@pytest.mark.slow
+def test_a_body_whose_shadow_qhull_gives_up_on_has_a_certificate() -> None:
+    domain = gd.Domain.of(a=gd.integers(1, 3), g=gd.integers(1, 15))
+    assert gd.plan(gd.query(domain, "a; prefix(g)"), ONE_ROW, epsilon=1.0).certificate["bound"] > 0
 
 
 def test_bins_without_a_float_inside_have_no_certificate() -> None:

@@ -103,6 +103,17 @@ def test_noise_too_narrow_is_refused(name: str) -> None:
     assert nearly.count("refused") > 0.75 * len(nearly)
 
 
+@pytest.mark.parametrize("times", [0.99, 0.9, 0.6, 0.4])
+@pytest.mark.parametrize("text", ["A; prefix(AGE)", "prefix(AGE); ranges(G)"])
+def test_a_noise_matrix_that_misses_its_stated_preimages_is_refused(text: str, times: float) -> None:
+    """L·u is `times` the row of which u is stated: noise of that share costs 1/times of the guarantee."""
+    query = gd.query(TRIED, text)
+    mechanism = Matrix.calibrate(query.sensitivity(UNITS[0]), PureDP(1.0))
+    strategy = replace(mechanism.strategy, matrix=mechanism.strategy.matrix * times)
+    assert Noise(query, UNITS[0], mechanism).verdict() == "sampled"
+    assert Noise(query, UNITS[0], replace(mechanism, strategy=strategy)).verdict() == "refused"
+
+
 @pytest.mark.parametrize("guarantee", GUARANTEES)
 def test_noise_on_a_count_costs_the_whole_guarantee(guarantee: Guarantee) -> None:
     query, kind = gd.query(TRIED, "count"), Laplace if guarantee == PureDP(1.0) else Gaussian
