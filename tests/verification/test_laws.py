@@ -141,7 +141,10 @@ def test_laplace_noise_costs_the_stated_preimages_that_its_map_confirms() -> Non
     assert sorted(law.costs(found)) == [0, Fraction(1, 8), Fraction(1, 4)]
     assert law.coordinates(np.array([[3, 0], [0, -7]])).tolist() == [[1.5, 0.0, 1.5], [0.0, -3.5, 0.0]]
     assert np.abs(law.coordinates(np.array([[1, -1], [2, 0]]))).sum(axis=1) == pytest.approx([1.5, 2.0])
-    assert _linear(left, units * 1.1).coordinates(np.array([[1, 0]])) is None
+    longer = _linear(left, units * 1.1).coordinates(np.array([[1, 0]]))  # no preimage: a program finds the least
+    assert np.abs(longer).sum() == pytest.approx(1.0)
+    far = _linear(left, np.vstack([units * 0.6, 1e13 * units])).coordinates(np.array([[1, 0], [10**13, 0]]))
+    assert np.abs(far).sum(axis=1) == pytest.approx([1.0, 1e13])  # a long row beside it hides no miss
 
 
 def test_sums_that_are_not_the_least_are_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,7 +95,7 @@ def _sensitivities(change) -> ExitStack:
 
 def _light_rows() -> ExitStack:
     """Forget what the weight of a row multiplies."""
-    stack, weights = ExitStack(), WorkloadColumns._row_weights.fget
+    stack, weights = ExitStack(), WorkloadColumns._row_weights.func
     stack.enter_context(mock.patch.object(sys.modules[Workload.__module__], "heaviest", return_value=1))
     stack.enter_context(mock.patch.object(Quantiles, "heaviest", 1))
     light = property(lambda columns: (1,) * len(weights(columns)))

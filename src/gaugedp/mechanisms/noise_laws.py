@@ -222,22 +222,27 @@ class LinearLaw(NoiseLaw):
         if k * max(k, d) > _MOST_NUMBERS:
             return None
         units = None if self.preimages is None else self.preimages()
-        found, is_left = self._looked_up(rows, units)
-        if is_left.any():
-            # 2 * 10**7: products of numbers, for one matrix by another: some hundredths of a second
-            if k * d * min(k, d) > 2 * 10**7:
-                return None
-            left = self.apply(np.eye(k)).astype(float).T
-            if _is_beyond(left, rows[is_left].astype(float)):
-                return math.inf
-            solved = self._solved(left, rows[is_left].astype(float), units is not None)
-            if solved is None:
-                return None
-            found = found.astype(float)
-            found[is_left] = solved
-        missed = np.abs(self.apply(found) - rows).max(axis=0, initial=0.0)
-        is_close = (missed <= CLOSE * np.maximum(1.0, np.abs(rows).max(axis=0, initial=0).astype(float))).all()
-        return found if is_close else None
+        found = self._looked_up(rows, units)
+        sizes = np.maximum(1.0, np.abs(rows).astype(float))
+        is_left = self._misses(found, rows, sizes)
+        if not is_left.any():
+            return found
+        # 2 * 10**7: products of numbers, for one matrix by another: some hundredths of a second
+        if k * d * min(k, d) > 2 * 10**7:
+            return None
+        left = self.apply(np.eye(k)).astype(float).T
+        if _is_beyond(left, rows[is_left].astype(float)):
+            return math.inf
+        solved = self._solved(left, rows[is_left].astype(float), units is not None)
+        if solved is None:
+            return None
+        found = found.astype(float)
+        found[is_left] = solved
+        return None if self._misses(found, rows, sizes.max(axis=0)).any() else found
+
+    def _misses(self, found: np.ndarray, rows: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """Return which rows (n,) are not L·u, up to rounding of numbers of such sizes."""
+        return np.asarray((np.abs(self.apply(found) - rows) > CLOSE * sizes).any(axis=1))
 
     def _solved(self, left: np.ndarray, targets: np.ndarray, is_stated: bool) -> np.ndarray | None:
         """Return the shortest u; where preimages are stated for other rows, by linear programs."""
@@ -248,17 +253,17 @@ class LinearLaw(NoiseLaw):
             return None
         return _shortest(left, targets)
 
-    def _looked_up(self, rows: np.ndarray, units: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        """Return multiples of preimages with the rows as images, and which rows (n,) have none."""
+    def _looked_up(self, rows: np.ndarray, units: np.ndarray | None) -> np.ndarray:
+        """Return multiples of preimages (n, k) with about the rows as images, or 0."""
         nothing, everything = np.zeros((len(rows), self.n_noise)), np.asarray(rows.any(axis=1))
         if units is None or units.size > _MOST_NUMBERS or len(units) * rows.shape[1] > _MOST_NUMBERS:
-            return nothing, everything
+            return nothing
         images = np.rint(self.apply(units).astype(float)).astype(np.int64)  # Python's integers where some are large
         own = {image.tobytes(): place for place, image in enumerate(images)}
         targets = rows.astype(np.int64)
         found = np.array([own.get(row.tobytes(), -1) for row in targets])
         if (found[everything] >= 0).all():
-            return np.where(everything[:, None], units[found], 0), np.zeros_like(everything)
+            return np.where(everything[:, None], units[found], 0)
         (directions, times), (wanted, multiples) = _primitives(images), _primitives(targets)
         lengths = np.abs(units).sum(axis=1) / np.abs(times)
         # where several images are parallel, the shortest is taken
@@ -267,9 +272,9 @@ class LinearLaw(NoiseLaw):
         is_found = everything & (found >= 0)
         is_whole = not (multiples % times[found])[is_found].any()
         if not is_whole and not self.rounding:
-            return nothing, everything
+            return nothing
         shares = multiples // times[found] if is_whole else multiples / times[found]
-        return np.where(is_found[:, None], units[found] * shares[:, None], 0), everything & ~is_found
+        return np.where(is_found[:, None], units[found] * shares[:, None], 0)
 
     def costs(self, shifts: np.ndarray) -> list[Fraction]:
         """Return the costs of u; exact for integers."""
