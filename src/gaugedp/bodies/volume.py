@@ -122,6 +122,8 @@ def _(body: Polytope) -> Volume:
     if rank > max(_MOST_HULL_POINTS):
         return lower
     log, is_whole = _log_hull(generators.coordinates.tobytes(), generators.coordinates.shape)
+    if math.isinf(log):
+        return lower
     log += rank * math.log(body.factor)
     exact = Volume(log, "exact", log_error=_HULL_ROUNDING)
     hull = exact if is_whole else Volume(log - _HULL_ROUNDING, "lower")
@@ -131,19 +133,24 @@ def _(body: Polytope) -> Volume:
 
 @lru_cache(maxsize=64)
 def _log_hull(numbers: bytes, shape: tuple[int, int]) -> tuple[float, bool]:
+    """Return the log volume of the hull of all or some columns, −∞ if Qhull gives up, and whether it is of all."""
     import scipy.spatial
 
     (rank, count), coordinates = shape, np.frombuffer(numbers).reshape(shape)
     order = np.argsort(-np.abs(coordinates).sum(axis=0), kind="stable")
     columns = np.hstack([np.eye(rank), coordinates[:, order]])
-    size, following = 0, 2 * rank
+    size, following, log = 0, 2 * rank, -math.inf
     while size < count and following >= min(count, _SLOWEST * size):
         size = min(following, count)
         part = coordinates if size == count else columns[:, : rank + size]
-        hull = scipy.spatial.ConvexHull(np.hstack([part, -part]).T, qhull_options="Qt")
+        try:
+            hull = scipy.spatial.ConvexHull(np.hstack([part, -part]).T, qhull_options="Qt")
+        except scipy.spatial.QhullError:  # nearly degenerate
+            return log, False
+        log = math.log(hull.volume)
         growth = (_MOST_FACETS / len(hull.simplices)) ** (1 / (rank // 2))
         following = min(int(size * min(growth, _FASTEST)), count, _MOST_HULL_POINTS[rank])
-    return math.log(hull.volume), size == count
+    return log, size == count
 
 
 def _stretched(unit: Volume, frame: Frame) -> Volume:

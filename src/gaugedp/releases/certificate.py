@@ -75,7 +75,7 @@ def certify(query: Query, unit: PrivacyUnit, mechanism: Mechanism, guarantee: Gu
     weights, in_steps = query.errors.of(mechanism)
     scales = np.full(len(query.steps), 1 / in_steps) if weights is None else weights
     error = math.sqrt(float((mechanism.variances / scales**2).sum()))
-    if not _is_attained(query, unit):
+    if not is_attained(query, unit):
         return Certificate("", 0.0, error, "none")
     body = query.sensitivity(unit)
     bounds = [_by_factorisation(body, weights, in_steps, guarantee), _by_volume(body, scales, guarantee)]
@@ -83,7 +83,7 @@ def certify(query: Query, unit: PrivacyUnit, mechanism: Mechanism, guarantee: Gu
     return best._replace(error=error) if best.bound > 0 else Certificate("", 0.0, error, "none")
 
 
-def _is_attained(query: Query, unit: PrivacyUnit) -> bool:
+def is_attained(query: Query, unit: PrivacyUnit) -> bool:
     """Return True if each vertex of the sensitivity body is known to be a difference of neighbours.
 
     Any number of units must be possible in each cell: no structural zeros, no rows made of others, no two attributes or

@@ -24,7 +24,7 @@ from gaugedp.queries.base import Query
 from gaugedp.queries.candidate import Candidate, best
 from gaugedp.queries.linear import as_workload
 from gaugedp.queries.rules import left_out
-from gaugedp.releases.certificate import Certificate, certify
+from gaugedp.releases.certificate import Certificate, certify, is_attained
 from gaugedp.releases.plan_widths import ANSWERS, bonferroni_level, finite, widest, worth
 from gaugedp.statistics.base import Widths, by_pivot, curves_of, in_units
 
@@ -122,6 +122,8 @@ class Plan:
     def _bound(self, whole: bool) -> float:
         pure = isinstance(self.requested, PureDP)
         if self.mechanism.in_rows or not pure or self.unit.neighbours != "add_remove":  # no bound is known for ranks
+            return 0.0
+        if not is_attained(self.query, self.unit):  # some vertices of the body may be no differences of neighbours
             return 0.0
         body, (weights, unit) = self.query.sensitivity(self.unit), self.query.errors.of(self.mechanism)
         scales = np.full(body.ambient_dim, 1 / unit) if weights is None else weights
