@@ -22,7 +22,10 @@ LONG = {"slow", "statistical"}  # marks of tests that are long
 SERVERS = {"spark", "postgres"}  # engines that are started
 THOROUGH = (
     "faults/",
-    *(f"statistics/test_{name}.py" for name in ("audits", "black_box", "coverage", "low_order_bits", "streams", "white_box")),
+    *(
+        f"statistics/test_{name}.py"
+        for name in ("audits", "black_box", "coverage", "low_order_bits", "streams", "white_box")
+    ),
     "report/test_browser.py",
     "report/test_explorer_browser.py",
     "tables/test_spark.py",
