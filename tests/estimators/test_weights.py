@@ -134,7 +134,7 @@ def test_a_weighted_row_lies_below_the_tangents(cap: float) -> None:
     strength = 0.7
     s, u = np.meshgrid(np.linspace(0, cap, 301), np.linspace(0, 1, 101))
     jacobians, reach = np.log1p(u * s * (1 - s) / strength), u * s
-    for few in Problem(CappedLogistic(cap), 2, 1.0, replaced=False).extremes(strength, 1.0):
+    for few in Problem(CappedLogistic(cap), 2, 1.0, replaced=False).extremes(strength):
         bent, flat, _ = few
         assert isinstance(bent, Extreme)
         line = flat.jacobian + (bent.jacobian - flat.jacobian) * reach / cap

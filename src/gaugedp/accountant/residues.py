@@ -6,7 +6,8 @@ subtract t and multiply W by e^−t. By (3) of docs/theory/accountant.md a term 
 1)^{j−1}·z^{n−j−1}/(2z + 1)^n·e^{zx} dz to δ(ε), x = y − ε. The fraction falls like |z|^−2, so contours can be closed.
 For x ≤ 0 this is done on the right, where there is no pole, so the term is 0. For x > 0 it is done on the left, around
 0 (a pole only for j = n, residue 1), −1 (only for j = 0, residue −e^−x) and −½ (of order n, residue
-2^−n·e^{−x/2}·Σ_{m<n} a_m·x^{n−1−m}/(n−1−m)!).
+2^−n·e^{−x/2}·Σ_{m<n} a_m·x^{n−1−m}/(n−1−m)!, where a_m are the Taylor coefficients of (w + ½)^{j−1}(w − ½)^{n−j−1} at
+w = z + ½ = 0).
 """
 
 import math

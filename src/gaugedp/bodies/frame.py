@@ -82,8 +82,8 @@ class Frame:
     def log_volume(self) -> tuple[float, float]:
         """log √det(BᵀB), the log volume of the columns, and an error bound.
 
-        B = QR by Householder reflections is exact for columns that are off by at most 10·d·r·2^−53 of their length;
-        unit columns B that are off by E have a volume within (1 ± ‖B⁺E‖)^r of the right one.
+        B = QR by Householder reflections is exact for unit columns that are each off by at most 10·d·r·2^−53, so that
+        together they are off by E with ‖E‖ ≤ 10·d·r^1.5·2^−53. Their volume is within (1 ± ‖B⁺E‖)^r of the right one.
         """
         if self.rank == self.ambient_dim:
             matrix, shift = self._scaled, -np.log(self._columns).sum() - np.log(self._rows).sum()

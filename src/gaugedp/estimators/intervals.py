@@ -84,7 +84,7 @@ class Intervals:
         have equal variance, and that logistic steps end near the best fit. The midpoint is another estimate than
         `coef_`. The ends are quantiles that leave out four fifths of 1 − `level`; the rest allows for approximations.
         If noise hides the curvature, the intervals are wide and conservative, and they assume scores of root mean
-        square at most 5. They are refused if the solver releases no second moments. docs/theory/least_squares.md,
+        square at most 3.5. They are refused if the solver releases no second moments. docs/theory/least_squares.md,
         newton.md
         """
         law, _ = self._law(level)

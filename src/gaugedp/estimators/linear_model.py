@@ -38,8 +38,8 @@ from gaugedp.optimization.geometry import Geometry
 from gaugedp.optimization.gibbs import Gibbs
 from gaugedp.optimization.gradient import NoisyDescent, Scale, Slopes
 from gaugedp.optimization.lattice import for_gaussian_releases
-from gaugedp.optimization.losses import Loss, Softmax
-from gaugedp.optimization.objective_perturbation import ObjectivePerturbation, Problem
+from gaugedp.optimization.losses import Loss
+from gaugedp.optimization.objective_perturbation import ObjectivePerturbation, PerturbedLoss, Problem
 from gaugedp.optimization.shrinkage import signal_share
 
 _LOUD, _QUIET = 10.0, 0.005  # how noise above 1/10 shortens the expected coefficients, and small noise lengthens them
@@ -131,7 +131,7 @@ class LinearProblem:
         )
         return Solution(mechanism.sample(self.rows, self.target, rng)[None], 0.0, mechanism.exactness)
 
-    def perturbed(self, loss: Loss | Softmax, rng: Entropy) -> "Solution":
+    def perturbed(self, loss: PerturbedLoss, rng: Entropy) -> "Solution":
         """Return weights by objective perturbation."""
         assert isinstance(self.guarantee, ApproxDP | PureDP)
         radius = self.radius * min(1 + _QUIET / self.noise_to_signal, _WIDEST) / (1 + _LOUD * self.noise_to_signal)

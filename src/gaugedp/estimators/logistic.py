@@ -19,9 +19,9 @@ from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.regression import UnitScaling
 from gaugedp.estimators.row_count import PUBLIC_ROWS
 from gaugedp.guarantees import Guarantee, PureDP
-from gaugedp.optimization.losses import Logistic, Loss, Softmax
+from gaugedp.optimization.losses import Logistic, Softmax
 from gaugedp.optimization.newton import NoisyNewton
-from gaugedp.optimization.objective_perturbation import CappedLogistic
+from gaugedp.optimization.objective_perturbation import CappedLogistic, PerturbedLoss
 
 _BLURRED = 0.003  # noise, in units of the rows' sum, at which slopes are capped halfway
 _MOST_CAPPED = 0.75  # of the slopes, for rows that count by their direction: nearly all have equal influence
@@ -177,7 +177,7 @@ class LogisticRegression(Intervals, LinearClassifier):
     def _solve(self, solver: str, problem: LinearProblem, rng: Entropy) -> Solution:
         far = problem.noise_to_signal / (problem.noise_to_signal + _BLURRED)
         cap = 1 - 0.5 * far
-        loss: Loss | Softmax = CappedLogistic(cap) if problem.n_classes == 2 else Softmax(problem.n_classes)
+        loss: PerturbedLoss = CappedLogistic(cap) if problem.n_classes == 2 else Softmax(problem.n_classes)
         if solver == "gibbs":
             return problem.sampled(Logistic(), rng)
         if solver == "objective":

@@ -137,7 +137,10 @@ class SubsampledGaussian(Guarantee):
         return up(max((shift + 1) / shift * log_norm, -math.log1p(-self.rate)), relative=2.0**-40)
 
     def dominating_pair(self, removed: int) -> Pair:
-        """Return the pair of mixtures; for small noise, dominating pairs."""
+        """Return the pair of mixtures; for small noise, dominating pairs.
+
+        If one unit is added, the loss −log r of small noise counts as its upper bound −log(1 − q), since r ≥ 1 − q.
+        """
         if self.rate == 1:
             return Pair(GaussianPrivacyLoss, (self._whole.mu,))
         if self._is_faint and removed:

@@ -209,11 +209,11 @@ class ClippedResiduals(Walk):
     corrected one by one, rounded towards 0. All sums are of integers, without rounding.
 
     Let κ = L/β and ρ = R/κ. For the squared loss and Huber's loss φ′/L = clip(r, ±1) with r = ρ⟨w/R, x⟩ − y/κ. Clipping
-    y/κ to ±(1 + ρ) changes no clipped residual. Σ x·r = ρ·2/(t(t + 1))·Gu − Σ x·y/κ with G = Σ xxᵀ. The excess of r
-    beyond ±1, rounded up to a multiple of 2^−12, is subtracted row by row, so every row still adds a multiple c·x with
-    |c| ≤ 1. These are integers of any size, and each score is rounded once, by at most 2^−25 for 2^28 rows, within the
-    2^−20 by which the body of the mechanism is enlarged. The float r is accurate to 2^−40 for ρ ≤ 2^8; for larger ρ
-    (public), and for other losses, each step reads all rows.
+    y/κ to ±(1 + ρ) changes no clipped residual. Σ x·r = ρ·2/(t(t + 1))·Gu − Σ x·y/κ with G = Σ xxᵀ and the integers u =
+    t(t + 1)/2·w/R. The excess of r beyond ±1, rounded up to a multiple of 2^−12, is subtracted row by row, so every row
+    still adds a multiple c·x with |c| ≤ 1. These are integers of any size, and each score is rounded once, by at most
+    2^−25 for 2^28 rows, within the 2^−20 by which the body of the mechanism is enlarged. The float r is accurate to
+    2^−40 for ρ ≤ 2^8; for larger ρ (public), and for other losses, each step reads all rows.
     """
 
     def __init__(self, grid: np.ndarray, targets: np.ndarray, ratio: float, n_steps: int) -> None:

@@ -14,8 +14,9 @@ by p − 1, the claim is Σ x_i^r·h_i² − ρT² ≤ 2^−r·Σ h_i² with T =
    u^r/(2^−r − u^r) increases in u, B is largest if one x_i equals y. With t = x − y, Bernoulli's inequality gives
    w_1²/α − B ≥ x·(1 + t)^r/((1 + t)^r − 1) − y·(1 − t)^r/(1 − (1 − t)^r) ≥ x·(1 + 1/(rt)) − y·(1/(rt) − 1) = 1 + 1/r ≥
    1/ρ.
-3. Matrices: g = f − m‖x‖₂²/2 is convex and depends only on the sizes of the entries. By von Neumann's trace inequality,
-   its value at the singular values of X is the supremum of ⟨X, Y⟩ − g*(σ(Y)) over matrices Y, so it is convex in X.
+3. Matrices: g = f − m‖x‖₂²/2 is convex and depends only on the sizes of the entries, in any order. By von Neumann's
+   trace inequality, its value at the singular values of X is the supremum of ⟨X, Y⟩ − g*(σ(Y)) over matrices Y, so it
+   is convex in X.
 """
 
 import math

@@ -78,6 +78,9 @@ class CappedLogistic(Loss):
         return np.where(share < self.cap, share * (1 - share), 0.0)
 
 
+PerturbedLoss = CappedLogistic | SmoothHinge | Softmax  # losses for which extremes of the privacy loss are proved
+
+
 @dataclass(frozen=True)
 class Extreme:
     """`count` privacy losses N(m²/2, m²), m = `reach`/σ, shifted by `jacobian`."""
@@ -95,13 +98,13 @@ class Problem:
     `auxiliary_mu` is the μ of Gaussian releases of the same rows, before and after.
     """
 
-    loss: Loss | Softmax
+    loss: PerturbedLoss
     ambient_dim: int
     radius: float
     replaced: bool = True
     auxiliary_mu: float = 0.0
 
-    def extremes(self, strength: float, noise: float) -> list[list[Extreme]]:
+    def extremes(self, strength: float) -> list[list[Extreme]]:
         """Return lists that each bound the privacy loss: docs/theory/objective_perturbation.md."""
         curvature = (1 + NORMS) ** 2 / strength
         match self.loss:
@@ -111,8 +114,6 @@ class Problem:
                 lists = [_one_sided(self.loss, self.replaced, curvature)]
             case Softmax():
                 lists = [_softmax(self.loss.n_classes, self.replaced, curvature)]
-            case _:
-                lists = [_two_sided(self.loss, self.replaced, curvature, noise)]
         return [[*few, Extreme(1, 0.0, max(extreme.jacobian for extreme in few))] for few in lists]
 
     def least_strength(self, n_rows: int) -> float:
@@ -131,8 +132,6 @@ class Problem:
                 at_zero = 1.0
             case Softmax():
                 at_zero = math.log(self.loss.n_classes)
-            case _:
-                at_zero = 0.0
         sums = n_rows * UNIT * self.loss.lipschitz * (2**12 + n_rows / 2**12 + 16)
         return max(sums / (_FINE * self.radius), 2 * n_rows * at_zero / (_FARTHEST_MINIMUM * self.radius) ** 2)
 
@@ -151,8 +150,6 @@ class Problem:
                 losses = (1 + self.loss.width / 2) * n_rows
             case Softmax():
                 losses = math.log(self.loss.n_classes) * n_rows
-            case _:
-                losses = (n_rows * self.loss.lipschitz) ** 2 / strength
         farthest = math.sqrt(losses / strength) + 2 * linear / strength
         sums = self.loss.lipschitz * (2**12 + n_rows / 2**12 + 16)
         return n_rows * UNIT * (sums + self.loss.smoothness * (self.ambient_dim + 4) * farthest)
@@ -186,27 +183,6 @@ def _softmax(n_classes: int, replaced: bool, curvature: float) -> list[Extreme]:
         Extreme(others * (others - 1), math.sqrt(6), jacobian),
         Extreme(2 * others, math.sqrt(2), jacobian),
     ]
-
-
-def _two_sided(loss: Loss, replaced: bool, curvature: float, noise: float) -> list[Extreme]:
-    """Return the extremes for slopes of both signs.
-
-    Theorem. Let |φ′| ≤ L₀, φ″ ≤ β, c = log(1 + βq) and m = 2L₀/σ. The extreme (2, 2L₀, c) with c_max = c + m²/2 + √3·m
-    is valid if a row is replaced. Under add_remove m = L₀/σ, with the extreme (2, L₀, c).
-
-    Proof, in the notation of docs/theory/objective_perturbation.md. (1) ⟨b, Δ⟩ ≤ L₀·max(|g₁|, |g₂|), where g₁, g₂ = ⟨b,
-    x ± x′⟩ have variances that add up to at most 4σ². Let α and 1 − α be their shares of 4σ², and s = t/(2σ). Then
-    P(max > t) ≤ 2Q(s/√α) + 2Q(s/√(1 − α)). (2) The function α ↦ Q(s/√α), which is 0 at α = 0, has a derivative ∝
-    e^{−s²/(2α)}·α^{−3/2}. The logarithm of this has the derivative s²/(2α²) − 3/(2α) ≥ 0 for s² ≥ 3α. So the function
-    is convex for s ≥ √3, and the sum is at most 2Q(s). (3) So P(L > c + m²/2 + m·s) ≤ 2Q(s) for s ≥ √3, which lemma 1
-    requires. For smaller s the bound fails, but the last entry of the list covers this. Under add_remove Δ = ±a·x.
-    """
-    if math.isinf(loss.smoothness):
-        what = f"Objective perturbation needs a smooth loss, and {loss!r} has a kink."
-        raise InvalidRequest(what, "Use a loss with a bounded second derivative, such as Huber or Logistic.")
-    reach = (2 if replaced else 1) * loss.lipschitz
-    jacobian, m = math.log1p(loss.smoothness * curvature), reach / noise
-    return [Extreme(2, reach, jacobian), Extreme(1, 0.0, jacobian + m * m / 2 + math.sqrt(3) * m)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,7 +276,7 @@ def profile(problem: Problem, strength: float, noise: float, epsilon: float, eno
     `enough`, or a number above `enough`.
     """
     least = 1.0
-    for few in problem.extremes(strength, noise):
+    for few in problem.extremes(strength):
         least = min(least, _profile(few, noise, epsilon, problem.auxiliary_mu, limit=enough or least))
         if least <= enough:
             break
@@ -322,7 +298,7 @@ def _profile(few: list[Extreme], noise: float, epsilon: float, auxiliary_mu: flo
 
 def pure_epsilon(problem: Problem, strength: float, noise: float) -> float:
     """Return ε of the minimum for b ∝ e^{−‖b‖/noise}."""
-    lists = problem.extremes(strength, math.inf)
+    lists = problem.extremes(strength)
     return up(min(max(extreme.jacobian + (1 + NORMS) * extreme.reach / noise for extreme in few) for few in lists))
 
 

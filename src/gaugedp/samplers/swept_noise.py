@@ -47,10 +47,10 @@ class SweptNoise(RealFunction):
         """Return the draws, with bounds proportional to coordinate sizes.
 
         Q and R − Q are logarithms of products, each with the numbers of the other set to 1. By lemma 1 for the float R̂
-        of R the sum of their errors is at most δ = u·(5.2·R̂ + 40·c) + k/W, k = r + 1, u = 2^−53. Coordinate j is
-        ±Q·c_j + ((α − β)·Q + α·(R − Q))·h_j·y_j. Its slope in both Q and R − Q is at most a_j = |c_j| + (α + β)·h_j.
-        Unknown bits of y_j move it by at most a_j·R·2^{1−n}, and nine roundings by 9u·a_j·R. So a_j·(δ + (R̂ +
-        δ)·(2^{1−n} + 12u)) suffices.
+        of R the sum of their errors is at most δ = u·(5.2·R̂ + 40·l) + k/W, with l logarithms, the least word W, k = r
+        + 1 and u = 2^−53. Coordinate j is ±Q·c_j + ((α − β)·Q + α·(R − Q))·h_j·y_j. Its slope in both Q and R − Q is at
+        most a_j = |c_j| + (α + β)·h_j. Unknown bits of y_j move it by at most a_j·R·2^{1−n}, and nine roundings by
+        9u·a_j·R. So a_j·(δ + (R̂ + δ)·(2^{1−n} + 12u)) suffices.
         """
         words, k = reals.words, self._rank + 1
         part, is_part = self._parts.picked(first_bits(words[:, 0], n_bits), n_bits)

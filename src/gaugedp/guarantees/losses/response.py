@@ -58,9 +58,9 @@ class ResponsePrivacyLoss(PrivacyLossOfNumbers):
     def log_tail(self, order: float, height: float, until: float = math.inf) -> float:
         """Return −¼·(W − max |Σ w·e^{iuε}|), W = Σ w.
 
-        u = 2t and w = n/A², as log |M/M(c)| = ½·log(1 − sin²(tε)/A²) ≤ −¼·(1 − cos 2tε)/A². The maximum over [2·height,
-        2·until] is bounded on a grid, with the largest change between two points. 0 for an infinite `until`, since the
-        modulus is periodic.
+        u = 2t, A = cosh((c + ½)ε) and w = n/A², as log |M/M(c)| = ½·log(1 − sin²(tε)/A²) ≤ −¼·(1 − cos 2tε)/A². The
+        maximum over [2·height, 2·until] is bounded on a grid, with the largest change between two points. 0 for an
+        infinite `until`, since the modulus is periodic.
         """
         weights = self.counts / np.cosh(np.minimum((order + 0.5) * self.numbers, 350.0)) ** 2
         if math.isinf(until) or float(weights.sum()) < FEW:

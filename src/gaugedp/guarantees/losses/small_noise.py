@@ -11,15 +11,16 @@ class FaintPrivacyLoss(PrivacyLoss):
     """Losses of small subsampled Gaussian noise, with rows (q, σ).
 
     The loss is log(1 − q) with probability 1 − q, else log q + N(1/2σ², 1/σ²); M(z) = (1 − q)^{z+1} +
-    q^{z+1}·e^{z(z+1)/2σ²}. Together with an infinite loss of probability 2·Φ(−1/2σ) it dominates the loss of (1 −
-    q)·N(0, σ²) + q·N(1, σ²) against N(0, σ²).
+    q^{z+1}·e^{z(z+1)/2σ²}. With an infinite loss of probability 2·Φ(−1/2σ) for each release, it bounds the profile of
+    any number of releases of (1 − q)·N(0, σ²) + q·N(1, σ²) against N(0, σ²).
 
     Proof. Both distributions carry a label. Under P it states whether x comes from N(1, σ²), under Q whether x > ½. The
     labelled pair dominates, by post-processing. Its loss is log(1 − q) with label 0, and log q + u with label 1, u =
     (2x − 1)/2σ². It is infinite where the labels differ, which has probability η = Φ(−1/2σ) under P, below 1e−23 for σ
-    < 0.05. Without the condition that they agree, u is N(1/2σ², 1/σ²). So the profile is at most η + e, e = E[(1 −
-    e^{ε−L})₊] for the loss L of this class. The accountant's 2η + (1 − 2η)·e is more if e ≤ ½; otherwise rounding
-    covers the difference.
+    < 0.05. Without the condition that they agree, u is N(1/2σ², 1/σ²). So the profile of n releases is at most η_n + e,
+    η_n = 1 − (1 − η)^n, where e = E[(1 − e^{ε−L})₊] for the sum L of n independent losses of this class (and of all
+    other losses). The accountant computes δ + (1 − δ)·e for δ = 1 − (1 − 2η)^n. This is more for e up to about ½;
+    otherwise rounding covers the difference.
     """
 
     def log_moment(self, orders: Array) -> Array:

@@ -53,7 +53,8 @@ def arriving(conductances: np.ndarray, masses: np.ndarray, shifts: np.ndarray) -
     """Return the conductance to ground left of each node.
 
     The shape is (n, shifts). c_0 = κ_0, c_j = κ_j·y/(κ_j + y), y = c_{j−1} + shift·m_{j−1}. About √n blocks of nodes
-    run in parallel: each is a map c ↦ a + r·c/(c + f), a, r, f > 0, which yields the first c of every block.
+    run in parallel: each is a map c ↦ a + r·c/(c + f), a, r, f > 0, which yields the first c of every block. After b
+    nodes a, r and f are off by at most 5b, 5b² + 6b and 2b³ + 8b² roundings, and every c by less than 4n² + 128.
     """
     first = np.full((1, len(shifts)), conductances[0])
     n_steps = len(masses) - 1
