@@ -50,7 +50,7 @@ class AdditiveDescent:
 
     def _descent(self, size: int, n_rows: float) -> NoisyDescent:
         scale = Scale(TUNED.additive_radius, n_rows, self.neighbours == "replace")
-        cap = TUNED.additive_smoothness * self._width(size, n_rows)
+        cap = 0.25 * self._width(size, n_rows)  # 0.25: the smoothness that steps are planned for
         return NoisyDescent.calibrate(self.guarantee, (1, size + 1), cap, scale)
 
     def _width(self, size: int, n_rows: float) -> float:

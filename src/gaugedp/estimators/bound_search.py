@@ -97,7 +97,7 @@ def _apart(low: np.ndarray, high: np.ndarray, outside: float) -> tuple[np.ndarra
     """Return ends that are apart, wider if more values may lie outside, but not beyond 0."""
     low, high = np.minimum(low, high), np.maximum(low, high)
     width = np.maximum(high - low, np.maximum(np.abs(low), np.abs(high)) / 2**_CELL_HALVINGS + 2.0 ** _POWERS[0])
-    more = width * min(TUNED.bounds_stretch * outside, 1.0) + (width - (high - low)) / 2
+    more = width * min(4.0 * outside, 1.0) + (width - (high - low)) / 2
     floor, ceiling = np.where((low >= 0) & (high > 0), 0, -np.inf), np.where((high <= 0) & (low < 0), 0, np.inf)
     return np.maximum(low - more, floor), np.minimum(high + more, ceiling)
 

@@ -117,8 +117,7 @@ class Ids:
         self.numbers, self.texts, is_text = _known(name, declared)
         if not 0 < len(self) <= MOST_IDS:
             raise InvalidRequest(
-                f"There are {len(self):,} {name}.",
-                f"Pass {name} as a list of 1 to {MOST_IDS:,} ids, or as a number.",
+                f"There are {len(self):,} {name}.", f"Pass {name} as a list of 1 to {MOST_IDS:,} ids, or as a number."
             )
         self.values = _shown(self.numbers, self.texts, is_text)
 

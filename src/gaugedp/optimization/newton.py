@@ -98,7 +98,7 @@ class NoisyNewton:
             metric = Metric.of(second, max(moments_edge(stage.curvature, self.n_columns), 1e-300), self.radius)
             points, gradients = self._steps(sums, metric, points[-1], stage, rng)
         total = max(float(np.trace(second)), second[-1, -1] / constant**2 if constant > 0 else 0.0, faint)
-        supposed = faint, deviation_of(stage.gradient), TUNED.largest_scores**2 * total
+        supposed = faint, deviation_of(stage.gradient), 3.5**2 * total  # scores of root mean square 3.5 at most
         releases = NoisyEvidence(second, np.array(points[:-1]), np.array(gradients), *supposed)
         return np.mean(points[2:], axis=0), releases.best(1.0, total)
 

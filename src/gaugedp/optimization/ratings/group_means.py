@@ -46,9 +46,8 @@ class Groups:
         sizes = self.sizes
         off = self.sums - centre * self.counts
         noise = self.variance + centre * centre * self.count_variance
-        squares = max(
-            float((self.counts**2).sum()) - len(sizes) * self.count_variance, float((sizes**2).sum()), LEAST_VARIANCE
-        )
+        squares = float((self.counts**2).sum()) - len(sizes) * self.count_variance
+        squares = max(squares, float((sizes**2).sum()), LEAST_VARIANCE)
         estimate = float((off**2).sum() - (sizes * within + noise).sum()) / squares
         doubt = (2 * noise * math.sqrt(len(sizes)) / squares) ** 2
         guess, width = within / TUNED.values_per_mean, (2 * within / TUNED.values_per_mean) ** 2

@@ -114,9 +114,8 @@ class ItemFactors:
         return noisy * weights[:, None], variances
 
     def _standing_out(self, noisy: np.ndarray, variances: np.ndarray) -> int:
-        edge = math.sqrt(float(variances.sum())) + (math.sqrt(self.rank) + TUNED.factor_deviations) * math.sqrt(
-            float(variances.max())
-        )
+        rare = math.sqrt(self.rank) + 3.0  # deviations, exceeded by chance once in a hundred times
+        edge = math.sqrt(float(variances.sum())) + rare * math.sqrt(float(variances.max()))
         return int((np.linalg.svd(noisy, compute_uv=False) > edge).sum())
 
     def _ridge(self, noisy: np.ndarray, probe: np.ndarray, directions: np.ndarray, n_ratings: float) -> float:

@@ -95,9 +95,7 @@ class Completed:
         theirs = np.isin(np.arange(len(self.users)), ratings.users)
         offsets, scores = self.own(ratings)
         return replace(
-            self,
-            users=np.where(theirs, offsets, self.users),
-            scores=np.where(theirs[:, None], scores, self.scores),
+            self, users=np.where(theirs, offsets, self.users), scores=np.where(theirs[:, None], scores, self.scores)
         )
 
     def own(self, ratings: Ratings) -> tuple[np.ndarray, np.ndarray]:

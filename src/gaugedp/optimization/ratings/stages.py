@@ -62,7 +62,7 @@ class Terms:
         once = (
             4 * math.sqrt(2) / (self.requested.epsilon(0) * share) if self.is_pure else 2 / (self.mu * math.sqrt(share))
         )
-        exponent = math.ceil(math.log2(once / (count * TUNED.ratings_mean_noise)))
+        exponent = math.ceil(math.log2(once / (count * 0.03)))  # the noise of the mean that is wanted
         return 2.0 ** min(max(exponent, -4), 1)
 
     @property
@@ -213,11 +213,10 @@ class Completion:
         most_factors = min(TUNED.most_factors, *shape) if self.rank is None else self.rank
         if self.terms.is_pure or most_factors == 0:
             return 0
-        signal = (
-            start.density * shape[0] * self.terms.mu * math.sqrt(self._factor_share) / (TUNED.factor_signal * shape[1])
-        )
+        mu = self.terms.mu * math.sqrt(self._factor_share)
+        signal = start.density * shape[0] * mu / (TUNED.factor_signal * shape[1])
         possible = min(signal**2 / ITERATIONS, 1e6)
-        possible = int(possible) if possible >= TUNED.fewest_factors else 0
+        possible = int(possible) if possible >= 1.5 else 0
         if self.rank is not None:
             return self.rank if possible or self.is_forced else 0
         return min(most_factors, max(possible, int(self.is_forced)))
