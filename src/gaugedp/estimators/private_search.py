@@ -130,8 +130,7 @@ class Search:
     ) -> "Search":
         """Return the search within `total`, after trial fits to public rows that show the guarantees."""
         part_guarantee, gaussian = stopping.largest(total), stopping.largest(total, for_gaussian_releases)
-        # 0.9: for runs that have other noise next to Gaussian noise
-        less = stopping.part(total, 0.9 * gaussian.epsilon_value / total.epsilon_value)
+        less = stopping.part(total, 0.9 * gaussian.epsilon_value / total.epsilon_value)  # for runs with other noise too
         for part in (gaussian, less):
             if all(stopping.allows(_fitted(model, part, public).guarantee_, part, total) for model in models):
                 part_guarantee = part
@@ -357,8 +356,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
             raise InvalidRequest(f"n_samples={n_rows} is too few to hold some of them out.", "Use 30 rows or more.")
         models = [clone(self.estimator).set_params(neighbours=self.neighbours, **candidate) for candidate in candidates]
         public = NamedRows(np.zeros((n_public, table.rows.shape[1])), table.columns), score.public_target(n_public)
-        # 4 draws for each candidate: one candidate in five is never drawn
-        stopping = RandomStopping(4 * len(candidates) if self.draws is None else int(self.draws))
+        stopping = RandomStopping(4 * len(candidates) if self.draws is None else int(self.draws))  # misses one in five
         return Search.plan(models, stopping, total, score, public)
 
     def __sklearn_tags__(self) -> Any:

@@ -41,8 +41,7 @@ class RandomStopping:
         if self.draws == 1:
             return True
         c = math.nextafter(float((decimal(total.epsilon_value) - decimal(requested.epsilon_value)) / 2), 0.0)
-        # 700: above it e^c overflows; a smaller c only lowers the bound
-        return run.delta(c) <= math.expm1(min(c, 700.0)) / (self.draws - 1) * (1 - PARAMETERS)
+        return run.delta(c) <= math.expm1(min(c, 700.0)) / (self.draws - 1) * (1 - PARAMETERS)  # e^c would overflow
 
     def largest(self, total: ApproxDP | PureDP, keeps: Keeps = lambda requested: requested) -> ApproxDP | PureDP:
         """Return the largest per-run budget whose composition stays within `total`."""

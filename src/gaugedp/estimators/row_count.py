@@ -41,8 +41,9 @@ class NoisyRowCount:
         self.remaining = guarantee
         if neighbours == "add_remove":
             epsilon = guarantee.epsilon_value if isinstance(guarantee, ApproxDP) else guarantee.epsilon(0)
-            share = TUNED.count_share
-            share = share if largest is None else min(share, decimal(largest) / decimal(epsilon))
+            share = (
+                TUNED.count_share if largest is None else min(TUNED.count_share, decimal(largest) / decimal(epsilon))
+            )
             self.mechanism = Laplace.calibrate(LpBall(1, 1), PureDP(part(epsilon, share)))
             self.remaining = share_of(guarantee, 1 - share)
 

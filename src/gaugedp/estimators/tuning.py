@@ -34,8 +34,7 @@ class Tuning:
     bounds_delta: Fraction = Fraction(1, 10)  # of δ, the same
     outside_deviations: float = 4.0  # of a count's noise, values outside an end; ×2: tighter bounds, more clipping
     outside_share: float = 0.002  # of the rows, values outside an end; ×2: tighter bounds, more clipping
-    # Additive models: CPSSW8, Wage, NMES1988, ames, credit_data, lending_club, Default, DoctorVisits and two drawn
-    # tables; see benchmarks/additive.py, on others.
+    # Additive models: the eight public and two drawn tables that benchmarks/additive.py names; see it, on others.
     edges_share: float = 0.06  # the edges of bins against the shape functions
     edges_share_pure: float = 0.1  # the same for a pure guarantee
     basis_functions: int = 8  # detail of a shape function against noise; ×2: noise grows faster than the fit improves
@@ -70,7 +69,7 @@ class Tuning:
     most_capped: float = 0.75  # of the slopes, around a rough centre, where nearly all rows have equal influence
     single_step_noise: float = 0.15  # noise above which two classes take a single step
     hinge_noise: float = 0.004  # noise at which the hinge's kink is rounded over 1; Adult and rows on the sphere
-    # Intercepts: spam7, attrition, HI, OJ and three drawn tables; docs/theory/objective_perturbation.md.
+    # Intercepts: the share on spam7, attrition, HI, OJ and three drawn tables (docs/theory/objective_perturbation.md).
     intercept_share: float = 0.3  # the intercept against the weights
     first_score_share: float = 0.3  # of it, the first mean against the second
     score_limits: tuple[float, float] = (1.5, 0.8)  # clipping of scores against noise, in both releases

@@ -237,8 +237,7 @@ class LeastSquares:
         assert self.clipped is not None
         least = max(n_clipped, 0.0)
         most = least + 0.7 * deviation_of(self.clipped)  # the noisy count may be too small
-        # clipping a residual of up to 2 cuts off at most 3 of its square, and usually 0.8 of its size
-        return (3.0 * least + (0.8 * most) ** 2) / self.n_rows
+        return (3.0 * least + (0.8 * most) ** 2) / self.n_rows  # of residuals up to 2: their square, their usual size
 
     def _mean_square(self, sums: Sums, weights: np.ndarray, clip: float, rng: Entropy) -> float:
         assert self.residuals is not None
