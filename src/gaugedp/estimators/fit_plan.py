@@ -18,6 +18,7 @@ from gaugedp.guarantees.printed import rounded_up
 
 _CLASSIFIERS = ("LogisticRegression", "LinearSVC", "GaussianNB")
 _DEPTH = {"PoissonRegressor": 20.0}  # what a score loses where noise hides everything: about the lowest median
+_SHRUNK = 0.15  # the same of models that shrink towards the trivial one
 _PLAIN = {True: (0.3, 0.8), False: (0.1, 0.6)}  # of the distance from the trivial score to 1, guessed: for classifiers
 
 
@@ -124,7 +125,7 @@ class FitPlan:
     @property
     def _depth(self) -> float:
         """Return what may be lost below the trivial score; a classifier is not worse than a guess."""
-        depth = _DEPTH.get(self.model, 0.15)  # less if the model shrinks towards the trivial one
+        depth = _DEPTH.get(self.model, _SHRUNK)
         return min(depth, self.trivial - 1 / self.n_classes) if self.model in _CLASSIFIERS else depth
 
     @property

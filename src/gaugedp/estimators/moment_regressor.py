@@ -12,13 +12,18 @@ from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.cube_regressor import CubeProblem, CubeRegressor
 from gaugedp.estimators.target_mean import TargetMean
-from gaugedp.estimators.tuning import TUNED
 from gaugedp.estimators.weights import weighed
 from gaugedp.guarantees import Guarantee
 from gaugedp.optimization.matrix_moments import MatrixMoments, MomentScale
 from gaugedp.optimization.shrinkage import bounded_mean, of_least_risk, of_likely_signal
 from gaugedp.optimization.spectraplex import NuclearBall
 from gaugedp.optimization.trace_designs import Full, cut
+
+_ROUNDS = 500
+_CONSTANT = 0.15  # of a row's squared length, at least, for the intercept; the noise of the mean depends on it
+_HOPELESS = 10.0  # the deviation of the noise of Σ t·x, over its largest value, above which slopes are 0
+_PLENTY = 0.05  # shrinkage up to which slopes are only those of least risk
+_FAINT = 0.02  # the deviation of the mean's noise, of half the range, above which the mean is also released alone
 
 
 @dataclass(eq=False, repr=False)
@@ -35,8 +40,7 @@ class MomentRegressor(CubeRegressor):
         rows, target = weighed(problem.rows, problem.weights), weighed(problem.target, problem.weights)
         lengths = row_lengths(size, problem.n_slopes)
         bound, units = self._weights_up_to or 1.0, lengths / math.sqrt(size)
-        hidden = (TUNED.mean_noise_gaussian * problem.n_rows * units[-1]) ** 2
-        if size > problem.n_slopes and method.variance_of_first > hidden:
+        if size > problem.n_slopes and method.variance_of_first > (_FAINT * problem.n_rows * units[-1]) ** 2:
             method, mean = self._beside_mean(problem, guarantee, method)
         level = mean and (bound * mean.total(problem.target, problem.weights, rng), bound**2 * mean.variance)
         second, first = method.release(Full(rows * lengths, (1, size)), cut(target), rng)
@@ -77,12 +81,12 @@ class MomentRegressor(CubeRegressor):
 
         Σ t·x is at most `n_rows`. If its noise is many times as large, the slopes are 0.
         """
-        if moments.of_first > (TUNED.no_slopes_above * n_rows) ** 2:
+        if moments.of_first > (_HOPELESS * n_rows) ** 2:
             return np.zeros(len(moments.first))
         variances = moments.of_first, moments.of_second
         least = of_least_risk(moments.raised, moments.first, moments.of_first, self._penalty(n_rows))
         second, first, chance, shrinkage = of_likely_signal(moments.plain, moments.first, variances, n_rows)
-        part = min(0.5, 2 * max(shrinkage - TUNED.least_risk_alone, 0.0))
+        part = min(0.5, 2 * max(shrinkage - _PLENTY, 0.0))
         return chance * ((1 - part) * self._minimum(*least, n_rows) + part * self._minimum(second, first, n_rows))
 
     def _method(self, size: int, guarantee: Guarantee, replaced: bool) -> MatrixMoments:
@@ -134,7 +138,7 @@ def row_lengths(size: int, n_slopes: int) -> np.ndarray:
     """Return factors (k,) of columns of size at most 1/√k that keep rows in the unit ball."""
     if size == n_slopes:
         return np.ones(size)
-    constant = max(TUNED.least_constant, 1 / size)
+    constant = max(_CONSTANT, 1 / size)
     return np.sqrt(size * np.append(np.full(n_slopes, (1 - constant) / n_slopes), constant))
 
 
@@ -249,7 +253,7 @@ class ElasticNet(MomentRegressor):
         corner = n_rows * float(self.alpha) * float(self.l1_ratio)
         curved = np.diag(second) + n_rows * float(self.alpha) * (1 - float(self.l1_ratio))
         weights = np.zeros(len(first))
-        for _ in range(500):
+        for _ in range(_ROUNDS):
             before = weights.copy()
             for j in range(len(first)):
                 pull = first[j] - second[j] @ weights + second[j, j] * weights[j]

