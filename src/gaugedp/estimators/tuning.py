@@ -5,7 +5,7 @@ from fractions import Fraction
 
 
 @dataclass(frozen=True)
-class Tuning:
+class EstimatorTuning:
     """Numbers that were tuned or guessed, described as in `gaugedp.optimization.tuning`."""
 
     # Releases next to a fit: by hand.
@@ -86,4 +86,4 @@ class Tuning:
     moment_columns: int = 4000  # memory: above it d² second moments are not computed
 
 
-TUNED = Tuning()
+TUNED = EstimatorTuning()

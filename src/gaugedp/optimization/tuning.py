@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Tuning:
+class OptimizationTuning:
     """Numbers that were tuned or guessed: every guarantee holds for any values.
 
     A comment says what a number trades, and ×2 what twice the number does, where that is known. The line above a group
@@ -62,4 +62,4 @@ class Tuning:
     user_length: float = 1.2  # residuals of a user over their usual length: clipping against noise
 
 
-TUNED = Tuning()
+TUNED = OptimizationTuning()
