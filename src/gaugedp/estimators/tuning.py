@@ -65,7 +65,7 @@ class EstimatorTuning:
     most_capped: float = 0.75  # of the slopes, around a rough centre, where nearly all rows have equal influence
     single_step_noise: float = 0.15  # noise above which two classes take a single step
     hinge_noise: float = 0.004  # noise at which the hinge's kink is rounded over 1; Adult and rows on the sphere
-    # Intercepts: the share on spam7, attrition, HI, OJ and three drawn tables (docs/theory/objective_perturbation.md).
+    # Intercepts: spam7, attrition, HI, OJ and three drawn tables for the share; one of the others, breast_cancer.
     intercept_share: float = 0.3  # the intercept against the weights
     first_score_share: float = 0.3  # of it, the first mean against the second
     score_limits: tuple[float, float] = (1.5, 0.8)  # clipping of scores against noise, in both releases
@@ -73,7 +73,7 @@ class EstimatorTuning:
     spared_delta: float = 0.02  # of δ, that a centre or level may take, as objective perturbation spends it many times
     label_doubt: float = 2.0  # noise variances subtracted from the square of the label's mean; 1 is unbiased
     class_distance: float = 2.0  # assumed, in spreads; ×2: the more common class is favoured less
-    # Clusters: mixtures of eight normals in ten dimensions, and digits; docs/theory/means.md.
+    # Clusters: mixtures of eight normals in ten dimensions, and digits; see benchmarks/models.py --plain.
     region_share: float = 0.1  # the region of the rows against the rounds
     last_round_share: float = 0.4  # the last round against the others
     round_noise: float = 0.35  # of a mean in spreads, at most: more rounds against less noise in each

@@ -28,7 +28,7 @@ class OptimizationTuning:
     # Gradient descent: digits, breast_cancer, Adult and drawn rows; see benchmarks/models.py.
     descent_steps: tuple[int, int] = (8, 600)  # least and most: convergence against time
     fast_steps: int = 192  # the most with momentum, which adds the noise of its steps
-    moved_by_noise: float = 0.25  # of the radius: length of the path against noise; ×2: a longer path
+    moved_by_noise: float = 0.25  # of the radius, by all steps where curvature is least: length of the path against noise
     # Objective perturbation: the same rows; see benchmarks/models.py and fit_time.py.
     output_share: float = 0.1  # of μ (its square of ε): the precision of the minimum against the noise on its gradient
     least_ridge: float = 2.5  # of λ·ε over four times one row's curvature: bias against noise
@@ -48,7 +48,7 @@ class OptimizationTuning:
     moments_floors: tuple[float, float] = (0.3, 2.0)  # the same for second moments, least and most
     loudness_of_one_edge: float = 5.0  # p·edge/n at which that floor is one edge; ×2: a lower floor
     matrix_prior: float = 0.2  # prior precision over p around the region's middle: bias against noise
-    # Shrinkage of ridges: six tables of Rdatasets, make_regression and three drawn ones; docs/theory/matrix_moments.md.
+    # Shrinkage of ridges: CPSSW8, SLID, Wage, Computers, DoctorVisits, HI, five of make_regression, three drawn ones.
     garrote_noise: float = 2.0  # times the noise in estimates of cuts, which err more than those of ridges
     least_eigenvalue: float = 1.5  # deviations of an entry's noise: bias against noise
     broadest_prior: float = 0.05  # added to eigenvalues over their mean: a limit of prior variances
