@@ -55,7 +55,7 @@ class LinearSVC(LinearClassifier):
             return "objective", "a pure guarantee: its noise is added once"
         if n_rows is None:
             return "objective", "the number of rows is private: with few it does about as well, with many better"
-        # 0.003: noise, in units of the rows' sum, below which a rounded loss is worth its bias; any below 0.01 does as well
+        # 0.003: noise, over the rows' sum, below which a rounded loss is worth its bias; any below 0.01 does as well
         return self._by_noise(guarantee, size, n_rows, 0.003)
 
     def _solve(self, solver: str, problem: LinearProblem, rng: Entropy) -> Solution:

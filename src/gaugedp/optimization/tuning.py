@@ -28,7 +28,7 @@ class OptimizationTuning:
     # Gradient descent: digits, breast_cancer, Adult and drawn rows; see benchmarks/models.py.
     descent_steps: tuple[int, int] = (8, 600)  # least and most: convergence against time
     fast_steps: int = 192  # the most with momentum, which adds the noise of its steps
-    moved_by_noise: float = 0.25  # of the radius, by all steps where curvature is least: length of the path against noise
+    moved_by_noise: float = 0.25  # of the radius, by all steps where curvature is least: path against noise
     # Objective perturbation: the same rows; see benchmarks/models.py and fit_time.py.
     output_share: float = 0.1  # of μ (its square of ε): the precision of the minimum against the noise on its gradient
     least_ridge: float = 2.5  # of λ·ε over four times one row's curvature: bias against noise
