@@ -1,6 +1,7 @@
 """Private PCA and the top eigenvector: what they fit, what they guarantee, scikit-learn's contract. Keys are fixed."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -230,7 +231,7 @@ def test_the_solver_is_chosen_by_public_numbers(monkeypatch: pytest.MonkeyPatch)
     assert chosen(ROWS[:10]) == "exponential"
     assert chosen(ROWS[:10], neighbours="add_remove") == "gaussian"  # the number of rows is private
     assert chosen(ROWS, solver="oja") == "oja"
-    monkeypatch.setattr(spectral, "_WIDEST", 4)
+    monkeypatch.setattr(spectral, "TUNED", replace(spectral.TUNED, moment_columns=4))
     assert chosen(ROWS) == "oja"
 
 

@@ -21,6 +21,7 @@ from gaugedp.optimization.eigenvectors.noisy_moments import (
 )
 from gaugedp.optimization.eigenvectors.oja import Oja, printed_oja
 from gaugedp.optimization.eigenvectors.sphere_exponential import SphereExponential
+from gaugedp.optimization.row_blocks import slices
 from gaugedp.optimization.symmetric import released_square
 from gaugedp.samplers import bingham
 from gaugedp.samplers.bingham import Bingham
@@ -94,7 +95,7 @@ def test_sums_are_whole_steps_and_the_same_in_any_order(monkeypatch: pytest.Monk
     rows, frame = unit_rows(1000, 7), np.linalg.qr(RNG.standard_normal((7, 3)))[0]
     order = RNG.permutation(1000)
     whole = [second_moments(rows), products(rows, frame), squares(rows, frame)]
-    monkeypatch.setattr(noisy_moments, "_BLOCK", 70)
+    monkeypatch.setattr(noisy_moments, "slices", lambda rows, _: slices(rows, 70))
     shuffled = [second_moments(rows[order]), products(rows[order], frame), squares(rows[order], frame)]
     for first, other in zip(whole, shuffled, strict=True):
         assert (first == other).all()

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from gaugedp.optimization.objective_perturbation import (
     strength_of,
 )
 from gaugedp.optimization.smoothing import SmoothHinge
+from gaugedp.optimization.tuning import TUNED
 
 LOSSES = [CappedLogistic(1.0), CappedLogistic(0.7), CappedLogistic(0.5), SmoothHinge(0.5), SmoothHinge(2.0)]
 COMMON = [np.zeros((0, 2)), np.array([[1.0, 1.0], [0.6, -1.0]]), np.array([[1.0, 1.0]] * 6)]
@@ -335,7 +337,7 @@ def test_the_softmax_is_minimised_with_and_without_its_matrix(monkeypatch: pytes
     assert problem.product(problem.curvatures(w), v) == pytest.approx(bent, abs=1e-6)
     assert problem.matrix(problem.curvatures(w)) @ v == pytest.approx(bent, abs=1e-6)
     actual = minimise(problem, 1e-8)
-    monkeypatch.setattr(certified, "_LARGEST_MATRIX", 0)
+    monkeypatch.setattr(certified, "TUNED", replace(TUNED, largest_matrix=0))
     assert minimise(problem, 1e-8) == pytest.approx(actual, abs=1e-7)
 
 
@@ -409,7 +411,7 @@ def test_of_many_rows_some_make_the_matrix_and_all_the_certificate(loss, monkeyp
     labels = np.where(rng.random(50_000) < 1 / (1 + np.exp(-4 * rows[:, 0])), 1.0, -1.0)
     order = np.argsort(labels)
     problem = Binary(loss, (rows[order], labels[order]), 2.0, rng.standard_normal(3))
-    monkeypatch.setattr(certified, "_CHEAP", 0)  # as of many columns
+    monkeypatch.setattr(certified, "TUNED", replace(TUNED, cheap_coordinates=0))  # as of many columns
     assert len(problem.thinned().rows) < 20_000
     actual = minimise(problem, 1e-7)
     assert np.linalg.norm(problem.at(actual)[1]) <= 2.0 * 1e-7

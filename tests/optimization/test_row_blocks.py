@@ -10,7 +10,7 @@ from gaugedp.optimization.row_blocks import in_threads, summed
 
 @pytest.fixture
 def four_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_blocks, "_A_THREAD", 1)
+    monkeypatch.setattr(row_blocks, "_NUMBERS_PER_THREAD", 1)
     monkeypatch.setattr(row_blocks.os, "cpu_count", lambda: 4)
 
 

@@ -9,13 +9,14 @@ from sklearn.base import ClassifierMixin
 
 from gaugedp._internal.validate import one_of
 from gaugedp.entropy import Entropy
-from gaugedp.estimators.additive_model import PURE_SHARE, AdditiveModel, Layout
+from gaugedp.estimators.additive_model import AdditiveModel, Layout
 from gaugedp.estimators.base import Scored, after_paying
 from gaugedp.estimators.bin_search import BinSearch
 from gaugedp.estimators.intercept_noise import spares_delta
 from gaugedp.estimators.labels import check_given, read_both
 from gaugedp.estimators.logistic import LogisticRegression
 from gaugedp.estimators.shape_functions import Bins, features, longest
+from gaugedp.estimators.tuning import TUNED
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.optimization.lattice import shared
 
@@ -103,7 +104,7 @@ class AdditiveClassifier(Scored, ClassifierMixin, AdditiveModel):
         seed = None if self.random_state is None else int.from_bytes(rng.bytes(6), "big")
         epsilon, mu = float(self.epsilon), 0.0
         if search is not None and isinstance(requested, PureDP):
-            epsilon = shared(requested, 1 - PURE_SHARE).epsilon(0)
+            epsilon = shared(requested, 1 - TUNED.edges_share_pure).epsilon(0)
         elif search is not None:
             mu = search.noise.guarantee.mu  # type: ignore[attr-defined]
         model = LogisticRegression(

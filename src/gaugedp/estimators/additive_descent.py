@@ -8,18 +8,11 @@ import numpy as np
 from gaugedp.entropy import Entropy
 from gaugedp.estimators.column_sums import GroupSums
 from gaugedp.estimators.rows import products
+from gaugedp.estimators.tuning import TUNED
 from gaugedp.guarantees import GaussianDP, Guarantee
 from gaugedp.optimization.gradient import NoisyDescent, Scale
 from gaugedp.optimization.lattice import shared
 from gaugedp.optimization.losses import Huber
-
-_TOTALS_SHARE, _CALIBRATION_SHARE = 0.1, 0.1  # of the guarantee, for (n, Σt), and for sums of the predictions
-_NARROW, _WIDE = 0.1, 2.0  # of residuals that count fully, over half the target's range; 2 is every residual
-_FAINT, _POWER = 0.004, 1.66  # noise over the sum of the rows below which the width grows, and how fast
-_FLAT = 0.25  # of slopes over the width: the smoothness that steps are planned for
-_RADIUS = 2.0  # of the coefficients for rows of norm 1, in the same units
-_CONSTANT = 0.5  # the constant feature over the norm of a row
-_HALF = 0.5  # the slope of the calibration expected where noise hides it, and its standard deviation
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +39,9 @@ class AdditiveDescent:
         """Return the method for GaussianDP or PureDP."""
         of = [
             GroupSums.calibrate((1, size), guarantee, neighbours, share)
-            for size, share in ((2, _TOTALS_SHARE), (4, _CALIBRATION_SHARE))
+            for size, share in ((2, TUNED.totals_share), (4, TUNED.calibration_share))
         ]
-        return cls(shared(guarantee, 1 - _TOTALS_SHARE - _CALIBRATION_SHARE), neighbours, *of)
+        return cls(shared(guarantee, 1 - TUNED.totals_share - TUNED.calibration_share), neighbours, *of)
 
     def exactness(self, size: int) -> str:
         """Return the exactness of the noise for `size` coefficients: "exact" or "idealized"."""
@@ -56,8 +49,9 @@ class AdditiveDescent:
         return "exact" if of == {"exact"} else "idealized"
 
     def _descent(self, size: int, n_rows: float) -> NoisyDescent:
-        scale = Scale(_RADIUS, n_rows, self.neighbours == "replace")
-        return NoisyDescent.calibrate(self.guarantee, (1, size + 1), _FLAT * self._width(size, n_rows), scale)
+        scale = Scale(TUNED.additive_radius, n_rows, self.neighbours == "replace")
+        cap = 0.25 * self._width(size, n_rows)  # 0.25: the smoothness that steps are planned for
+        return NoisyDescent.calibrate(self.guarantee, (1, size + 1), cap, scale)
 
     def _width(self, size: int, n_rows: float) -> float:
         """Return the width of the Huber loss: noise falls with it, and least squares are those of the widest."""
@@ -66,17 +60,19 @@ class AdditiveDescent:
         else:
             noise = size / (n_rows * self.guarantee.epsilon(0))
         noise *= 2.0 if self.neighbours == "replace" else 1.0
-        return min(_WIDE, _NARROW * max(1.0, (_FAINT / max(noise, _FAINT * _NARROW / _WIDE)) ** _POWER))
+        least, most, at = TUNED.huber_width, 2.0, TUNED.huber_noise  # at 2 all residuals count fully
+        return min(most, least * max(1.0, (at / max(noise, at * least / most)) ** TUNED.huber_power))
 
     def solve(self, rows: np.ndarray, target: np.ndarray, rng: Entropy) -> tuple[np.ndarray, float]:
         """Return coefficients and intercept for rows (n, k) of norm at most 1."""
         n_rows, mean = self._mean(target, rng)
-        length = math.hypot(1.0, _CONSTANT)
-        design = np.column_stack([rows, np.full(len(rows), _CONSTANT)]) / length
+        constant = TUNED.additive_constant
+        length = math.hypot(1.0, constant)
+        design = np.column_stack([rows, np.full(len(rows), constant)]) / length
         weights = self._descended(design, target, (n_rows, mean), rng)
         predicted = np.clip(products(design, weights), -1, 1)
         slope, shift = self._calibrated(predicted, target - mean, n_rows, rng)
-        return weights[:-1] * (slope / length), mean + shift + slope * float(weights[-1]) * _CONSTANT / length
+        return weights[:-1] * (slope / length), mean + shift + slope * float(weights[-1]) * constant / length
 
     def _mean(self, target: np.ndarray, rng: Entropy) -> tuple[float, float]:
         pairs = np.column_stack([np.ones(len(target)), target])
@@ -106,7 +102,7 @@ class AdditiveDescent:
         variance = float(self.calibration.noise.variances.max())
         square = max(float(sums[3] - sums[2] ** 2 / n_rows), math.sqrt(variance))
         measured = 1 + float(sums[1] - sums[0] * sums[2] / n_rows) / square
-        trust = _HALF**2 / (_HALF**2 + variance / square**2)
-        slope = min(max(_HALF + trust * (measured - _HALF), 0.0), 2.0)
+        trust = 0.5**2 / (0.5**2 + variance / square**2)  # the slope is ½ ± ½ before it is measured
+        slope = min(max(0.5 + trust * (measured - 0.5), 0.0), 2.0)
         shift = (sums[0] + (1 - slope) * sums[2]) / (n_rows + variance / n_rows)
         return slope, float(np.clip(shift, -1, 1))

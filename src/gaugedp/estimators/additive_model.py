@@ -19,12 +19,10 @@ from gaugedp.estimators.labels import codes_of
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.rows import check_shape, read_bounds, read_table
 from gaugedp.estimators.shape_functions import Bins, ShapeFunction, ShapePlot, monotone
+from gaugedp.estimators.tuning import TUNED
 from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.optimization.best_weights import NormalMixture
 from gaugedp.optimization.lattice import for_gaussian_releases, shared
-
-SEARCH_SHARE, PURE_SHARE = 0.06, 0.1  # of μ², of ε, for the edges of bins
-_FUNCTIONS = 8  # basis functions of a column of numbers: with more, noise grows faster than the fit improves
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +45,7 @@ class Layout:
             return None
         assert self.reading.box is not None
         cells = tuple(cells_within(*(float(end[j]) for end in self.reading.box)) for j in self.learned)
-        share = PURE_SHARE if isinstance(guarantee, PureDP) else SEARCH_SHARE
+        share = TUNED.edges_share_pure if isinstance(guarantee, PureDP) else TUNED.edges_share
         return BinSearch.calibrate(cells, shared(for_gaussian_releases(guarantee), share), neighbours)
 
     def bins(self, search: BinSearch | None, rows: np.ndarray, n_bins: int, rng: Entropy) -> tuple[Bins, ...]:
@@ -68,7 +66,7 @@ class Layout:
         if j in self.categories:
             return Bins.of_categories(name, self.categories[j])
         edges, weights = found[j] if j in found else _public(self.edges[j])
-        return Bins.of_numbers(name, edges, _FUNCTIONS, weights)
+        return Bins.of_numbers(name, edges, TUNED.basis_functions, weights)
 
 
 def _public(edges: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

@@ -8,11 +8,12 @@ from sklearn.base import RegressorMixin
 
 from gaugedp._internal.validate import one_of
 from gaugedp.estimators.additive_descent import AdditiveDescent
-from gaugedp.estimators.additive_model import PURE_SHARE, SEARCH_SHARE, AdditiveModel, Layout
+from gaugedp.estimators.additive_model import AdditiveModel, Layout
 from gaugedp.estimators.base import Scored, after_paying
 from gaugedp.estimators.regression import LinearRegression
 from gaugedp.estimators.rows import into_ball, into_box, read_bounds, read_target
 from gaugedp.estimators.shape_functions import features, longest
+from gaugedp.estimators.tuning import TUNED
 from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.optimization.lattice import for_gaussian_releases, shared
 
@@ -95,7 +96,7 @@ class AdditiveRegressor(Scored, RegressorMixin, AdditiveModel):
     def _descend(self, layout: Layout, rows: np.ndarray, target: np.ndarray, ends: tuple[float, float]) -> None:
         requested = self._requested()
         guarantee, search = for_gaussian_releases(requested), layout.search(requested, self.neighbours)
-        rest = 0.0 if search is None else PURE_SHARE if isinstance(guarantee, PureDP) else SEARCH_SHARE
+        rest = 0.0 if search is None else TUNED.edges_share_pure if isinstance(guarantee, PureDP) else TUNED.edges_share
         descent = AdditiveDescent.calibrate(shared(guarantee, 1 - rest), self.neighbours)
         reservation = self._pay(guarantee, requested, rows.shape)
         with after_paying(reservation):

@@ -33,7 +33,6 @@ _SCORED_NAN = (
     "unless error_score='raise' is given."
 )
 _FORM_KEY, _FORM = "_gaugedp_form", 6  # increased whenever the attributes of a model change
-_LEAST_EPSILON = 1e-6  # below it noise would exceed its lattice
 
 
 @contextmanager
@@ -127,10 +126,8 @@ class PrivateEstimator(BaseEstimator):
 
     def _requested(self) -> Guarantee:
         positive(epsilon=self.epsilon)
-        if self.epsilon < _LEAST_EPSILON:
-            raise InvalidRequest(
-                f"epsilon is {self.epsilon!r}: nothing can be learnt with it.", f"Use at least {_LEAST_EPSILON:g}."
-            )
+        if self.epsilon < 1e-6:  # noise would exceed its lattice
+            raise InvalidRequest(f"epsilon is {self.epsilon!r}: nothing can be learnt with it.", "Use at least 1e-06.")
         non_negative(delta=self.delta)
         one_of(NEIGHBOURS, neighbours=self.neighbours)
         self._generator()  # an invalid seed is refused here, before anything is charged

@@ -7,23 +7,19 @@ import numpy as np
 
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
+from gaugedp.estimators.tuning import TUNED
 from gaugedp.guarantees import GaussianDP, PureDP
 from gaugedp.mechanisms import Gaussian, Laplace
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.optimization.lattice import released
 
-_CELLS, _HALVINGS = 64, 15  # of equal width, and of halved width towards 0, so that heavy tails are resolved
-_VISIBLE = 2.0  # standard deviations of noise by which a cell's count is lowered
-_HIDDEN = 0.5  # noise of all cells over the rows above which bins have equal width
-_EVEN, _EVEN_BY_NOISE = 0.3, 3.0  # weight of the width of a cell beside its share of the rows: fixed, and times noise
 
-
-def cells_within(low: float, high: float) -> np.ndarray:
+def cells_within(low: float, high: float, *, n_equal: int = 64, halvings: int = 15) -> np.ndarray:
     """Return the public edges of fine cells: equal widths, and halvings towards 0 or the end nearest to it."""
     base = min(max(low, 0.0), high)
     far = np.array([low, high]) - base
-    halved = base + np.multiply.outer(far, 2.0 ** -np.arange(1, _HALVINGS + 1)).ravel()
-    return np.unique(np.concatenate([np.linspace(low, high, _CELLS + 1), halved, [base]]))
+    halved = base + np.multiply.outer(far, 2.0 ** -np.arange(1, halvings + 1)).ravel()
+    return np.unique(np.concatenate([np.linspace(low, high, n_equal + 1), halved, [base]]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,11 +63,11 @@ def merged(edges: np.ndarray, counts: np.ndarray, spread: float, n_bins: int) ->
     A cell that is itself more than a bin stays apart.
     """
     noise = spread * math.sqrt(len(counts)) / max(float(counts.sum()), 1.0)
-    visible = np.maximum(counts - _VISIBLE * spread, 0.0)
-    if noise > _HIDDEN or visible.sum() == 0:
+    visible = np.maximum(counts - TUNED.count_deviations * spread, 0.0)
+    if noise > TUNED.most_bin_noise or visible.sum() == 0:
         return equal_bins(float(edges[0]), float(edges[-1]), n_bins)
     shares, widths = visible / visible.sum(), np.diff(edges) / (edges[-1] - edges[0])
-    mixed = shares + (_EVEN + _EVEN_BY_NOISE * noise) * widths
+    mixed = shares + (TUNED.even_bins + TUNED.even_bins_by_noise * noise) * widths
     upto = np.append(0.0, np.cumsum(mixed)) / mixed.sum()
     heavy = np.flatnonzero(np.diff(upto) > 1 / n_bins)
     quantiles = np.searchsorted(upto, np.arange(1, n_bins) / n_bins)

@@ -7,15 +7,14 @@ import numpy as np
 
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
+from gaugedp.estimators.tuning import TUNED
 from gaugedp.guarantees import Guarantee, PureDP, compose
 from gaugedp.mechanisms import Gaussian, Laplace
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.optimization.lattice import for_gaussian_releases, released, shared
 
 _POWERS = range(-12, 41)  # of two: the magnitudes of the grid, in addition to 0
-_FINER = 6  # halvings of a cell of the grid
-_LOUD, _TAIL = 4.0, 0.002  # values left outside an end: deviations of a count's noise, or a share of the rows
-_STRETCH = 4.0  # widths beyond the ends for each share of the rows that is left outside
+_CELL_HALVINGS = 6  # halvings of a cell of the grid
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class BoundSearch:
         for _ in range(_halvings(len(grid) - 1)):
             ends = ends.halved(self._too_many(columns, grid[ends.middle], totals, rng), ends.middle)
         near = Ends(grid[ends.first], grid[ends.last])
-        for _ in range(_FINER):
+        for _ in range(_CELL_HALVINGS):
             near = near.halved(self._too_many(columns, near.centre, totals, rng), near.centre)
         return _apart(near.first[0], near.last[1], self._outside(totals) / max(float(np.mean(totals)), 1.0))
 
@@ -66,8 +65,9 @@ class BoundSearch:
         return np.asarray(noisy[:-1].reshape(2, -1) > self._outside(totals))
 
     def _outside(self, totals: list[float]) -> float:
-        loud, rows = _LOUD * math.sqrt(float(self.noise.variances.max())), max(float(np.mean(totals)), 1.0)
-        return min(max(loud, _TAIL * rows), 0.25 * rows)  # noise that asks for more of the rows is too loud
+        noise, rows = math.sqrt(float(self.noise.variances.max())), max(float(np.mean(totals)), 1.0)
+        outside = max(TUNED.outside_deviations * noise, TUNED.outside_share * rows)
+        return min(outside, 0.25 * rows)  # noise that asks for more of the rows is too large
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +96,8 @@ class Ends:
 def _apart(low: np.ndarray, high: np.ndarray, outside: float) -> tuple[np.ndarray, np.ndarray]:
     """Return ends that are apart, wider if more values may lie outside, but not beyond 0."""
     low, high = np.minimum(low, high), np.maximum(low, high)
-    width = np.maximum(high - low, np.maximum(np.abs(low), np.abs(high)) / 2**_FINER + 2.0 ** _POWERS[0])
-    more = width * min(_STRETCH * outside, 1.0) + (width - (high - low)) / 2
+    width = np.maximum(high - low, np.maximum(np.abs(low), np.abs(high)) / 2**_CELL_HALVINGS + 2.0 ** _POWERS[0])
+    more = width * min(4.0 * outside, 1.0) + (width - (high - low)) / 2
     floor, ceiling = np.where((low >= 0) & (high > 0), 0, -np.inf), np.where((high <= 0) & (low < 0), 0, np.inf)
     return np.maximum(low - more, floor), np.minimum(high + more, ceiling)
 
@@ -112,4 +112,4 @@ def _halvings(n_cells: int) -> int:
 
 
 def _rounds() -> int:
-    return _halvings(len(_grid()) - 1) + _FINER
+    return _halvings(len(_grid()) - 1) + _CELL_HALVINGS

@@ -18,6 +18,7 @@ from gaugedp.estimators.private_search import NamedRows
 from gaugedp.estimators.public_noise import warn_before_charge
 from gaugedp.estimators.row_count import share_of
 from gaugedp.estimators.rows import read_bounds
+from gaugedp.estimators.tuning import TUNED
 from gaugedp.estimators.unpaid_reads import warn_of_pipeline
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.shares import part
@@ -25,7 +26,6 @@ from gaugedp.mechanisms import Laplace
 from gaugedp.optimization.lattice import released
 
 BALANCED = "balanced"
-_COUNT_SHARE = Fraction(1, 20)  # of ε, for the numbers of rows of the classes
 
 
 def fits_in_parts(model: Any, y: Any = None) -> bool:
@@ -85,9 +85,9 @@ def _fit_balanced(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
     check_given(model.classes, model.bounds, model.row_norm)
     labels, classes = read_both(y, len(rows), model.classes, model.strict_labels)
     model._weights(sample_weight, len(rows))  # refuses
-    epsilon, remaining = epsilon_and_delta(requested)[0], share_of(requested, 1 - _COUNT_SHARE)
+    epsilon, remaining = epsilon_and_delta(requested)[0], share_of(requested, 1 - TUNED.class_count_share)
     moved = 2.0 if model.neighbours == "replace" else 1.0
-    noise = Laplace.calibrate(LpBall(len(classes), 1, moved), PureDP(part(epsilon, _COUNT_SHARE)))
+    noise = Laplace.calibrate(LpBall(len(classes), 1, moved), PureDP(part(epsilon, TUNED.class_count_share)))
     even = {"class_weight": dict.fromkeys(classes.tolist(), 1.0)}
     _try(model, remaining, X, (model._check_y(y, len(rows)), sample_weight), even)
     warn_before_charge(model, len(rows), rows.shape[1], remaining)

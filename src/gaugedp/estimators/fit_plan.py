@@ -20,7 +20,6 @@ _CLASSIFIERS = ("LogisticRegression", "LinearSVC", "GaussianNB")
 _DEPTH = {"PoissonRegressor": 20.0}  # what a score loses where noise hides everything: about the lowest median
 _SHRUNK = 0.15  # the same of models that shrink towards the trivial one
 _PLAIN = {True: (0.3, 0.8), False: (0.1, 0.6)}  # of the distance from the trivial score to 1, guessed: for classifiers
-_ROWS, _EPSILONS = 2**40, (1e-4, 1e4)
 
 
 class ScoreRange(NamedTuple):
@@ -88,14 +87,14 @@ class FitPlan:
         middle = sum(self.plain) / 2
         goal = self.trivial + BEATEN * (middle - self.trivial)
         misses: Callable[[float], bool] = lambda log: self._score(middle, self._kept(n := math.exp(log)), n) < goal  # noqa: E731
-        return math.ceil(math.exp(bisected(0.0, math.log(_ROWS), misses, apart=1e-4)[1]))
+        return math.ceil(math.exp(bisected(0.0, math.log(2**40), misses, apart=1e-4)[1]))
 
     def least_epsilon(self, score: float) -> float:
         """Return the least ε at which `score` can be expected.
 
         At this ε the middle of the expected range reaches `score`.
         """
-        low, high = (math.log(end) for end in _EPSILONS)
+        low, high = math.log(1e-4), math.log(1e4)
         if self.trivial < 1:
             between(self.trivial - 1e-9, 1, score=score)
         misses: Callable[[float], bool] = lambda log: float(self.at(math.exp(log)).expected_score) < score  # noqa: E731

@@ -13,15 +13,15 @@ from gaugedp.guarantees import PureDP
 from gaugedp.mechanisms import Laplace
 from gaugedp.mechanisms.base import Prepared
 
-SHARE_BITS, SHARE = 10, 205  # of 1,024 equally likely numbers: about one row in five is held out
+_HELD_OUT = 205  # of 1,024 equally likely numbers: about one row in five
 PIECES = 2**16  # per unit of loss: losses are rounded to these, so that sums are exact in any order
-LEVEL = 0.95
+LEVEL = 0.95  # of intervals in the description of a fit
 
 
 def held_out(n_rows: int, rng: Entropy) -> np.ndarray:
     """Return a random mask (n,) of held-out rows, independent of their values."""
-    numbers = rng.words(n_rows) >> np.uint64(64 - SHARE_BITS)
-    return numbers < SHARE
+    numbers = rng.words(n_rows) >> np.uint64(54)
+    return numbers < _HELD_OUT
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,6 @@ def describe(name: str, value: tuple[float, float, float], guarantee: PureDP) ->
         "upper": high,
         "level": LEVEL,
         "speaks_of": "the rows held out of this fit; the interval is of the noise",
-        "held_out": SHARE / 2**SHARE_BITS,
+        "held_out": _HELD_OUT / 2**10,
         "guarantee": guarantee.to_dict(),
     }

@@ -12,7 +12,7 @@ from gaugedp._internal.validate import whole
 from gaugedp.errors import InvalidRequest
 
 MOST_IDS = 2**21  # sums of products over this many users are exact
-_BEYOND = 2**53  # from here on floats cannot represent every integer
+_FIRST_INEXACT = 2**53  # from here on floats cannot represent every integer
 
 
 def read_columns(X: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -70,7 +70,7 @@ def key(entry: Any) -> float | str | None:
 
 
 def _of_number(number: float) -> float | None:
-    return float(number) if abs(number) < _BEYOND else None
+    return float(number) if abs(number) < _FIRST_INEXACT else None
 
 
 def _of_text(written: str) -> float | str | None:
@@ -81,7 +81,7 @@ def _of_text(written: str) -> float | str | None:
         return text or None
     if text in (repr(number), "True", "False"):
         return _of_number(number)
-    return number if abs(number) < _BEYOND and text == f"{number:.0f}" else text
+    return number if abs(number) < _FIRST_INEXACT and text == f"{number:.0f}" else text
 
 
 def read_ids(column: np.ndarray) -> tuple[np.ndarray, dict[int, str]]:
@@ -96,7 +96,7 @@ def read_ids(column: np.ndarray) -> tuple[np.ndarray, dict[int, str]]:
     if kind in "biuf":
         with np.errstate(over="ignore"):
             numbers = column.astype(float)
-        return np.where(np.abs(numbers) < _BEYOND, numbers, math.nan), {}
+        return np.where(np.abs(numbers) < _FIRST_INEXACT, numbers, math.nan), {}
     if kind not in "OUST":
         return np.full(len(column), math.nan), {}
     entries = column.tolist()
@@ -117,8 +117,7 @@ class Ids:
         self.numbers, self.texts, is_text = _known(name, declared)
         if not 0 < len(self) <= MOST_IDS:
             raise InvalidRequest(
-                f"There are {len(self):,} {name}.",
-                f"Pass {name} as a list of 1 to {MOST_IDS:,} ids, or as a number.",
+                f"There are {len(self):,} {name}.", f"Pass {name} as a list of 1 to {MOST_IDS:,} ids, or as a number."
             )
         self.values = _shown(self.numbers, self.texts, is_text)
 

@@ -15,7 +15,7 @@ from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.weights import WeightedEstimator
 from gaugedp.optimization.trace_designs import cut
 
-_MOST_COLUMNS = 2**15  # whose distances are exact in floats
+_EXACT_COLUMNS = 2**15  # whose distances are exact in floats
 
 
 @dataclass(eq=False, repr=False)
@@ -94,8 +94,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, We
         whole(minimum=1, n_clusters=self.n_clusters, rounds=self.rounds)
         if self.max_iter is not None:
             whole(minimum=1, max_iter=self.max_iter)
-        if rows.shape[1] > _MOST_COLUMNS:
-            raise InvalidRequest(f"There are more than {_MOST_COLUMNS:,} columns.", "Use fewer columns.")
+        if rows.shape[1] > _EXACT_COLUMNS:
+            raise InvalidRequest(f"There are more than {_EXACT_COLUMNS:,} columns.", "Use fewer columns.")
         reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], False)
         plan = Lloyd(int(self.n_clusters), self._n_rounds, requested, self.neighbours)
         sums = plan.sums((1, 1 + rows.shape[1]), 1.0)

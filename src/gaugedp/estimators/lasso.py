@@ -18,6 +18,7 @@ from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
 from gaugedp.estimators.rows import into_box, read_bounds, read_target
 from gaugedp.estimators.target_mean import TargetMean
+from gaugedp.estimators.tuning import TUNED
 from gaugedp.estimators.weights import check_no_weights, weighed
 from gaugedp.guarantees import Guarantee
 from gaugedp.optimization.frank_wolfe import FrankWolfe, best_radius, frank_wolfe
@@ -28,7 +29,7 @@ from gaugedp.optimization.shrinkage import signal_share
 
 SOLVERS = ("frank-wolfe", "gibbs")
 _LOSS = Squared(1.0)
-_EXPLAINED, _PLENTY = 0.05, 0.2  # guesses at the loss that coefficients save: noise is large if it hides the second
+_EXPLAINED, _PLENTY = TUNED.explained_usually, TUNED.explained_at_most
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,12 +13,11 @@ from gaugedp.estimators.fit_release import FitRelease
 from gaugedp.estimators.public_noise import warn_before_charge
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.rows import read_target
+from gaugedp.estimators.tuning import TUNED
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.shares import part
 
 PRIVATE = "private"
-_SHARE = Fraction(3, 20)  # of ε, for the bounds
-_OF_DELTA = Fraction(1, 10)  # of δ
 _SAID = {"asked", "neighbours", "research_seed", "missing_indicator"}  # facts of the inner fit that are replaced
 
 
@@ -42,8 +41,8 @@ def fit_learning_bounds(model: Any, X: Any, y: Any, sample_weight: Any) -> None:
     if "target_bounds" in names:
         columns = np.column_stack([columns, read_target(y, len(rows))])
     indicators = Reading.in_box((0, 1), names_of(X), rows.shape[1], model.missing_indicator).indicators
-    search = BoundSearch.calibrate(columns.shape[1], _part(requested, _SHARE, _OF_DELTA))
-    remaining = _part(requested, 1 - _SHARE, 1 - _OF_DELTA)
+    search = BoundSearch.calibrate(columns.shape[1], _part(requested, TUNED.bounds_share, TUNED.bounds_delta))
+    remaining = _part(requested, 1 - TUNED.bounds_share, 1 - TUNED.bounds_delta)
     trial = with_guarantee(model, remaining, 0, {name: (0.0, 1.0) for name in names}).set_params(
         missing_indicator=list(indicators)
     )

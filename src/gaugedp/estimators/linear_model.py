@@ -20,17 +20,9 @@ from gaugedp.estimators.labels import check_given, class_shares, codes_of, read_
 from gaugedp.estimators.public_noise import noise_to_signal, warn_after_release, warn_before_charge
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
-from gaugedp.estimators.row_scaling import (
-    CONSTANT,
-    SHORT,
-    Centre,
-    ScaledRows,
-    TwoStageMean,
-    clip_factor,
-    column_groups,
-    read_scaling,
-)
+from gaugedp.estimators.row_scaling import Centre, ScaledRows, TwoStageMean, clip_factor, column_groups, read_scaling
 from gaugedp.estimators.rows import products
+from gaugedp.estimators.tuning import TUNED
 from gaugedp.estimators.weights import WeightedEstimator, check_no_weights
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
@@ -42,11 +34,12 @@ from gaugedp.optimization.losses import Loss
 from gaugedp.optimization.objective_perturbation import ObjectivePerturbation, PerturbedLoss, Problem
 from gaugedp.optimization.shrinkage import signal_share
 
-_LOUD, _QUIET = 10.0, 0.005  # how noise above 1/10 shortens the expected coefficients, and small noise lengthens them
-_ROUGH = 0.05  # noise, over the rows' sum, above which several classes have a rough centre
 _COMPOSED = ("gradient", "gibbs")  # solvers whose μ adds up with that of other releases as squares
-_WIDEST = 10.0  # times the radius: the largest expected coefficients under small noise
-_RADIUS = 10.0  # of the weights for rows of norm 1: enough for margins of a few tenths
+
+
+def _longer(noise: float) -> float:
+    """Return the factor by which small noise lengthens the expected weights."""
+    return min(1 + TUNED.longer_by_noise / noise, 10.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +127,7 @@ class LinearProblem:
     def perturbed(self, loss: PerturbedLoss, rng: Entropy) -> "Solution":
         """Return weights by objective perturbation."""
         assert isinstance(self.guarantee, ApproxDP | PureDP)
-        radius = self.radius * min(1 + _QUIET / self.noise_to_signal, _WIDEST) / (1 + _LOUD * self.noise_to_signal)
+        radius = self.radius * _longer(self.noise_to_signal) / (1 + TUNED.shorter_by_noise * self.noise_to_signal)
         problem = Problem(loss, self.outputs * self.rows.shape[1], radius, self.replaced, self.auxiliary_mu)
         n_rows = math.ceil(2 * self.n_rows) + 1000  # a noisy count may err; w needs no more precision
         mechanism = ObjectivePerturbation.calibrate(problem, self.guarantee, n_rows)
@@ -231,10 +224,10 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         n_classes, replaced = len(data.classes), self.neighbours == "replace"
         noise = noise_to_signal(count.remaining, self._size(data), n_rows, replaced)
         centre = self._centre(count.remaining, (n_classes, column_groups(data.reading)), n_rows, solver)
-        slack = 1.0 if centre.is_whole else min(1.0, SHORT * clip_factor(noise))
+        slack = 1.0 if centre.is_whole else min(1.0, TUNED.uncentred_norm * clip_factor(noise))
         scaling = read_scaling(data.reading, self.row_norm, slack)
         intercept_noise = self._intercept_noise(centre, n_classes, data.has_weights)
-        constant = CONSTANT if self.fit_intercept else 0.0
+        constant = TUNED.appended_constant if self.fit_intercept else 0.0
         scaled = centre.scaled(scaling, data.rows, n_rows, clip_factor(noise), constant, rng)
         problem = LinearProblem(
             scaled.rows(data.rows, codes >= 0), codes, data.weights * data.class_weights[codes],
@@ -314,8 +307,8 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         """
         if self.radius is not None:
             return float(self.radius)
-        wider = min(1 + _QUIET / noise, _WIDEST) if solver == "gradient" else 1.0
-        length = _RADIUS * math.sqrt(n_classes - 1) * wider
+        wider = _longer(noise) if solver == "gradient" else 1.0
+        length = TUNED.expected_norm * math.sqrt(n_classes - 1) * wider
         return length if self.C is None else min(length, math.sqrt(2 * n_rows * float(self.C) * math.log(n_classes)))
 
     def _kept(self, requested: Guarantee, size: int, solver: str) -> Guarantee:
@@ -348,7 +341,7 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         if not self.fit_intercept:
             return Centre(None, guarantee)
         noise = noise_to_signal(guarantee, n_classes * (len(groups) + 1), n_rows, replaced)
-        if n_classes > 2 and noise > _ROUGH and isinstance(guarantee, ApproxDP):
+        if n_classes > 2 and noise > TUNED.rough_centre_noise and isinstance(guarantee, ApproxDP):
             centre: Centre | TwoStageMean = TwoStageMean.plan(guarantee, groups, n_rows, replaced)
         else:
             centre = Centre.plan(guarantee, len(groups), n_rows, replaced)

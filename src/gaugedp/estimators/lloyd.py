@@ -8,15 +8,10 @@ from sklearn import cluster
 
 from gaugedp.entropy import Entropy
 from gaugedp.estimators.column_sums import GroupSums
+from gaugedp.estimators.tuning import TUNED
 from gaugedp.guarantees import Guarantee
 
 _CENTRE_BITS = 18  # with rows of 12 bits, distances are exact in floats
-_REGION_SHARE, _LAST_SHARE = 0.1, 0.4  # of the guarantee, and of what remains: chosen on mixtures of 8 normals in ℝ^10
-_NOISE, _NOISE_OF_MANY = 0.35, 0.2  # most noise of a mean, in spreads of the rows
-_MOST_PLACES = 8  # per cluster
-_THIN, _FAINT = 0.02, 2.0  # a thin cluster: below this share of the average, or this many deviations of noise
-_LEAST_SPREAD = 0.01  # in half ranges
-_WORD = 2.0**-64
 
 
 @dataclass(frozen=True)
@@ -34,8 +29,8 @@ class Region:
         mean, noise = np.clip(released[1:-1] / n_rows, -1, 1), variance / n_rows**2
         length = float((mean**2).mean())
         square = (released[-1] / n_rows + 1) / 2 - max(length - noise, 0.0)
-        shrunk = mean * max(0.0, 1 - noise / max(length, _WORD))
-        return cls(n_rows, shrunk, math.sqrt(min(max(square, _LEAST_SPREAD**2), 1 / 3)))
+        shrunk = mean * max(0.0, 1 - noise / max(length, 2.0**-64))
+        return cls(n_rows, shrunk, math.sqrt(min(max(square, 0.01**2), 1 / 3)))
 
     def draw(self, n_places: int, rng: Entropy) -> np.ndarray:
         """Return random places (n, d) in the region."""
@@ -78,7 +73,7 @@ class Lloyd:
         centres = region.start(self.n_clusters, per_cluster, rng)
         many = rounds // 2 if per_cluster > 1 else 0
         for turn, share in enumerate(_shares(rounds), start=1):
-            sums = self.sums((len(centres), vectors.shape[1]), share * (1 - _REGION_SHARE))
+            sums = self.sums((len(centres), vectors.shape[1]), share * (1 - TUNED.region_share))
             found = Clusters.of(sums.release(vectors, nearest(rows, centres), rng), centres, sums.deviation)
             if turn == rounds:
                 centres = found.shrunk()
@@ -88,7 +83,7 @@ class Lloyd:
         return centres, rounds
 
     def _region(self, rows: np.ndarray, weights: np.ndarray, rng: Entropy) -> Region:
-        sums = self.sums((1, rows.shape[1] + 2), _REGION_SHARE)
+        sums = self.sums((1, rows.shape[1] + 2), TUNED.region_share)
         squares = 2 * np.einsum("ij,ij->i", rows, rows) / rows.shape[1] - 1
         vectors = np.column_stack([np.ones(len(rows)), rows, squares]) * weights[:, None]
         return Region.of(sums.release(vectors, np.zeros(len(rows), int), rng)[0], sums.deviation**2)
@@ -96,12 +91,12 @@ class Lloyd:
     def _plan(self, n_columns: int, region: Region) -> tuple[int, int]:
         shape = self.n_clusters, 1 + n_columns
         noise = [
-            self.sums(shape, (1 - _REGION_SHARE) / n).deviation * self.n_clusters / region.n_rows / region.spread
+            self.sums(shape, (1 - TUNED.region_share) / n).deviation * self.n_clusters / region.n_rows / region.spread
             for n in range(1, self.rounds + 1)
         ]
-        rounds = max([n for n in range(1, self.rounds + 1) if noise[n - 1] <= _NOISE], default=1)
-        places = int(_NOISE_OF_MANY / noise[rounds - 1]) if rounds > 1 else 1
-        return rounds, min(max(places, 1), _MOST_PLACES)
+        rounds = max([n for n in range(1, self.rounds + 1) if noise[n - 1] <= TUNED.round_noise], default=1)
+        places = int(TUNED.places_noise / noise[rounds - 1]) if rounds > 1 else 1
+        return rounds, min(max(places, 1), 8)
 
 
 @dataclass(frozen=True)
@@ -118,7 +113,7 @@ class Clusters:
     def of(cls, noisy: np.ndarray, places: np.ndarray, deviation: float) -> "Clusters":
         """Return the clusters of noisy sums (K, 1 + d) at the `places`."""
         counts, total = noisy[:, 0], noisy.sum(axis=0)
-        is_thin = counts <= max(_FAINT * deviation, _THIN * float(counts.mean()))
+        is_thin = counts <= max(TUNED.thin_deviations * deviation, TUNED.thin_share * float(counts.mean()))
         means = np.clip(noisy[:, 1:] / np.maximum(counts, 1.0)[:, None], -1, 1)
         middle = np.clip(total[1:] / max(total[0], 1.0), -1, 1)
         return cls(counts, np.where(is_thin[:, None], places, means), is_thin, middle, deviation)
@@ -127,7 +122,7 @@ class Clusters:
         """Return the means, moved towards the mean of all by the share of noise (James and Stein 1961)."""
         gaps = self.means - self.middle
         noise = gaps.shape[1] * (self.deviation / np.maximum(self.counts, 1.0)) ** 2
-        kept = np.clip(1 - noise / np.maximum((gaps**2).sum(axis=1), _WORD), 0, 1)
+        kept = np.clip(1 - noise / np.maximum((gaps**2).sum(axis=1), 2.0**-64), 0, 1)
         return self.middle + np.where(self.is_thin, 0.0, kept)[:, None] * gaps
 
     def split(self, rng: Entropy) -> np.ndarray:
@@ -137,7 +132,7 @@ class Clusters:
             fullest = int(shares.argmax())
             gaps = np.delete(np.linalg.norm(means - means[fullest], axis=1), fullest)
             direction = uniform(means.shape[1:], rng)
-            step = gaps.min(initial=1.0) / 2 * direction / max(float(np.linalg.norm(direction)), _WORD)
+            step = gaps.min(initial=1.0) / 2 * direction / max(float(np.linalg.norm(direction)), 2.0**-64)
             means[place] = np.clip(means[fullest] + step, -1, 1)
             shares[fullest] = shares[place] = shares[fullest] / 2
         return means
@@ -147,13 +142,14 @@ class Clusters:
         means, counts = self.means[~self.is_thin], self.counts[~self.is_thin]
         if len(np.unique(means, axis=0)) <= n_clusters:
             return np.vstack([means, region.draw(n_clusters, rng)])[:n_clusters]
-        start = int(rng.words(1)[0] * _WORD * 2**32)
+        start = int(rng.words(1)[0] * 2.0**-64 * 2**32)
         model = cluster.KMeans(n_clusters, n_init=10, random_state=start).fit(means, sample_weight=counts)
         return np.asarray(model.cluster_centers_)
 
 
 def _shares(rounds: int) -> list[float]:
-    return [*[(1 - _LAST_SHARE) / (rounds - 1)] * (rounds - 1), _LAST_SHARE] if rounds > 1 else [1.0]
+    last = TUNED.last_round_share
+    return [*[(1 - last) / (rounds - 1)] * (rounds - 1), last] if rounds > 1 else [1.0]
 
 
 def nearest(rows: np.ndarray, centres: np.ndarray) -> np.ndarray:
@@ -168,7 +164,7 @@ def nearest(rows: np.ndarray, centres: np.ndarray) -> np.ndarray:
 
 def uniform(shape: tuple[int, ...], rng: Entropy) -> np.ndarray:
     """Return uniform numbers in [−1, 1)."""
-    return (rng.words(math.prod(shape)) * (2 * _WORD) - 1).reshape(shape)
+    return (rng.words(math.prod(shape)) * 2.0**-63 - 1).reshape(shape)
 
 
 def on_lattice(centres: np.ndarray) -> np.ndarray:

@@ -18,14 +18,12 @@ from gaugedp.estimators.linear_model import LinearClassifier, LinearProblem, Sol
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.regression import UnitScaling
 from gaugedp.estimators.row_count import PUBLIC_ROWS
+from gaugedp.estimators.tuning import TUNED
 from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.optimization.losses import Logistic, Softmax
 from gaugedp.optimization.newton import NoisyNewton
 from gaugedp.optimization.objective_perturbation import CappedLogistic, PerturbedLoss
 
-_BLURRED = 0.003  # noise, in units of the rows' sum, at which slopes are capped halfway
-_MOST_CAPPED = 0.75  # of the slopes, for rows that count by their direction: nearly all have equal influence
-_LOUD = 0.15  # noise above which a single step is taken for two classes
 REASON = "requested"
 _CENTRED = (-1.0, 1.0)  # a target that is in its units already
 
@@ -168,23 +166,24 @@ class LogisticRegression(Intervals, LinearClassifier):
         if len(self.classes) == 2:
             if not self.fit_intercept or self.class_weight is not None or self._weights_up_to > 0:
                 return "objective", "two classes: its noise is added once"
-            return self._by_noise(guarantee, size, n_rows or PUBLIC_ROWS, _LOUD)
+            return self._by_noise(guarantee, size, n_rows or PUBLIC_ROWS, TUNED.single_step_noise)
         if n_rows is None:
             return "gradient", "the number of rows is not public"
         # 0.002: noise below which the softmax loss is perturbed, and no steps are taken
         return self._by_noise(guarantee, size, n_rows, 0.002)
 
     def _solve(self, solver: str, problem: LinearProblem, rng: Entropy) -> Solution:
-        far = problem.noise_to_signal / (problem.noise_to_signal + _BLURRED)
+        far = problem.noise_to_signal / (problem.noise_to_signal + TUNED.capped_noise)
         cap = 1 - 0.5 * far
         loss: PerturbedLoss = CappedLogistic(cap) if problem.n_classes == 2 else Softmax(problem.n_classes)
         if solver == "gibbs":
             return problem.sampled(Logistic(), rng)
         if solver == "objective":
             return problem.perturbed(loss, rng)
-        if problem.n_classes == 2 and self.solver == "auto" and problem.has_level and problem.noise_to_signal > _LOUD:
+        is_noisy = problem.noise_to_signal > TUNED.single_step_noise
+        if problem.n_classes == 2 and self.solver == "auto" and problem.has_level and is_noisy:
             return problem.descended(loss.derivative, 0.5, rng, once=True)  # slopes are 1/2 at 0
-        cap = 1 - _MOST_CAPPED * far if problem.is_rough else cap
+        cap = 1 - TUNED.most_capped * far if problem.is_rough else cap
         return problem.descended(loss.derivative, cap if problem.n_classes == 2 else math.sqrt(2) * cap, rng)
 
 

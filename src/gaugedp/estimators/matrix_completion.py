@@ -21,7 +21,6 @@ from gaugedp.optimization.ratings.stages import Completion, Terms
 UNITS = ("rating", "user")
 SOLVERS = ("auto", "offsets", "factors")
 UNKNOWN = ("error", "ignore")
-MAX_ROWS, MOST_ROWS = 4, 2**20
 
 
 @dataclass(eq=False, repr=False)
@@ -88,7 +87,7 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
     rating_bounds: Any = None
     users: Any = None
     items: Any = None
-    max_rows: int = MAX_ROWS
+    max_rows: int = 4
     solver: str = "auto"
     handle_unknown: str = "error"
 
@@ -164,8 +163,8 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
         one_of(SOLVERS, solver=self.solver)
         one_of(UNKNOWN, handle_unknown=self.handle_unknown)
         whole(minimum=1, max_rows=self.max_rows)
-        if self.max_rows > MOST_ROWS:
-            raise InvalidRequest("max_rows is too large.", f"Choose at most {MOST_ROWS:,}.")
+        if self.max_rows > 2**20:
+            raise InvalidRequest("max_rows is too large.", f"Choose at most {2**20:,}.")
         if self.rank is not None:
             whole(minimum=0, rank=self.rank)
         if self.solver == "factors" and (self.delta == 0 or self.rank == 0):

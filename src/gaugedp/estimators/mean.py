@@ -17,7 +17,7 @@ from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.fit_release import FitRelease
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.rows import SUM_BITS, ball_steps, box_steps, check_one_given, into_ball
+from gaugedp.estimators.rows import ball_steps, box_steps, check_one_given, into_ball
 from gaugedp.estimators.table_fit import row_share
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.parse_guarantee import chargeable
@@ -25,7 +25,7 @@ from gaugedp.ledger.entries import Reservation
 from gaugedp.mechanisms import KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.mechanisms.choose import candidates, choose
-from gaugedp.optimization.lattice import with_noise
+from gaugedp.optimization.lattice import SUM_BITS, with_noise
 from gaugedp.optimization.row_blocks import blocks
 from gaugedp.releases.executing import Charge, PaidRows, execute
 from gaugedp.statistics.inversion import quotients_within

@@ -13,6 +13,7 @@ from gaugedp.estimators.labels import codes_of, read_both
 from gaugedp.estimators.private_search import NamedRows
 from gaugedp.estimators.rows import read_target
 from gaugedp.estimators.score_sums import NoisySums, ScoreNoise, Statistic, draws_for, expected_counts, ratio
+from gaugedp.estimators.tuning import TUNED
 
 _DEGREE = 4  # twice that of the scores: products of two of their terms give their sampling error
 _PIECES = 2**24  # steps of a row's contribution, rounded down, so that sums are exact and a row adds 1 at most
@@ -23,8 +24,7 @@ _SHIFTED = np.array(  # t = 2u − 1
     [[comb(b, i) * 2.0**i * (-1) ** (b - i) for i in range(_DEGREE + 1)] for b in range(_DEGREE + 1)]
 )
 _BINS = 10  # of the probability of the second of two classes, on each side of ½
-_LOSS_SHARE, _SQUARE_SHARE = Fraction(1, 5), Fraction(1, 20)  # of ε, for the sums of log-losses and of their squares
-_LEAST = 0.001  # probabilities are raised to it in the log-loss
+_LEAST_PROBABILITY = 0.001  # probabilities are raised to it in the log-loss
 _UNIT = (0.0, 1.0)
 
 
@@ -156,10 +156,10 @@ class ClassSums:
         codes = codes_of(target, self.classes)
         losses = self._losses(shares, codes)
         counts, draws = self._counts(shares, codes), draws_for(int(np.prod(self.shape)))
-        law = noise.law(counts.size, 2.0 if noise.replaced else 1.0, 1 - _LOSS_SHARE - _SQUARE_SHARE)
+        law = noise.law(counts.size, 2.0 if noise.replaced else 1.0, 1 - TUNED.loss_share - TUNED.squares_share)
         cells, exact_cells = noise.released(counts, law, draws)
-        loss, exact_loss = noise.released(_sum(losses), noise.law(1, noise.moved_once, _LOSS_SHARE), draws)
-        of_squares = noise.law(1, noise.moved_once, _SQUARE_SHARE)
+        loss, exact_loss = noise.released(_sum(losses), noise.law(1, noise.moved_once, TUNED.loss_share), draws)
+        of_squares = noise.law(1, noise.moved_once, TUNED.squares_share)
         _, exact_square = noise.released(_sum(losses * losses), of_squares, draws)
         normal = noise.normals(2 * draws, counts.size + 1)
         possible_cells = expected_counts(exact_cells, normal[:, 1:])
@@ -177,11 +177,12 @@ class ClassSums:
 
     def _losses(self, shares: np.ndarray, codes: np.ndarray) -> np.ndarray:
         is_class = np.flatnonzero(codes >= 0)
-        return np.asarray(np.log(np.maximum(shares[is_class, codes[is_class]], _LEAST)) / np.log(_LEAST))
+        likely = np.maximum(shares[is_class, codes[is_class]], _LEAST_PROBABILITY)
+        return np.asarray(np.log(likely) / np.log(_LEAST_PROBABILITY))
 
     def scores(self) -> Mapping[str, tuple[Statistic, tuple[float, float]]]:
         """Return the definitions of the scores, such as accuracy."""
-        worst = (0.0, float(-np.log(_LEAST)))
+        worst = (0.0, float(-np.log(_LEAST_PROBABILITY)))
         shown: dict[str, tuple[Statistic, tuple[float, float]]] = {
             "accuracy": (lambda sums: ratio(np.einsum("...kkb->...", self._cells(sums)), _n(sums))[..., None], _UNIT),
             "majority share": (lambda sums: ratio(self._cells(sums).sum(axis=(-1, -2)), _n(sums)[..., None]), _UNIT),

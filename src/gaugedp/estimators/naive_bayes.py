@@ -15,11 +15,11 @@ from gaugedp.estimators.labels import check_given, codes_of, read_both
 from gaugedp.estimators.partial_fits import PartialFits
 from gaugedp.estimators.public_noise import warn_after_release, warn_before_charge
 from gaugedp.estimators.reading import Reading
+from gaugedp.estimators.tuning import TUNED
 from gaugedp.estimators.weights import WeightedEstimator
 from gaugedp.optimization.shrinkage import signal_share
 
-_LEAST_VARIANCE, _LEAST_NOISE = 1e-3, 0.5  # of the square of half a range, and of the noise: chosen on drawn classes
-_COUNT_SHARE = 0.1  # of the guarantee, for the numbers of rows
+_LEAST_VARIANCE, _LEAST_NOISE, _COUNT_SHARE = TUNED.class_variance, TUNED.class_noise, TUNED.classes_share
 
 
 @dataclass(eq=False, repr=False)

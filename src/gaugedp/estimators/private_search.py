@@ -26,8 +26,6 @@ from gaugedp.mechanisms import Laplace
 from gaugedp.optimization.lattice import for_gaussian_releases, released
 
 _OF_THE_SEARCH = {"epsilon", "delta", "neighbours", "random_state", "ledger"}
-_EACH = 4  # draws for each candidate: one candidate in five is never drawn
-_LESS = 0.9  # of the ε of runs with Gaussian noise only: for runs that have other noise too
 
 Rows = tuple["NamedRows", np.ndarray]  # with their labels or targets
 
@@ -132,7 +130,7 @@ class Search:
     ) -> "Search":
         """Return the search within `total`, after trial fits to public rows that show the guarantees."""
         part_guarantee, gaussian = stopping.largest(total), stopping.largest(total, for_gaussian_releases)
-        less = stopping.part(total, _LESS * gaussian.epsilon_value / total.epsilon_value)
+        less = stopping.part(total, 0.9 * gaussian.epsilon_value / total.epsilon_value)  # for runs with other noise too
         for part in (gaussian, less):
             if all(stopping.allows(_fitted(model, part, public).guarantee_, part, total) for model in models):
                 part_guarantee = part
@@ -358,7 +356,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
             raise InvalidRequest(f"n_samples={n_rows} is too few to hold some of them out.", "Use 30 rows or more.")
         models = [clone(self.estimator).set_params(neighbours=self.neighbours, **candidate) for candidate in candidates]
         public = NamedRows(np.zeros((n_public, table.rows.shape[1])), table.columns), score.public_target(n_public)
-        stopping = RandomStopping(_EACH * len(candidates) if self.draws is None else int(self.draws))
+        stopping = RandomStopping(4 * len(candidates) if self.draws is None else int(self.draws))  # misses one in five
         return Search.plan(models, stopping, total, score, public)
 
     def __sklearn_tags__(self) -> Any:

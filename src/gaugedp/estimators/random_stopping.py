@@ -13,9 +13,6 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.shares import part
 
-_FINE = 2.0**-40
-_LARGEST_EXPONENT = 700.0  # above it e^c overflows; a smaller c only lowers the bound
-
 Keeps = Callable[[ApproxDP | PureDP], Guarantee]  # from the budget of a run to its guarantee
 
 
@@ -44,14 +41,14 @@ class RandomStopping:
         if self.draws == 1:
             return True
         c = math.nextafter(float((decimal(total.epsilon_value) - decimal(requested.epsilon_value)) / 2), 0.0)
-        return run.delta(c) <= math.expm1(min(c, _LARGEST_EXPONENT)) / (self.draws - 1) * (1 - PARAMETERS)
+        return run.delta(c) <= math.expm1(min(c, 700.0)) / (self.draws - 1) * (1 - PARAMETERS)  # e^c would overflow
 
     def largest(self, total: ApproxDP | PureDP, keeps: Keeps = lambda requested: requested) -> ApproxDP | PureDP:
         """Return the largest per-run budget whose composition stays within `total`."""
         low, high = (1 / 3, 1.0) if self.draws > 1 else (1.0, 1.0)
         if not self._is_allowed(low, total, keeps):
             raise InvalidRequest("delta is too large relative to epsilon for a search.", "Use a smaller one, or 0.")
-        low, _ = bisected(low, high, lambda share: self._is_allowed(share, total, keeps), apart=_FINE)
+        low, _ = bisected(low, high, lambda share: self._is_allowed(share, total, keeps), apart=2.0**-40)
         return self.part(total, low)
 
     def _is_allowed(self, share: float, total: ApproxDP | PureDP, keeps: Keeps) -> bool:

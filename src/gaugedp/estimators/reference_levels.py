@@ -8,10 +8,9 @@ import numpy as np
 
 from gaugedp._internal.names import parts, plain
 from gaugedp.errors import InvalidRequest, UnknownName
+from gaugedp.estimators.held_out import LEVEL
 from gaugedp.estimators.table_rows import TableDesign
 from gaugedp.optimization.best_weights import NormalMixture
-
-LEVEL = 0.95
 
 
 @dataclass(frozen=True)

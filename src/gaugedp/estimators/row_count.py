@@ -8,14 +8,13 @@ import numpy as np
 from gaugedp._internal.validate import decimal
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
+from gaugedp.estimators.tuning import TUNED
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.guarantees.shares import part
 from gaugedp.mechanisms import Gaussian, Laplace
 
 PUBLIC_ROWS = 1000  # the number of rows to plan for, if theirs is private
-COUNT_SHARE = Fraction(1, 10)  # of ε, for a private number of rows
-_SQUARE_SHARE = 0.05  # of μ², if all other releases are Gaussian
 
 
 def share_of(guarantee: Guarantee, share: Fraction) -> Guarantee:
@@ -42,7 +41,9 @@ class NoisyRowCount:
         self.remaining = guarantee
         if neighbours == "add_remove":
             epsilon = guarantee.epsilon_value if isinstance(guarantee, ApproxDP) else guarantee.epsilon(0)
-            share = COUNT_SHARE if largest is None else min(COUNT_SHARE, decimal(largest) / decimal(epsilon))
+            share = (
+                TUNED.count_share if largest is None else min(TUNED.count_share, decimal(largest) / decimal(epsilon))
+            )
             self.mechanism = Laplace.calibrate(LpBall(1, 1), PureDP(part(epsilon, share)))
             self.remaining = share_of(guarantee, 1 - share)
 
@@ -51,7 +52,8 @@ class NoisyRowCount:
         """Return the count next to Gaussian releases, which takes a twentieth of their μ²."""
         count = cls(guarantee, "replace")
         if neighbours == "add_remove":
-            count.auxiliary_mu = math.sqrt(_SQUARE_SHARE) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
+            mu = gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
+            count.auxiliary_mu = math.sqrt(TUNED.count_share_gaussian) * mu
             count.mechanism = Gaussian.calibrate(LpBall(1, 1), GaussianDP(count.auxiliary_mu))
         return count
 

@@ -13,24 +13,14 @@ from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.rows import SUM_BITS, ball_steps, into_ball, lengths_of
+from gaugedp.estimators.rows import ball_steps, into_ball, lengths_of
+from gaugedp.estimators.tuning import TUNED
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
-from gaugedp.optimization.lattice import released
+from gaugedp.optimization.lattice import SUM_BITS, released
 from gaugedp.optimization.row_blocks import in_threads
-
-CONSTANT = 0.2  # the appended constant, where rows have norm 1
-_SHARE, _CENTRE_NOISE, _WORST = 0.1, 0.1, 0.5  # of the guarantee for the centre, and its noise in units of the ball
-_WORST_OF_GROUPS = 1.0  # the same for means of groups: noisy ones are shrunk, which is harmless
-_MIDDLE, _NEAR = 0.5, 0.15  # of √d: assumed distances of the columns' means from 0, and of rows from their centre
-_WHOLE, _DOUBT = 0.7, 1.5  # the largest noise of a full mean, and the factor by which its square is overestimated
-_DIRECTION = 0.05  # of √d: nearly all rows are farther from their centre, so only their direction counts
-_SMALLEST = 0.1  # centred rows keep at least this much of the ball
-_ROOM = 0.0003  # noise, over the number of rows, at which the clipping norm doubles
-SHORT = 0.25  # of √d: the row norm for bounds without a centre
-
 
 Map = Callable[[np.ndarray], np.ndarray]
 
@@ -61,7 +51,7 @@ class Scaling:
         return np.clip((self.reading(block) - self.centre) / self.width, -1, 1)
 
 
-def clip_factor(noise_to_signal: float, enough: float = _ROOM) -> float:
+def clip_factor(noise_to_signal: float, enough: float = TUNED.clipping_noise) -> float:
     """Return the clipping norm over rows' typical length."""
     return 1 + enough / noise_to_signal
 
@@ -181,8 +171,8 @@ class Centre:
         sensitivity, n_groups = (2.0 if replaced else 1.0) * (1 + SCORES), int(groups.max()) + 1
         if not isinstance(guarantee, ApproxDP):
             return cls(None, guarantee)
-        auxiliary_mu = math.sqrt(_SHARE) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
-        if sensitivity * math.sqrt(n_groups) > _WORST_OF_GROUPS * n_rows * auxiliary_mu:
+        auxiliary_mu = math.sqrt(TUNED.centre_share) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
+        if sensitivity * math.sqrt(n_groups) > n_rows * auxiliary_mu:
             return cls(None, guarantee)
         noise = Gaussian.calibrate(LpBall(n_groups, 2, sensitivity), GaussianDP(auxiliary_mu))
         return cls(noise, guarantee, auxiliary_mu, groups)
@@ -195,17 +185,17 @@ class Centre:
         if isinstance(guarantee, ApproxDP):
             mu = gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
             fine = sensitivity * math.sqrt(n_columns + 1) / (n_rows * mu)  # noise of the mean with all of the guarantee
-            share = min(_SHARE, min(fine / _CENTRE_NOISE, 1.0) ** 2)
+            share = min(TUNED.centre_share, min(fine / TUNED.centre_noise, 1.0) ** 2)
             return cls.spending(mu * math.sqrt(share), guarantee, ball, fine / math.sqrt(share))
         assert isinstance(guarantee, PureDP)
         fine = sensitivity * (n_columns + 1) / (n_rows * guarantee.epsilon_value)
-        spent = guarantee.epsilon_value * min(_SHARE, fine / _CENTRE_NOISE)
+        spent = guarantee.epsilon_value * min(TUNED.centre_share, fine / TUNED.centre_noise)
         return cls.spending(spent, guarantee, ball, fine * guarantee.epsilon_value / spent)
 
     @classmethod
     def spending(cls, spent: float, guarantee: Guarantee, ball: LpBall, noise: float) -> "Centre":
         """Return noise that spends this μ or ε; none if it hides the mean."""
-        if noise > _WORST:
+        if noise > TUNED.most_centre_noise:
             return cls(None, guarantee)
         if isinstance(guarantee, ApproxDP):
             return cls(Gaussian.calibrate(ball, GaussianDP(spent)), guarantee, spent)
@@ -224,10 +214,10 @@ class Centre:
             totals = np.bincount(self.groups, sums()[:-1])  # of integer steps
             means = released(totals / roots, self.noise, rng) / n_rows
             means, length = self._shrunk(means / max(1.0, float(np.linalg.norm(means))), n_rows)
-            return (means / roots)[self.groups], math.sqrt(max(_SMALLEST**2, 1 - length))
+            return (means / roots)[self.groups], math.sqrt(max(0.1**2, 1 - length))
         noisy = released(sums(), self.noise, rng) / n_rows
         mean, length = self._shrunk(noisy[:-1], n_rows)
-        return mean, math.sqrt(min(1.0, max(_SMALLEST**2, float(noisy[-1]) - length)))
+        return mean, math.sqrt(min(1.0, max(0.1**2, float(noisy[-1]) - length)))
 
     def _shrunk(self, mean: np.ndarray, n_rows: float) -> tuple[np.ndarray, float]:
         assert self.noise is not None
@@ -268,9 +258,9 @@ class TwoStageMean:
     def plan(cls, guarantee: ApproxDP, groups: np.ndarray, n_rows: float, replaced: bool) -> "TwoStageMean":
         """Return Gaussian noise for groups 0, 1, …; no `near` noise if it hides the ball."""
         moved, width = (2.0 if replaced else 1.0) * (1 + SCORES), len(groups)
-        mu = math.sqrt(_SHARE / 2) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
+        mu = math.sqrt(TUNED.centre_share / 2) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
         hidden = moved * math.sqrt(width) / (n_rows * mu)
-        first = width if hidden <= _WHOLE else int(groups.max()) + 1
+        first = width if hidden <= TUNED.whole_mean_noise else int(groups.max()) + 1
         noise = Gaussian.calibrate(LpBall(first, 2, moved), GaussianDP(mu))
         if hidden > 1:
             return cls(groups, noise, None, guarantee, mu)
@@ -283,10 +273,10 @@ class TwoStageMean:
         """Return the centred rows, nearly all at equal distance."""
         shift = self._first(scaling, X, n_rows, rng)
         if self.near is not None:
-            sums = scaling.sums(X, lambda units: into_ball(units - shift, 2, _NEAR))
+            sums = scaling.sums(X, lambda units: into_ball(units - shift, 2, TUNED.rough_centre_radius))
             mean, faint = _mean(self.near, sums, n_rows, rng)
-            shift = shift + shrunk(mean, len(mean) * faint) * _NEAR
-        return ScaledRows(scaling, shift, _DIRECTION, constant, _NEAR)
+            shift = shift + shrunk(mean, len(mean) * faint) * TUNED.rough_centre_radius
+        return ScaledRows(scaling, shift, TUNED.directions_from, constant, TUNED.rough_centre_radius)
 
     def _first(self, scaling: Scaling, X: np.ndarray, n_rows: float, rng: Entropy) -> np.ndarray:
         """Return the first mean (d,), with groups and rest shrunk separately."""
@@ -294,15 +284,17 @@ class TwoStageMean:
         if self.noise.body.ambient_dim == len(groups):
             mean, faint = _mean(self.noise, scaling.sums(X), n_rows, rng)
             means = np.bincount(groups, mean) / roots
-            rest = shrunk(mean - (means / roots)[groups], _DOUBT * (len(groups) - len(roots)) * faint)
+            doubt = TUNED.mean_doubt * (len(groups) - len(roots)) * faint
+            rest = shrunk(mean - (means / roots)[groups], doubt)
             return rest + (shrunk(means, len(roots) * faint) / roots)[groups]
         indicators = np.eye(len(roots))[groups]
 
         def of_groups(units: np.ndarray) -> np.ndarray:
-            return into_ball(ball_steps(units) @ indicators * 2.0**-SUM_BITS / roots, 2, _MIDDLE)  # exact in integers
+            sums = ball_steps(units) @ indicators  # exact in integers
+            return into_ball(sums * 2.0**-SUM_BITS / roots, 2, TUNED.group_means_radius)
 
         means, faint = _mean(self.noise, scaling.sums(X, of_groups), n_rows, rng)
-        return (shrunk(means, len(roots) * faint) * _MIDDLE / roots)[groups]
+        return (shrunk(means, len(roots) * faint) * TUNED.group_means_radius / roots)[groups]
 
 
 def _mean(noise: AdditiveNoise, sums: np.ndarray, n_rows: float, rng: Entropy) -> tuple[np.ndarray, float]:

@@ -7,10 +7,8 @@ import numpy as np
 from gaugedp._internal.cells import entries_of, holds_lists, kind_of, numbers, read_cells
 from gaugedp._internal.validate import positive
 from gaugedp.errors import InvalidRequest
+from gaugedp.optimization.lattice import SUM_BITS
 from gaugedp.optimization.row_blocks import slices
-
-SUM_BITS = 22  # of numbers whose sums over 2^30 rows are exact
-_MOST_ROWS = 2**28  # sums of products over this many rows are exact
 
 Box = tuple[np.ndarray, np.ndarray]  # (low, high) of the columns
 
@@ -52,8 +50,8 @@ def check_shape(shape: tuple[int, ...], least: int) -> None:
             f"Found array with {count} {what} (shape=({n_rows}, {shape[1]})) while a minimum of 1 is required.",
             "Pass at least one row and one column.",
         )
-    if shape[0] > _MOST_ROWS:
-        raise InvalidRequest(f"There are more than {_MOST_ROWS:,} rows.", "Fit to a sample of them.")
+    if shape[0] > 2**28:  # sums of products over more are not exact
+        raise InvalidRequest(f"There are more than {2**28:,} rows.", "Fit to a sample of them.")
 
 
 def products(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -15,7 +15,6 @@ from gaugedp.optimization.lattice import released
 from gaugedp.samplers.continuous import normals
 
 _DRAWS = 1000  # of the noise, for an interval; each is used with both signs, as its distribution is symmetric
-_NUMBERS, _FEWEST = 2**21, 100  # the most numbers of all draws together, and the fewest draws
 
 Statistic = Callable[[np.ndarray], np.ndarray]  # of sums (…, m): numbers (…, k), of which the largest is the score
 
@@ -78,7 +77,7 @@ class ScoreNoise:
 
 def draws_for(size: int) -> int:
     """Return the number of draws of `size` sums."""
-    return min(_DRAWS, max(_FEWEST, _NUMBERS // size))
+    return min(_DRAWS, max(100, 2**21 // size))
 
 
 def ratio(part_: np.ndarray, whole: np.ndarray) -> np.ndarray:

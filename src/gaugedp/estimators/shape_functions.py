@@ -11,8 +11,6 @@ from scipy.special import ndtri
 
 from gaugedp._internal.displays import drawing
 
-_DECAY = 1.0  # powers of the frequency by which wiggles are shrunk: the smoothness of one derivative
-
 
 @dataclass(frozen=True, eq=False)
 class Bins:
@@ -37,7 +35,7 @@ class Bins:
         """
         n_bins = len(edges) - 1
         place, frequency = (np.arange(n_bins) + 0.5) / n_bins, np.arange(1, size + 1)
-        waves = math.sqrt(2) * np.cos(math.pi * np.outer(place, frequency)) / frequency**_DECAY
+        waves = math.sqrt(2) * np.cos(math.pi * np.outer(place, frequency)) / frequency
         return cls(name, edges, np.where(frequency < n_bins, waves, 0.0), weights)
 
     @classmethod

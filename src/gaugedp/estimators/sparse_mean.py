@@ -3,7 +3,6 @@
 import math
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -16,16 +15,15 @@ from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
 from gaugedp.estimators.row_count import NoisyRowCount, share_of
-from gaugedp.estimators.rows import SUM_BITS, box_steps, into_box, read_bounds
+from gaugedp.estimators.rows import box_steps, into_box, read_bounds
+from gaugedp.estimators.tuning import TUNED
 from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.guarantees.shares import part
 from gaugedp.mechanisms import Exponential, Peeling
 from gaugedp.mechanisms.peeling import NOISES
+from gaugedp.optimization.lattice import SUM_BITS
 from gaugedp.optimization.row_blocks import blocks
 from gaugedp.optimization.sparse_shrinkage import posterior_means
-
-_FARTHEST = 4  # widths of the bounds, from 0 to their middle
-RANGE_SHARE = Fraction(1, 10)  # of ε, for the range where it is private
 
 
 @dataclass(frozen=True)
@@ -123,7 +121,7 @@ class SparseMean(PrivateEstimator):
         requested, rows = self._requested(), self._rows(X)
         self._check(rows.shape[1])
         search = self._range()
-        count = NoisyRowCount(share_of(requested, 1 - RANGE_SHARE) if search else requested, self.neighbours)
+        count = NoisyRowCount(share_of(requested, 1 - TUNED.range_share) if search else requested, self.neighbours)
         low, high = (-1.0, 1.0) if search else self._public_bounds()
         mechanism = self._calibrated(rows.shape, count.remaining, (low, high))
         if self.neighbours == "replace":
@@ -168,11 +166,11 @@ class SparseMean(PrivateEstimator):
     def _range(self) -> "PrivateRange | None":
         if not (isinstance(self.bounds, str) and self.bounds == "private"):
             return None
-        return PrivateRange(self.magnitudes, PureDP(part(float(self.epsilon), RANGE_SHARE)))
+        return PrivateRange(self.magnitudes, PureDP(part(float(self.epsilon), TUNED.range_share)))
 
     def _public_bounds(self) -> tuple[float, float]:
         low, high = (float(end) for end in read_bounds("bounds", self.bounds))
-        if abs(low + high) > _FARTHEST * (high - low):
+        if abs(low + high) > 4 * (high - low):
             raise InvalidRequest(
                 f"The bounds ({low:g}, {high:g}) are far from 0 relative to their width.",
                 "A sparse mean is near 0: subtract a public number from the columns first.",

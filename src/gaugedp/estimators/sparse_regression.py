@@ -17,6 +17,7 @@ from gaugedp.estimators.fit_in_parts import fit_in_parts, fits_in_parts
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.rows import box_steps, into_box, read_bounds, read_target
+from gaugedp.estimators.tuning import TUNED
 from gaugedp.guarantees import ZCDP, ApproxDP, ExponentialLoss, GaussianDP, Guarantee, PureDP, compose
 from gaugedp.guarantees.calibrate import largest_parameter
 from gaugedp.mechanisms import Peeling
@@ -25,10 +26,7 @@ from gaugedp.optimization.lattice import BITS, ball_noise, released
 from gaugedp.optimization.symmetric import coordinates, square_of
 
 SOLVERS = ("auto", "screen", "iht")
-ROUNDS = 4
 _SHARES = {"screen": (0.35, 0.65, 0.0), "iht": (0.15, 0.4, 0.45)}  # of the guarantee: screening, equations, rounds
-_LARGEST_COEFFICIENT, _FINE = 64.0, 2.0**-24  # limit and rounding step of coefficients for predictions
-_FAINT_ROUND = 0.01  # noise of a round, relative to the target's range, below which rounds reduce the error
 
 
 @dataclass(frozen=True)
@@ -122,7 +120,7 @@ class SparseRegression(LinearRegressor):
     delta: float = 0.0
     _: KW_ONLY
     solver: str = "auto"
-    rounds: int = ROUNDS
+    rounds: int = 4
 
     def fit(self, X: Any, y: Any) -> "SparseRegression":
         """Fit the model to rows X and target y.
@@ -174,9 +172,9 @@ class SparseRegression(LinearRegressor):
         part = budget.part(_SHARES["iht"][2] / self.rounds)
         selection = Peeling.calibrate(LpBall(shape[1] + 1, math.inf, 2.0), part, budget.k)
         noise = 3 * selection.value_std * math.sqrt(budget.k) / shape[0]
-        if noise < _FAINT_ROUND:
-            return "iht", f"the noise of a round, {noise:.2g} of the target's range, is below {_FAINT_ROUND}"
-        return "screen", f"the noise of a round, {noise:.2g} of the target's range, is not below {_FAINT_ROUND}"
+        if noise < TUNED.useful_round:
+            return "iht", f"the noise of a round, {noise:.2g} of the target's range, is below {TUNED.useful_round}"
+        return "screen", f"the noise of a round, {noise:.2g} of the target's range, is not below {TUNED.useful_round}"
 
 
 class Steps:
@@ -234,9 +232,7 @@ class Steps:
         assert self.round is not None
         weights, curvature = state
         scale = 2.0**-BITS
-        predicted = (
-            features @ np.rint(np.clip(weights, -_LARGEST_COEFFICIENT, _LARGEST_COEFFICIENT) / _FINE) * _FINE
-        )  # exact, in any order
+        predicted = features @ np.rint(np.clip(weights, -64.0, 64.0) * 2.0**24) * 2.0**-24  # exact, in any order
         residual = box_steps(np.clip((goal - predicted) * scale, -1, 1), BITS)
         scores = weights * curvature + features.T @ residual * scale**2
         support, values = self.round.split(self.round.sample(scores, rng))

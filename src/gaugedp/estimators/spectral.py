@@ -16,6 +16,7 @@ from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
 from gaugedp.estimators.row_scaling import Centre, clip_factor, sums_of
 from gaugedp.estimators.rows import check_one_given, into_ball, into_box
+from gaugedp.estimators.tuning import TUNED
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.ledger.entries import Reservation
@@ -27,9 +28,6 @@ from gaugedp.optimization.row_blocks import blocks, slices
 
 SOLVERS = ("auto", "gaussian", "oja", "exponential")
 CENTRES = ("mean", "public")
-_SPREAD = 0.3  # a guess at the mean squared distance of rows from their mean, in the unit ball
-_ROOM = 0.005  # larger values preserve the variances of long tails, smaller ones directions
-_WIDEST = 4000  # the most columns for which the matrix of second moments is computed
 
 Shape = tuple[int, int]  # columns, components
 
@@ -168,8 +166,8 @@ def _advised(guarantee: Guarantee, shape: Shape, n_rows: int | None) -> tuple[st
     few = guarantee.epsilon_value / gaussian_price if gaussian_price > 0 else math.inf
     if n_rows is not None and n_rows <= few:
         return "exponential", f"there are at most {few:.3g} rows, so that drawing from the sphere has less error"
-    if shape[0] > _WIDEST:
-        return "oja", f"there are more than {_WIDEST:,} columns: the matrix of second moments is not made"
+    if shape[0] > TUNED.moment_columns:
+        return "oja", f"there are more than {TUNED.moment_columns:,} columns: the matrix of second moments is not made"
     return "gaussian", "second moments with noise have the least error"
 
 
@@ -195,11 +193,11 @@ def _centre(guarantee: Guarantee, n_columns: int, n_rows: float, neighbours: str
     ball, size = LpBall(n_columns + 1, 2, sensitivity), n_columns + 1
     if isinstance(guarantee, ApproxDP):
         mu = gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
-        ratio = sensitivity**2 * math.sqrt(size) / (2 * mu * n_rows * _SPREAD)
+        ratio = sensitivity**2 * math.sqrt(size) / (2 * mu * n_rows * TUNED.distance_from_mean)
         auxiliary_mu = mu * math.sqrt(ratio / (1 + ratio))
         return Centre.spending(auxiliary_mu, guarantee, ball, sensitivity * math.sqrt(size) / (n_rows * auxiliary_mu))
     assert isinstance(guarantee, PureDP)
-    ratio = sensitivity**2 * size / (guarantee.epsilon_value * n_rows * _SPREAD)
+    ratio = sensitivity**2 * size / (guarantee.epsilon_value * n_rows * TUNED.distance_from_mean)
     spent = guarantee.epsilon_value * 2 / (math.sqrt(1 + 4 / ratio) + 1)  # (√(r² + 4r) − r)/2, without loss of digits
     return Centre.spending(spent, guarantee, ball, sensitivity * size / (n_rows * spent))
 
@@ -219,4 +217,4 @@ def _clip_factor(guarantee: Guarantee, n_columns: int, n_rows: float) -> float:
     else:
         assert isinstance(guarantee, PureDP)
         noise = n_columns / (guarantee.epsilon_value * n_rows)
-    return clip_factor(math.sqrt(n_columns) * noise, _ROOM) + 1 / n_columns
+    return clip_factor(math.sqrt(n_columns) * noise, TUNED.spectral_clipping_noise) + 1 / n_columns

@@ -7,13 +7,10 @@ import numpy as np
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.linear_model import LinearClassifier, LinearProblem, Solution
+from gaugedp.estimators.tuning import TUNED
 from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.optimization.losses import Hinge
 from gaugedp.optimization.smoothing import SmoothHinge
-
-# any threshold below 0.01 does about as well on synthetic tables
-# the next were chosen on Adult (noise 0.0024 at epsilon 1) and on rows on the sphere (0.0038): see models.md
-_BLURRED, _NARROWEST, _WIDEST = 0.004, 0.02, 2.0  # noise at which the kink is rounded off over a width of 1; its ends
 
 
 class LinearSVC(LinearClassifier):
@@ -58,14 +55,14 @@ class LinearSVC(LinearClassifier):
             return "objective", "a pure guarantee: its noise is added once"
         if n_rows is None:
             return "objective", "the number of rows is private: with few it does about as well, with many better"
-        # 0.003: noise, in units of the rows' sum, below which the minimum of a rounded loss is worth its bias
+        # 0.003: noise, over the rows' sum, below which a rounded loss is worth its bias; any below 0.01 does as well
         return self._by_noise(guarantee, size, n_rows, 0.003)
 
     def _solve(self, solver: str, problem: LinearProblem, rng: Entropy) -> Solution:
         if solver == "gibbs":
             return problem.sampled(Hinge(), rng)
         if solver == "objective":
-            width = min(_WIDEST, max(_NARROWEST, math.sqrt(problem.noise_to_signal / _BLURRED)))
+            width = min(2.0, max(0.02, math.sqrt(problem.noise_to_signal / TUNED.hinge_noise)))
             return problem.perturbed(SmoothHinge(width), rng)
         if problem.n_classes == 2:
             return problem.descended(Hinge().derivative, 1.0, rng, kinked=True)

@@ -11,16 +11,12 @@ from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.estimators.base import epsilon_and_delta
 from gaugedp.estimators.row_count import share_of
-from gaugedp.estimators.rows import SUM_BITS
+from gaugedp.estimators.tuning import TUNED
 from gaugedp.guarantees import GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.shares import part
 from gaugedp.mechanisms.base import AdditiveNoise
-from gaugedp.optimization.lattice import ball_noise, released, shared
+from gaugedp.optimization.lattice import SUM_BITS, ball_noise, released, shared
 from gaugedp.optimization.shrinkage import bounded_mean
-
-_WANTED = 0.03  # the deviation of the mean's noise, of half the range
-_WANTED_GAUSSIAN = 0.02  # the same where noise is Gaussian
-_LEAST, _MOST = 0.02, 0.98  # of ε, or of μ²
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +35,14 @@ class TargetMean:
 
     @classmethod
     def plan(cls, guarantee: Guarantee, n_rows: float, replaced: bool) -> "TargetMean":
-        """Return the noise: near `_WANTED`, at a share within limits."""
+        """Return the noise: near 0.02 or 0.03 of half the range, at a share within limits."""
         ball = LpBall(1, 2, (2.0 if replaced else 1.0) * (1 + NORMS))
         if isinstance(guarantee, GaussianDP):
-            square = float(ball_noise(ball, guarantee).variances.max()) / (n_rows * _WANTED_GAUSSIAN) ** 2
-            share = min(max(square, _LEAST), _MOST)
+            square = float(ball_noise(ball, guarantee).variances.max()) / (n_rows * TUNED.mean_noise_gaussian) ** 2
+            share = min(max(square, 0.02), 0.98)
             return cls(ball_noise(ball, shared(guarantee, share)), shared(guarantee, 1 - share), n_rows)
         epsilon = epsilon_and_delta(guarantee)[0]
-        share = min(max(math.sqrt(2) * ball.radius(2) / (epsilon * n_rows * _WANTED), _LEAST), _MOST)
+        share = min(max(math.sqrt(2) * ball.radius(2) / (epsilon * n_rows * TUNED.mean_noise), 0.02), 0.98)
         whole = Fraction(round(share, 4)).limit_denominator(10_000)
         noise = ball_noise(ball, PureDP(part(epsilon, whole)))
         return cls(noise, share_of(guarantee, 1 - whole), n_rows)

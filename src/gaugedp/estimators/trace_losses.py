@@ -13,9 +13,8 @@ from gaugedp.estimators.rows import into_box
 
 SQUARED = "squared"
 LOSSES = (SQUARED, "huber", "absolute", "logistic")
-_HUBER, _NEARLY_ABSOLUTE = 1 / 4, 1 / 20  # of the target's range, within which the loss is a parabola
 _PREDICTIONS, _TARGETS = 2049, 65  # points at which a user-defined loss is evaluated
-_SLACK = 1e-6  # of the Lipschitz constant: the rounding error of differences
+_SLOPE_ROUNDING = 1e-6  # of the Lipschitz constant: the rounding error of differences
 
 
 @dataclass(frozen=True)
@@ -119,10 +118,10 @@ class Tabulated(_Within):
                 "Write it for arrays: loss(predictions, targets), of one shape.",
             )
         slopes = np.diff(values, axis=0) / (places[1] - places[0]) / lipschitz
-        if np.abs(slopes).max() > 1 + _SLACK:
+        if np.abs(slopes).max() > 1 + _SLOPE_ROUNDING:
             steepest = float(np.abs(slopes).max()) * lipschitz
             raise InvalidRequest(f"The loss has slopes up to {steepest:.6g}.", "Use a larger lipschitz=.")
-        if (np.diff(slopes, axis=0) < -_SLACK).any():
+        if (np.diff(slopes, axis=0) < -_SLOPE_ROUNDING).any():
             raise InvalidRequest("The loss is not convex in the prediction.", "Choose a convex one.")
         return cls(reach, bounds, widest, np.clip(slopes, -1.0, 1.0))
 
@@ -161,8 +160,8 @@ def trace_loss(
         raise InvalidRequest("lipschitz= is for a loss of your own.", "Omit lipschitz.")
     named: dict[str, Callable[[], TraceLoss]] = {
         SQUARED: lambda: SquaredTraceLoss(reach, bounds, span, cut),
-        "huber": lambda: HuberTraceLoss(reach, bounds, _HUBER),
-        "absolute": lambda: HuberTraceLoss(reach, bounds, _NEARLY_ABSOLUTE),
+        "huber": lambda: HuberTraceLoss(reach, bounds, 1 / 4),
+        "absolute": lambda: HuberTraceLoss(reach, bounds, 1 / 20),
         "logistic": lambda: LogisticTraceLoss(reach, bounds),
     }
     return named[loss]()

@@ -30,7 +30,6 @@ _OF_GIBBS = (SQUARED, "huber", "absolute")
 _OF_ANY_LOSS = ("descent", "frank_wolfe", "gibbs")
 NORMS = ("frobenius", "operator")
 Method = MatrixMoments | MatrixGrams | MatrixDescent | MatrixFrankWolfe | StochasticFrankWolfe | MatrixGibbs
-_HIDDEN = 1.0  # of the mean eigenvalue of second moments at most: noise above which two Gram matrices are released
 
 
 @dataclass(eq=False, repr=False)
@@ -261,6 +260,6 @@ def into_operator_ball(rows: np.ndarray, shape: tuple[int, int], largest: float)
 
 
 def _of_operators(loudness: float) -> tuple[str, str]:
-    if loudness <= _HIDDEN:
+    if loudness <= 1:
         return "moments", "all second moments stand out of their noise"
     return "grams", "noise hides the second moments, and two Gram matrices need less"

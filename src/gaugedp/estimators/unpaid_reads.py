@@ -18,7 +18,6 @@ _begun: "weakref.WeakKeyDictionary[Any, Any]" = weakref.WeakKeyDictionary()  # m
 _has_warned: list[bool] = []  # of a second fit, in this process
 _is_part: ContextVar[bool] = ContextVar("_is_part", default=False)
 _FITS = ("fit", "fit_predict", "fit_transform")  # methods of a pipeline that fit its last step
-_FRAMES = 30  # between such a method and the charge
 
 
 @contextmanager
@@ -87,7 +86,7 @@ def warn_of_pipeline(model: Any) -> None:
 
 
 def _pipelines_of(frame: FrameType | None) -> Iterator[Pipeline]:
-    for _ in range(_FRAMES):
+    for _ in range(30):  # frames between a pipeline's method and the charge
         if frame is None:
             return
         caller = frame.f_locals.get("self") if frame.f_code.co_name in _FITS else None

@@ -7,12 +7,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from gaugedp.optimization.symmetric import repulsion
-
-_PRIME, _ROOT = 61, 17  # the powers of _ROOT are all numbers below _PRIME: quantiles of each curvature, spread evenly
-_ONE_ERROR = 0.682689  # the level of a standard error
-_ROOM = 0.2  # the share of 1 − level that intervals reserve for approximation errors
-_CELLS, _REACH = 400, 9.0  # a grid of curvatures: its size, and its extent in deviations from the centre
-_BIAS_ROOM = 1.5  # the standard deviation of the bias of logistic loss, over its estimate
+from gaugedp.optimization.tuning import TUNED
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +36,8 @@ class NormalMixture:
     @property
     def deviations(self) -> np.ndarray:
         """Standard errors (k,): half-widths of 68.27 % intervals."""
-        return (self._quantile((1 + _ONE_ERROR) / 2) - self._quantile((1 - _ONE_ERROR) / 2)) / 2
+        level = 0.682689
+        return (self._quantile((1 + level) / 2) - self._quantile((1 - level) / 2)) / 2
 
     def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the ends (lower, upper) of intervals, each (k,).
@@ -49,7 +45,7 @@ class NormalMixture:
         Each covers its weight with probability `level` plus a fifth of the remainder (96 % for 95 %), which allows for
         approximations in the mixture.
         """
-        outside = (1 - level) * (1 - _ROOM) / 2
+        outside = (1 - level) * (1 - TUNED.interval_reserve) / 2
         return self._quantile(outside), self._quantile(1 - outside)
 
     def _quantile(self, share: float, *, halvings: int = 80) -> np.ndarray:
@@ -121,7 +117,7 @@ class NoisyEvidence:
         variances, pulls = share * (told + turned), [np.sqrt(share) * pull]
         if total is not None:
             bias = _longer(points - middle[:, None], middle, share * told, curvature, total)
-            middle, pulls = middle - bias, [*pulls, _BIAS_ROOM * bias]
+            middle, pulls = middle - bias, [*pulls, TUNED.bias_deviations * bias]
         return NormalMixture(middle, variances, np.stack(pulls, axis=1), vectors, np.zeros(len(vectors)))
 
     def _curvature(
@@ -143,11 +139,10 @@ class NoisyEvidence:
 
         They are conditioned on being positive and on the assumed size of β. docs/theory/least_squares.md
         """
-        mean = np.maximum(
-            mean, -5.0 * spread
-        )  # deviations by which the centre of a curvature's distribution may lie below 0
-        low, high = np.maximum(mean - _REACH * spread, 0.0), np.maximum(mean, 0.0) + _REACH * spread
-        cells = low + (high - low) * (np.arange(_CELLS)[:, None] + 0.5) / _CELLS
+        mean = np.maximum(mean, -5.0 * spread)  # deviations by which a centre may lie below 0
+        n_cells, reach = 400, 9.0 * spread
+        low, high = np.maximum(mean - reach, 0.0), np.maximum(mean, 0.0) + reach
+        cells = low + (high - low) * (np.arange(n_cells)[:, None] + 0.5) / n_cells
         told, room = self.noise**2 / len(self.points) + mean_square * cells, self._share * cells
         costs = ((cells - mean) / spread) ** 2 + (gradient - cells * expected) ** 2 / (told + room)
         costs += np.log1p(told / room)
@@ -156,10 +151,10 @@ class NoisyEvidence:
         return np.stack([np.interp(shares[:, i], below[:, i], cells[:, i]) for i in range(len(mean))], axis=1)
 
 
-def _shares(d: int) -> np.ndarray:
-    """Return a lattice of points (60, d) in the unit cube."""
-    powers = np.array([pow(_ROOT, i, _PRIME) for i in range(d)])
-    return (np.arange(1, _PRIME)[:, None] * powers % _PRIME - 0.5) / (_PRIME - 1)
+def _shares(d: int, *, prime: int = 61, root: int = 17) -> np.ndarray:
+    """Return a lattice of points (60, d) in the unit cube; powers of `root` are all numbers below `prime`."""
+    powers = np.array([pow(root, i, prime) for i in range(d)])
+    return (np.arange(1, prime)[:, None] * powers % prime - 0.5) / (prime - 1)
 
 
 def _longer(off: np.ndarray, middle: np.ndarray, told: np.ndarray, curvature: np.ndarray, total: float) -> np.ndarray:

@@ -21,12 +21,7 @@ from gaugedp.optimization.lattice import BITS, WEIGHT_BITS
 from gaugedp.optimization.losses import Loss, check_loss
 from gaugedp.optimization.row_blocks import READ_ONCE, RowBlocks, in_threads, summed
 
-MOST_STEPS, _MOST_EXACT = 2000, 2**20  # most steps planned, and most with exact predictions
-_FARTHEST = 2.0**60
-_FEWEST_STEPS = 8  # so that vertices that are drawn blindly cancel
-_USUAL = 0.1  # a mean of slopes in [−1, 1]
 _RADII = (1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01)  # shares of the radius
-_DENSE, _WIDEST = 16, 2**11  # columns per step, and in total, for which all second moments are computed first
 
 
 @dataclass(frozen=True)
@@ -71,8 +66,8 @@ class FrankWolfe:
         if steps is None:
             steps = _best_steps(_noise_of(n_rows, n_columns, neighbours), loss, radius, guarantee)[0]
         whole(minimum=1, steps=steps)
-        if steps > _MOST_EXACT:
-            raise InvalidRequest(f"steps is {steps}.", f"Choose at most {_MOST_EXACT}.")
+        if steps > 2**20:  # more would not have exact predictions
+            raise InvalidRequest(f"steps is {steps}.", f"Choose at most {2**20}.")
         # of scores over the Lipschitz constant
         sensitivity = (2.0 if neighbours == "replace" else 1.0) * (1 + SCORES)
         step_epsilon = _step_epsilon(guarantee, steps)
@@ -83,10 +78,10 @@ class FrankWolfe:
         """Return the approximate squared length that weights owe to noise.
 
         The length is in units of the radius. The value is that of weights whose vertices are drawn blindly, and is
-        smaller if a choice loses less than a usual slope.
+        smaller if a choice loses less than a usual slope, 0.1.
         """
         lost = math.log(self.selection.n_candidates) / float(self.selection.rate) * float(self.selection.step) / n_rows
-        return min(1.0, (lost / _USUAL) ** 2) * (4 * self.steps + 2) / (3 * self.steps * (self.steps + 1))
+        return min(1.0, (lost / 0.1) ** 2) * (4 * self.steps + 2) / (3 * self.steps * (self.steps + 1))
 
     def risk_bound(self, n_rows: int, loss: Loss, radius: float) -> float:
         """Return a bound on the mean excess risk.
@@ -221,7 +216,7 @@ class ClippedResiduals(Walk):
         self.targets, self.ratio = np.rint(np.clip(targets, -1 - ratio, 1 + ratio) * 2.0**BITS), ratio
         self._of_weights = np.zeros(len(self.weights), object)
         self._of_targets = summed(lambda part: (self.targets[part] @ grid[part]).astype(np.int64), grid).astype(object)
-        self._moments = dict(enumerate(grid.T @ grid)) if len(self.weights) <= min(_DENSE * n_steps, _WIDEST) else {}
+        self._moments = dict(enumerate(grid.T @ grid)) if len(self.weights) <= min(16 * n_steps, 2**11) else {}
 
     def slopes(self) -> np.ndarray:
         """Return the exact sums, rounded once."""
@@ -259,7 +254,7 @@ def start(features: RowBlocks, targets: np.ndarray, problem: tuple[Loss, float],
 
     in_threads(fill, grid)
     grid[~known] = 0.0
-    goal = np.clip(np.where(known, targets, 0.0), -_FARTHEST, _FARTHEST)  # so that no product overflows
+    goal = np.clip(np.where(known, targets, 0.0), -(2.0**60), 2.0**60)  # so that no product overflows
     scale = loss.lipschitz / loss.smoothness
     # 2.0**8: of radius and clipping, up to which sums of residuals fit in 63 bits
     if loss.is_clipped_residual and radius <= 2.0**8 * scale:
@@ -278,13 +273,7 @@ def _step_epsilon(guarantee: Guarantee, steps: int) -> float:
 
 
 def best_radius(  # noqa: PLR0913, PLR0917 - public numbers only
-    n_rows: int,
-    n_columns: int,
-    loss: Loss,
-    radius: float,
-    guarantee: Guarantee,
-    neighbours: str,
-    explained: float,
+    n_rows: int, n_columns: int, loss: Loss, radius: float, guarantee: Guarantee, neighbours: str, explained: float
 ) -> float:
     """Return the share of the radius of the least expected loss.
 
@@ -302,7 +291,7 @@ def _noise_of(n_rows: int, n_columns: int, neighbours: str) -> float:
 
 def _best_steps(noise: float, loss: Loss, radius: float, guarantee: Guarantee) -> tuple[int, float]:
     """Return the T of least typical risk, and that risk, 2C/(T + 2) + noise·R·lipschitz/ε₀(T) with C = βR²/6."""
-    counts = np.arange(_FEWEST_STEPS, MOST_STEPS + 1)
+    counts = np.arange(8, 2001)  # in fewer, vertices that are drawn blindly would not cancel
     if isinstance(guarantee, ApproxDP) and guarantee.delta_value > 0:
         step_epsilons = 2 * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value) / np.sqrt(counts)
     else:

@@ -17,6 +17,7 @@ from gaugedp.errors import STAYS_SPENT, InvalidRequest
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.guarantees.printed import rounded_up
+from gaugedp.mechanisms.norm_noise import ALLOWANCE
 from gaugedp.optimization.geometry import Geometry, NormedSet, Simplex
 from gaugedp.optimization.gibbs_walks import Walk, walk_of
 from gaugedp.optimization.losses import Hinge, Logistic, Loss
@@ -28,10 +29,7 @@ from gaugedp.samplers.proximal import least_steps
 from gaugedp.samplers.value_queries import Queries, QueryPlan, QuerySampler
 
 PURPOSES = ("erm", "sco", "strongly_convex")
-ALLOWANCE = 1e-9  # the δ that the sampler may spend if none was requested
-_CAUTION = 1 - 1e-9  # covers rounding of the rows' norms and of the parameters
-_MOST_ROWS = 2.0**40  # where their number is private
-_BLOCK = 2**17  # numbers processed together
+_ROUNDED_DOWN = 1 - 1e-9  # covers rounding of the rows' norms and of the parameters
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -218,7 +216,7 @@ class Gibbs:
             return self.map.weights(np.rint(np.array(points) / unit) * unit)
         posterior = self.posterior(rows, targets)
         sampler, parts = self.walk.sampler(posterior, self._pace), []
-        batch = max(1, _BLOCK // max(len(posterior.rows), self.geometry.ambient_dim))
+        batch = max(1, 2**17 // max(len(posterior.rows), self.geometry.ambient_dim))
         for start in range(0, size, batch):
             count = min(batch, size - start)
             shown = part_of(progress, start / size, (start + count) / size)
@@ -356,14 +354,14 @@ class GibbsProblem:
             epsilon, share = guarantee.epsilon_value, ALLOWANCE / 2
             rate, strength = self._pure(epsilon, in_ball)
             satisfied = ApproxDP(epsilon, ALLOWANCE)
-            stop = tau = share * math.exp(-float(np.logaddexp(0, epsilon))) * _CAUTION
+            stop = tau = share * math.exp(-float(np.logaddexp(0, epsilon))) * _ROUNDED_DOWN
         elif isinstance(guarantee, ApproxDP) and guarantee.epsilon_value > 0 and guarantee.delta_value > 0:
             epsilon, delta, satisfied = guarantee.epsilon_value, guarantee.delta_value, guarantee
             share = delta * 2.0**-4 / 2  # of δ, for the sampler: half for the walk, half for where it may stop
             mu = self._remaining(gaussian_mu(epsilon, delta - 2 * share))
             rate, strength = self._approximate(mu, purpose)
             tau = (self._remaining(gaussian_mu(epsilon, delta - share)) - mu) / 4
-            stop = share * math.exp(-float(np.logaddexp(0, epsilon))) * _CAUTION
+            stop = share * math.exp(-float(np.logaddexp(0, epsilon))) * _ROUNDED_DOWN
         else:
             raise InvalidRequest(f"The Gibbs sampler cannot guarantee {guarantee!r}.", "Use ApproxDP or PureDP.")
         return rate, strength, tau, stop, satisfied
@@ -380,7 +378,7 @@ class GibbsProblem:
     def _pure(self, epsilon: float, in_ball: bool) -> tuple[float, float]:
         outer = self.geometry.row_reach * self.geometry.length
         width = 2 * self.factor * self.lipschitz * (self.geometry.radius if in_ball else outer)
-        rate = epsilon / width * _CAUTION
+        rate = epsilon / width * _ROUNDED_DOWN
         if self.convexity is not None:
             return rate, rate * self.n_rows * self.convexity
         return rate, self.geometry.n_free / (2 * self.geometry.range)
@@ -392,4 +390,4 @@ class GibbsProblem:
         else:
             spread = 2 * self.n_rows * (mu / self.factor) ** 2 if purpose == "sco" else 0.0
             strength = (self.geometry.n_free + spread) / self.geometry.range
-        return mu * math.sqrt(strength) / sensitivity * _CAUTION, strength
+        return mu * math.sqrt(strength) / sensitivity * _ROUNDED_DOWN, strength

@@ -9,14 +9,12 @@ from gaugedp.bodies import Body, LpBall, SchattenBall
 from gaugedp.errors import InvalidRequest
 from gaugedp.optimization.geometry import Geometry, Simplex
 from gaugedp.optimization.posterior import Posterior
+from gaugedp.optimization.tuning import TUNED
 from gaugedp.samplers.entropic import EntropicOracle
 from gaugedp.samplers.proximal import ProximalSampler
 from gaugedp.samplers.separable import SeparableOracle
 from gaugedp.samplers.spectral import SpectralOracle
 from gaugedp.samplers.split import SplitSampler
-
-_BOLDNESS = 4.0  # η times the trace of the losses' Hessian at most: fewer steps, of e^{c/2} trials or so at the worst
-_HEAVIER = 1.1  # the weight of a matrix's regulariser over the least: bounds 5 % larger at most, and far fewer steps
 
 
 @dataclass(frozen=True)
@@ -51,9 +49,9 @@ class LpWalk:
         if self._is_euclidean:
             return 1 / (losses + strength * self.geometry.convexity)
         if len(self.geometry.shape) == 1:
-            return _BOLDNESS / (losses + _usual_slope(self.geometry, strength) ** 2 / 16)
+            return TUNED.walk_step / (losses + _usual_slope(self.geometry, strength) ** 2 / 16)
         usual, steepest = _regulariser_pace(self.geometry, strength)
-        return 1 / max(losses / _BOLDNESS + usual, max(steepest, _wall_slope(self.ball)) ** 2 / 6)
+        return 1 / max(losses / TUNED.walk_step + usual, max(steepest, _wall_slope(self.ball)) ** 2 / 6)
 
     def oracle(self, strength: float) -> SeparableOracle | SpectralOracle:
         """Return the sampler of r plus a Gaussian on 𝒳."""
@@ -85,7 +83,7 @@ class SimplexWalk:
 
     def step(self, losses: float, strength: float) -> float:
         """Return the step η, as `LpWalk` does."""
-        return _BOLDNESS / (losses + strength * self.geometry.convexity)
+        return TUNED.walk_step / (losses + strength * self.geometry.convexity)
 
     def oracle(self, strength: float) -> EntropicOracle:
         """Return the sampler of r plus a Gaussian on 𝒳."""
@@ -101,7 +99,7 @@ Walk = LpWalk | SimplexWalk  # 𝒳, with the sampler of the distribution on it 
 
 def _split(walk: Walk, posterior: Posterior, step: float) -> SplitSampler:
     convexity, losses = posterior.strength * walk.geometry.convexity, replace(posterior, strength=0.0)
-    return SplitSampler(losses, walk.oracle(posterior.strength), convexity, step, walk.geometry.length, _BOLDNESS)
+    return SplitSampler(losses, walk.oracle(posterior.strength), convexity, step, walk.geometry.length, TUNED.walk_step)
 
 
 def walk_of(given: object, in_ball: bool) -> Walk:
@@ -125,10 +123,10 @@ def walk_of(given: object, in_ball: bool) -> Walk:
 
 
 def _swift(geometry: Geometry) -> Geometry:
-    """Return matrices with the largest q whose weight is within `_HEAVIER` of the least."""
+    """Return matrices with the largest q whose weight is within 10 % of the least."""
     if len(geometry.shape) == 1 or geometry.q is not None or geometry.exponent == 2:
         return geometry
-    heaviest = _HEAVIER * geometry.weight
+    heaviest = 1.1 * geometry.weight  # bounds are 5 % larger at most, with far fewer steps
     largest, _ = bisected(geometry.exponent, 2.0, lambda q: replace(geometry, q=q).weight <= heaviest, apart=2.0**-40)
     return replace(geometry, q=largest)
 

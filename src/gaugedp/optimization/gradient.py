@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaugedp._internal.rounding import NORMS
+from gaugedp._internal.rounding import NORMS, TABLES
 from gaugedp._internal.validate import positive, whole
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
@@ -15,16 +15,11 @@ from gaugedp.guarantees import GaussianDP, Guarantee, PureDP
 from gaugedp.mechanisms.base import AdditiveNoise, Prepared
 from gaugedp.optimization.lattice import BITS, ball_noise, shared, with_noise
 from gaugedp.optimization.row_blocks import slices
+from gaugedp.optimization.tuning import TUNED
 
 _LONGEST_STEP = 8.0  # in units where rows have norm 1: 2/β of the logistic loss
-_LEAST_STEPS, _MOST_STEPS = 8, 600
-_FAST_LENGTH, _MOST_FAST = 2.0, 192  # of steps with momentum: 1/(2β) of slopes that are planned for
-_QUIET = 0.25  # the share of the radius by which the noise of all steps may move the mean, where curvature is least
-_PLANNED = 0.25  # the smoothness for which steps are planned
-_BLOCK, _KEPT = 2**20, 2**23  # numbers at a time, and most numbers cached so that steps need not cut them again
-
+_FAST_LENGTH = 2.0  # of steps with momentum: 1/(2β) of slopes that are planned for
 MOST_CAP = 2.0**9  # for which the sum of a block is exact in floats
-_EXACT_CAP, _ROUNDED = 2.0, 2.0**-24  # sums over 2^28 rows are exact up to that cap, else to 2^−25 of the cap
 
 Slopes = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of predictions (n, K) and targets (n,): (n, K), row by row
 Data = tuple[np.ndarray, ...]  # rows (n, d) of norm at most 1, targets (n,), and weights (n,) in [0, 1] where given
@@ -68,13 +63,13 @@ class Path:
     def _gaussian(cls, free: float, scale: Scale) -> "Path":
         total = free / 4 + 2 * math.sqrt(free) if scale.kinked else free
         longest = 4.0 if scale.kinked else _LONGEST_STEP  # longer ones jump over the kink and back
-        n_steps = _whole_between(max(2 * math.sqrt(total), total / longest), _LEAST_STEPS, _MOST_STEPS)
+        n_steps = _whole_between(max(2 * math.sqrt(total), total / longest), *TUNED.descent_steps)
         n_steps = 1 if scale.once else n_steps
         return cls(n_steps, min(total / n_steps, longest), scale.radius)
 
     @classmethod
     def _pure(cls, free: float, scale: Scale) -> "Path":
-        n_steps = _whole_between((free / _LONGEST_STEP) ** (2 / 3), _LEAST_STEPS, _MOST_STEPS)
+        n_steps = _whole_between((free / _LONGEST_STEP) ** (2 / 3), *TUNED.descent_steps)
         return cls(n_steps, min(free / n_steps**1.5, _LONGEST_STEP), scale.radius)
 
     @classmethod
@@ -83,11 +78,12 @@ class Path:
 
         The noise of a step grows as the `growth`-th power of the number of steps.
         """
-        wanted = (_QUIET * 2 * math.sqrt(3) / _FAST_LENGTH * free) ** (1 / (1.5 + growth))
-        if scale.kinked or scale.once or wanted < _LEAST_STEPS:
+        wanted = (TUNED.moved_by_noise * 2 * math.sqrt(3) / _FAST_LENGTH * free) ** (1 / (1.5 + growth))
+        least, most = TUNED.descent_steps
+        if scale.kinked or scale.once or wanted < least:
             return None
-        n_steps = _whole_between(wanted, _LEAST_STEPS, _MOST_FAST)
-        n_plain = min((_QUIET * free / _LONGEST_STEP) ** (1 / (0.5 + growth)), _MOST_STEPS)
+        n_steps = _whole_between(wanted, least, TUNED.fast_steps)
+        n_plain = min((TUNED.moved_by_noise * free / _LONGEST_STEP) ** (1 / (0.5 + growth)), most)
         further = _FAST_LENGTH * n_steps**2 / 4 > _LONGEST_STEP * n_plain
         return cls(n_steps, _FAST_LENGTH, scale.radius, momentum=True) if further else None
 
@@ -121,7 +117,7 @@ class NoisyDescent:
         if cap > MOST_CAP:
             raise InvalidRequest(f"cap is {cap}.", f"Scale the slopes to at most {MOST_CAP:g}.")
         whole(minimum=1, n_outputs=shape[0], n_columns=shape[1])
-        rounding = NORMS if cap <= _EXACT_CAP else _ROUNDED
+        rounding = NORMS if cap <= 2 else TABLES  # sums over 2^28 rows are exact up to 2, else to 2^−25 of the cap
         size, sensitivity = shape[0] * shape[1], (2.0 if scale.replaced else 1.0) * cap * (1 + rounding)
         if not isinstance(guarantee, GaussianDP | PureDP):
             raise InvalidRequest(f"{guarantee!r} cannot be divided between steps.", "Use GaussianDP or PureDP.")
@@ -132,7 +128,7 @@ class NoisyDescent:
     def solve(self, data: Data, slopes: Slopes, n_rows: float, rng: Entropy) -> np.ndarray:
         """Return w (K, d), dividing gradient sums by `n_rows`, which is public or released."""
         noises = self.noise.pool(self.path.n_steps, rng)
-        cached = list(whole_blocks(data)) if data[0].size <= _KEPT else None
+        cached = list(whole_blocks(data)) if data[0].size <= 2**23 else None  # so that steps need not cut rows again
 
         def noisy(weights: np.ndarray, noise: Prepared) -> np.ndarray:
             return with_noise(self.gradient(cached or whole_blocks(data), weights, slopes), self.noise, noise)
@@ -163,7 +159,7 @@ class NoisyDescent:
                 weights, t = mean, 0
         return mean
 
-    def variance(self, n_rows: float, smoothness: float = _PLANNED) -> float:
+    def variance(self, n_rows: float, smoothness: float = 0.25) -> float:
         """Return about the noise variance of a weight, as if no step left the ball.
 
         The loss of rows that are as long in each direction has this `smoothness`; 0 is cautious.
@@ -206,7 +202,7 @@ def whole_blocks(data: Data) -> Iterator[Data]:
     """Yield rows in integer steps, with targets and weights."""
     rows, target, *others = data
     weights = others[0] if others else np.broadcast_to(1.0, (len(rows),))
-    for part in slices(rows, _BLOCK):
+    for part in slices(rows, 2**20):
         yield np.trunc(rows[part] * 2.0**BITS), target[part], weights[part]
 
 

@@ -15,6 +15,7 @@ from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
 
 BITS = 12  # of a coordinate of a row, a slope or a target in [−1, 1]: sums of products over 2^28 rows are exact
+SUM_BITS = 22  # of numbers whose sums over 2^30 rows are exact
 WEIGHT_BITS = 30  # of weights over their radius: predictions are exact too, whatever the order of additions
 
 

@@ -15,20 +15,7 @@ from gaugedp.optimization.lattice import BITS, ball_noise, for_gaussian_releases
 from gaugedp.optimization.row_blocks import summed
 from gaugedp.optimization.shrinkage import bounded_mean, signal_share
 from gaugedp.optimization.symmetric import released_square
-
-_MOMENTS_SHARE = 0.1  # of μ², or of ε
-_RESIDUALS_SHARE = 0.02  # the same for the mean square of the residuals, which determines standard errors
-_CLIPPED_SHARE = 0.1  # the same for a count of clipped residuals
-_STEPS, _SKIPPED = 8, 2  # preconditioned steps, and those that the average leaves out
-_COUNTED_AT = 2  # the preconditioned step before which clipped residuals are counted
-_SIGNIFICANT = 2.5  # standard deviations of the noise of the count
-_VISIBLE = 2.0  # lengths of the gradient's noise; below, wider residuals cost more noise than they gain
-_HIDDEN = 0.7  # deviations of its noise by which a count of clipped residuals may be too small
-_SQUARE, _SHIFT = 3.0, 0.8  # what clipping at 1 cuts off a residual up to 2: of its square, and of its size (usual)
-_LEAST_LOG, _HALVINGS = 700.0, 60
-_LEAST_INSIDE = 0.01  # lower limit of 1 − the mean square of clipped residuals
-_EXPLAINED = 0.15  # a guess at the explainable mean square of a target in [−1, 1], or around its mean
-_MEAN_SHARES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 0.9, 0.97)  # of μ², or of ε, for that mean where there are no moments
+from gaugedp.optimization.tuning import TUNED
 
 Of = Callable[[np.ndarray, np.ndarray], np.ndarray]  # from features and target in integer steps to integers
 Sums = Callable[[Of], np.ndarray]  # Σ of(features, target) over blocks of the rows, wherever they are
@@ -108,7 +95,7 @@ class LeastSquares:
         n_rows, d = shape
         longest = 1 + math.sqrt(d) * 2.0**-BITS  # of a rounded row
         moments_sensitivity, gradient_sensitivity = (math.sqrt(2.0), 2.0) if neighbours == "replace" else (1.0, 1.0)
-        moments = _noise(LpBall(d * (d + 1) // 2, 2, moments_sensitivity * longest**2), guarantee, _MOMENTS_SHARE)
+        moments = _noise(LpBall(d * (d + 1) // 2, 2, moments_sensitivity * longest**2), guarantee, TUNED.moments_share)
         edge = moments_edge(moments, d)
         if solver == "auto":
             solver = "preconditioned" if edge < n_rows / d else "gradient"
@@ -117,10 +104,12 @@ class LeastSquares:
             radius = math.sqrt(d) * (8.0 if solver == "preconditioned" else 1)
         ball = LpBall(d, 2, gradient_sensitivity * longest)
         if solver == "preconditioned":
-            step = _noise(ball, guarantee, (1 - _MOMENTS_SHARE - _RESIDUALS_SHARE - _CLIPPED_SHARE) / _STEPS)
-            residuals = _noise(LpBall(1, 2, 1.0), guarantee, _RESIDUALS_SHARE)
-            clipped = _noise(LpBall(1, 2, 1.0), guarantee, _CLIPPED_SHARE)
-            return cls(n_rows, d, radius, solver, moments, step, _STEPS, 1.0, residuals=residuals, clipped=clipped)
+            rest = 1 - TUNED.moments_share - TUNED.residuals_share - TUNED.clipped_share
+            n_steps = TUNED.preconditioned_steps
+            step = _noise(ball, guarantee, rest / n_steps)
+            residuals = _noise(LpBall(1, 2, 1.0), guarantee, TUNED.residuals_share)
+            clipped = _noise(LpBall(1, 2, 1.0), guarantee, TUNED.clipped_share)
+            return cls(n_rows, d, radius, solver, moments, step, n_steps, 1.0, residuals=residuals, clipped=clipped)
         if constant == 0:
             _, steps, pace, momentum = _way(_noise(ball, guarantee, 1.0), n_rows, d)
             return cls(n_rows, d, radius, solver, None, _noise(ball, guarantee, 1 / steps), steps, pace, momentum)
@@ -131,7 +120,7 @@ class LeastSquares:
             of_mean = deviation_of(_noise(level, guarantee, share)) / (n_rows * constant)
             return cost + of_mean**2, steps, pace, momentum
 
-        share = min(_MEAN_SHARES, key=lambda one: planned(one)[0])
+        share = min(TUNED.mean_shares, key=lambda one: planned(one)[0])
         (_, steps, pace, momentum), mean = planned(share), _noise(level, guarantee, share)
         step = _noise(ball, guarantee, (1 - share) / steps)
         return cls(n_rows, d, radius, solver, None, step, steps, pace, momentum, constant=constant, mean=mean)
@@ -204,7 +193,7 @@ class LeastSquares:
         second = released_square(sums(second_moments) * 4.0**-BITS, moments, rng)
         metric = Metric.of(second, max(1.1 * moments_edge(moments, self.n_columns), 1e-300), self.radius)
         points, gradients, clip, n_clipped = self._path(metric, sums, rng)
-        weights = self._rounded(np.mean(points[_SKIPPED - self.steps :], axis=0))
+        weights = self._rounded(np.mean(points[2 - self.steps :], axis=0))
         mean_square = self._mean_square(sums, weights, clip, rng)
         unclipped = before_clipping(mean_square) if clip == 1 else mean_square
         whole = self.n_rows * unclipped + explained(second, points[:-1], gradients, weights)
@@ -220,7 +209,7 @@ class LeastSquares:
         points, clip, n_clipped = [np.zeros(self.n_columns)], 1.0, 0.0
         gradients: list[np.ndarray] = []
         for step in range(self.steps):
-            if step == _COUNTED_AT:
+            if step == 2:  # clipped residuals are counted once
                 n_clipped = self._n_clipped(sums, points[-1], rng)
                 if self._is_clipping(n_clipped):
                     points, gradients, clip = points[-1:], [], 2.0
@@ -241,14 +230,14 @@ class LeastSquares:
         """Return whether clipping changes the gradient more than noise does, by a noisy count."""
         assert self.clipped is not None
         hidden = math.sqrt(2 * self.n_columns) * deviation_of(self.gradient)
-        return n_clipped > max(_SIGNIFICANT * deviation_of(self.clipped), _VISIBLE * hidden)
+        return n_clipped > max(TUNED.clipped_deviations * deviation_of(self.clipped), TUNED.clipped_gradients * hidden)
 
     def _cut_off(self, n_clipped: float) -> float:
         """Return what clipping may hide of the residuals' mean square, its bias included."""
         assert self.clipped is not None
         least = max(n_clipped, 0.0)
-        most = least + _HIDDEN * deviation_of(self.clipped)
-        return (_SQUARE * least + (_SHIFT * most) ** 2) / self.n_rows
+        most = least + 0.7 * deviation_of(self.clipped)  # the noisy count may be too small
+        return (3.0 * least + (0.8 * most) ** 2) / self.n_rows  # of residuals up to 2: their square, their usual size
 
     def _mean_square(self, sums: Sums, weights: np.ndarray, clip: float, rng: Entropy) -> float:
         assert self.residuals is not None
@@ -287,13 +276,13 @@ class Metric:
         """Return `point` − M⁻¹·`gradient`, projected in this norm."""
         return self.vectors @ self.inside(self.vectors.T @ point - (self.vectors.T @ gradient) / self.values)
 
-    def inside(self, coordinates: np.ndarray) -> np.ndarray:
+    def inside(self, coordinates: np.ndarray, *, halvings: int = 60) -> np.ndarray:
         """Return the projection v_i·m_i/(m_i + λ) with the least λ ≥ 0, along V."""
-        low, high = -_LEAST_LOG, _LEAST_LOG  # of λ over the largest m
+        low, high = -700.0, 700.0  # of the logarithm of λ over the largest m
         if np.linalg.norm(coordinates) <= self.radius:
             return coordinates
         shares = self.values / self.values.max()
-        for _ in range(_HALVINGS):
+        for _ in range(halvings):
             middle = (low + high) / 2
             length = np.linalg.norm(coordinates * (shares / (shares + math.exp(middle))))
             low, high = (middle, high) if length > self.radius else (low, middle)
@@ -360,7 +349,7 @@ def level_sum(features: np.ndarray, target: np.ndarray) -> np.ndarray:
 
 def before_clipping(mean_square: float) -> float:
     """Return an upper bound on normal residuals' variance, given their mean square clipped to [−1, 1]."""
-    return mean_square / max(1 - mean_square, _LEAST_INSIDE) ** 2
+    return mean_square / max(1 - mean_square, 0.01) ** 2
 
 
 def explained(second: np.ndarray, points: np.ndarray, gradients: np.ndarray, weights: np.ndarray) -> float:
@@ -391,7 +380,7 @@ def _way(noise: AdditiveNoise, n_rows: int, d: int) -> tuple[float, int, float, 
     """Return the expected loss, number and length of steps, and whether with momentum."""
     sigma = deviation_of(noise) / n_rows
     paces = np.geomspace(1e-3, 50 * d, 2000)
-    costs = (paces * sigma) ** 2 + _EXPLAINED * np.exp(-2 * paces / d)
+    costs = (paces * sigma) ** 2 + TUNED.explained * np.exp(-2 * paces / d)
     best, cost = float(paces[costs.argmin()]), float(costs.min())
     steps, with_momentum = max(1, math.ceil(best / 2)), math.ceil(math.sqrt(8 * best))
     return (cost, with_momentum, 1.0, True) if with_momentum < steps else (cost, steps, best / steps, False)

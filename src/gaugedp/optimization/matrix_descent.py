@@ -16,8 +16,7 @@ from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.optimization.lattice import ball_noise, shared, with_noise
 from gaugedp.optimization.spectraplex import Region
 from gaugedp.optimization.trace_designs import TraceProblem, TraceScale
-
-_MOST_STEPS = 400
+from gaugedp.optimization.tuning import TUNED
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +74,7 @@ class MatrixDescent(FullBatch):
         """
         power, free = _power(guarantee), scale.n_rows / _edge(guarantee, scale)
         n_steps = math.ceil((2 * scale.smoothness * math.sqrt(free)) ** (2 / (1.5 + power)))
-        n_steps = max(1, min(n_steps, _MOST_STEPS))
+        n_steps = max(1, min(n_steps, TUNED.matrix_steps))
         path = 2 * math.sqrt(free / n_steps ** (power - 0.5))
         length = min(path / n_steps, 1 / scale.smoothness)
         return cls(scale.region, n_steps, _noise(guarantee, scale, n_steps), guarantee, length)
@@ -106,7 +105,7 @@ class MatrixFrankWolfe(FullBatch):
         which is attained on few problems, plus the effect of noise (p and free as for descent).
         """
         power, free = _power(guarantee), scale.n_rows / _edge(guarantee, scale)
-        counts = np.arange(1, _MOST_STEPS + 1)
+        counts = np.arange(1, TUNED.matrix_steps + 1)
         bounds = scale.smoothness * scale.prediction_range**2 / (2 * counts + 4) + 2 * counts**power / free
         n_steps = int(counts[bounds.argmin()])
         return cls(scale.region, n_steps, _noise(guarantee, scale, n_steps), guarantee)

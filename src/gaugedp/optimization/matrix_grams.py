@@ -15,9 +15,7 @@ from gaugedp.optimization.row_blocks import PRODUCTS, slices
 from gaugedp.optimization.spectraplex import Region
 from gaugedp.optimization.symmetric import coordinates, square_of
 from gaugedp.optimization.trace_designs import Full, TraceProblem, cut
-
-_OF_GRAMS, _OF_LENGTH = 0.15, 0.05  # of μ², or of ε; the gradient has the rest
-_FLOOR = 0.3  # of eigenvalues, in units of the edge of the noise
+from gaugedp.optimization.tuning import TUNED
 
 
 @dataclass(frozen=True)
@@ -96,9 +94,9 @@ class MatrixGrams:
         rows, columns = scale.region.shape
         n_grams = (rows * (rows + 1) + columns * (columns + 1)) // 2
         parts = (
-            (n_grams, scale.of_grams, _OF_GRAMS),
-            (rows * columns, scale.of_gradient, 1 - _OF_GRAMS - _OF_LENGTH),
-            (2, scale.of_length, _OF_LENGTH),
+            (n_grams, scale.of_grams, TUNED.grams_share),
+            (rows * columns, scale.of_gradient, 1 - TUNED.grams_share - TUNED.length_share),
+            (2, scale.of_length, TUNED.length_share),
         )
         return cls(
             scale, *(ball_noise(sum_ball(size, moved), shared(guarantee, share)) for size, moved, share in parts)
@@ -144,7 +142,7 @@ class MatrixGrams:
     def _raised(self, gram: np.ndarray) -> np.ndarray:
         edge = math.sqrt(2 * len(gram) * float(self.of_grams.variances.max()))
         values, vectors = np.linalg.eigh(gram)
-        return np.asarray((vectors * np.maximum(values, _FLOOR * edge)) @ vectors.T)
+        return np.asarray((vectors * np.maximum(values, TUNED.grams_floor * edge)) @ vectors.T)
 
     def _length(self, designs: Full, target: np.ndarray, direction: np.ndarray, rng: Entropy) -> float:
         """Return s in [0, 1], about the best multiple of D, with both sums shifted one deviation towards s = 0."""

@@ -16,17 +16,9 @@ from gaugedp.optimization.row_blocks import slices
 from gaugedp.optimization.spectraplex import Region
 from gaugedp.optimization.symmetric import coordinates, repulsion, square_of
 from gaugedp.optimization.trace_designs import Designs, TraceProblem, cut
+from gaugedp.optimization.tuning import TUNED
 
 MOST_COORDINATES = 1_600  # p: H has p² numbers, their decomposition takes p³ operations
-_LEAST_FLOOR, _MOST_FLOOR, _LOUDNESS_OF_ONE_EDGE = (
-    0.3,
-    2.0,
-    5.0,
-)  # floors in units of the edge; one edge at p·edge/n = 5
-_PRIOR = 0.2  # times p: the prior precision of a coordinate of X around the region's middle
-_RESIDUAL = 1 / 8  # of the target's range: a guess at the deviation of targets from predictions
-_CENTRES = tuple(c / 64 for c in range(33))
-_LIGHT, _HEAVY = 0.5, math.sqrt(2.0)  # limits of the weight of b relative to H
 
 
 @dataclass(frozen=True)
@@ -61,7 +53,7 @@ class MomentScale:
         """
         if self.products_at_least < 0:
             return self
-        return min((replace(self, centre=c) for c in _CENTRES), key=lambda scale: scale.noise)
+        return min((replace(self, centre=c / 64) for c in range(33)), key=lambda scale: scale.noise)
 
     @property
     def shift(self) -> float:
@@ -90,7 +82,7 @@ class MomentScale:
     @property
     def weight(self) -> float:
         """Weight of b relative to H that balances their noise."""
-        return min(_HEAVY, max(_LIGHT, math.sqrt(self.ratio / math.sqrt(self.from_second))))
+        return min(math.sqrt(2.0), max(0.5, math.sqrt(self.ratio / math.sqrt(self.from_second))))
 
     @property
     def residual(self) -> float:
@@ -98,7 +90,7 @@ class MomentScale:
 
         It is relative to the largest prediction.
         """
-        return _RESIDUAL * (self.bounds[1] - self.bounds[0]) / self.reach
+        return 0.125 * (self.bounds[1] - self.bounds[0]) / self.reach
 
     @property
     def noise(self) -> float:
@@ -244,8 +236,9 @@ class MatrixMoments:
         return np.asarray((vectors * np.maximum(values, self._floor(n_rows))) @ vectors.T)
 
     def _floor(self, n_rows: float) -> float:
-        loudness = self.loudness(n_rows) / _LOUDNESS_OF_ONE_EDGE
-        return self.edge * min(_MOST_FLOOR, max(_LEAST_FLOOR, min(loudness, math.sqrt(loudness))))
+        loudness = self.loudness(n_rows) / TUNED.loudness_of_one_edge
+        least, most = TUNED.moments_floors
+        return self.edge * min(most, max(least, min(loudness, math.sqrt(loudness))))
 
     def denoised(self, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return denoised eigenvalues of H, and the eigenvectors.
@@ -261,7 +254,7 @@ class MatrixMoments:
         """Return the most likely x in the region for b = Hx + noise, by accelerated steps (Nesterov 1983)."""
         region, (values, vectors) = self.scale.region, self.denoised(second)
         rows = self.scale.residual**2 / self.variance * values
-        prior = _PRIOR * len(values) * self.variance
+        prior = TUNED.matrix_prior * len(values) * self.variance
         curvature = values**2 / (1 + rows) + prior
         steepest, middle = float(curvature[-1]), region.coordinates(region.middle)
         hessian = (vectors * curvature) @ vectors.T

@@ -12,16 +12,13 @@ import scipy
 
 from gaugedp.optimization.losses import Loss, Softmax
 from gaugedp.optimization.row_blocks import READ_ONCE, in_threads, slices
+from gaugedp.optimization.tuning import TUNED
 
 Newton = Callable[[np.ndarray], np.ndarray]
 L = TypeVar("L", bound=Loss | Softmax)
 
 NEWTON_STEPS, USUAL_STEPS = 400, 8  # the most and the fewest steps; the fewest suffice for most data
-_ENOUGH_ROWS, _FEWEST_ROWS = 16, 2**14  # per coordinate, and in total: their matrix is near that of all rows
-_CHEAP = 64  # coordinates up to which the matrix of all rows costs about what a gradient does
-_SLOW, _STUCK = 0.25, 0.5  # shares of the gradient left by a step above which its matrix is recomputed, from all rows
-_BLOCK = 2**12  # rows whose products are summed together, which bounds the rounding
-_LARGEST_MATRIX = 1500
+_SUMMED_ROWS = 2**12  # rows whose products are summed together, which bounds the rounding
 
 
 class Regularised(ABC, Generic[L]):
@@ -41,7 +38,7 @@ class Regularised(ABC, Generic[L]):
     def thinned(self) -> "Regularised[L]":
         """Return the problem of every k-th row, with k-fold weight in a step's matrix; itself for few rows."""
         n_rows, size = len(self.rows), len(self.linear)
-        repeats = n_rows // max(_ENOUGH_ROWS * size, _FEWEST_ROWS, _CHEAP * n_rows // size)
+        repeats = n_rows // max(16 * size, 2**14, TUNED.cheap_coordinates * n_rows // size)
         if repeats < 2:
             return self
         sample = copy.copy(self)
@@ -55,7 +52,7 @@ class Regularised(ABC, Generic[L]):
 
     def losses(self, weights: np.ndarray) -> tuple[float, np.ndarray]:
         """Return Σuφ and its gradient Σuφ′xᵀ."""
-        sums = in_threads(partial(self._sums, self.shaped(weights)), self.rows, _BLOCK * self.rows.shape[1])
+        sums = in_threads(partial(self._sums, self.shaped(weights)), self.rows, _SUMMED_ROWS * self.rows.shape[1])
         return sum(total for total, _ in sums), np.sum([gradient for _, gradient in sums], axis=0).ravel()
 
     def _sums(self, matrix: np.ndarray, blocks: list[slice]) -> tuple[float, np.ndarray]:
@@ -91,7 +88,7 @@ class Regularised(ABC, Generic[L]):
     def newton(self, weights: np.ndarray) -> Newton:
         """Return the function that maps a gradient to its Newton step at `weights`."""
         curvatures = self.curvatures(weights)
-        if len(weights) > _LARGEST_MATRIX:
+        if len(weights) > TUNED.largest_matrix:
             return partial(_conjugate, lambda v: self.repeats * self.product(curvatures, v) + self.strength * v)
         matrix = self.repeats * self.matrix(curvatures)
         matrix[np.diag_indices(len(matrix))] += self.strength
@@ -99,8 +96,8 @@ class Regularised(ABC, Generic[L]):
 
     def blocks(self) -> Iterator[slice]:
         """Yield slices that cover the rows."""
-        for start in range(0, len(self.rows), _BLOCK):
-            yield slice(start, start + _BLOCK)
+        for start in range(0, len(self.rows), _SUMMED_ROWS):
+            yield slice(start, start + _SUMMED_ROWS)
 
 
 class Binary(Regularised[Loss]):
@@ -117,7 +114,7 @@ class Binary(Regularised[Loss]):
     def matrix(self, curvatures: np.ndarray) -> np.ndarray:
         """Return Σuφ″·xxᵀ."""
         hessian = np.zeros((self.rows.shape[1],) * 2)
-        held, roots = np.empty(self.rows[:_BLOCK].shape), np.sqrt(curvatures)[:, None]  # fresh memory is slow
+        held, roots = np.empty(self.rows[:_SUMMED_ROWS].shape), np.sqrt(curvatures)[:, None]  # fresh memory is slow
         for part in self.blocks():
             weighed = np.multiply(self.rows[part], roots[part], out=held[: len(roots[part])])
             hessian += weighed.T @ weighed
@@ -181,8 +178,8 @@ def minimise(problem: Regularised[Any], distance: float) -> np.ndarray:
         weights, value, gradient = _step(problem, before, here, secants(gradient))
         secants.learn(weights - before, gradient - here[1])
         left, size = np.linalg.norm(gradient) / max(size, 1e-300), float(np.linalg.norm(gradient))
-        if size > enough and (left > _SLOW or (model is problem and len(weights) <= _CHEAP)):
-            model = problem if secants.is_new and left > _STUCK else model
+        if size > enough and (left > 0.25 or (model is problem and len(weights) <= TUNED.cheap_coordinates)):
+            model = problem if secants.is_new and left > 0.5 else model
             secants = Secants(model.newton(weights), problem.strength)
     return _descended(problem, weights, (gradient, enough))
 

@@ -15,10 +15,7 @@ from gaugedp.optimization.lattice import BITS, ball_noise, for_gaussian_releases
 from gaugedp.optimization.least_squares import Metric, Sums, deviation_of, moments_edge
 from gaugedp.optimization.row_blocks import summed
 from gaugedp.optimization.symmetric import released_square
-
-_WAY = (4, 2, 0.01, 0.03)  # first stages: their number, steps of each, and shares of μ² (ε) of curvature and each step
-_END = (5, 0.15)  # the last stage: its steps, all but the first of which are averaged, and the share of its curvature
-_SCORE = 3.5  # the largest root mean square of scores ⟨β, x⟩, weighted by p(1 − p), that intervals assume
+from gaugedp.optimization.tuning import TUNED
 
 
 @dataclass(frozen=True)
@@ -67,7 +64,7 @@ class NoisyNewton:
             )
             return NewtonStage(n_steps, *noises)
 
-        (n_stages, n_steps, *shares), (n_last, last_share) = _WAY, _END
+        (n_stages, n_steps, *shares), (n_last, last_share) = TUNED.newton_first, TUNED.newton_last
         spent = n_stages * (shares[0] + n_steps * shares[1]) + last_share
         stages = (*[stage(n_steps, *shares)] * n_stages, stage(n_last, last_share, (1 - spent) / n_last))
         # 20.0: times √d: the radius of a ball that hardly ever binds
@@ -101,7 +98,7 @@ class NoisyNewton:
             metric = Metric.of(second, max(moments_edge(stage.curvature, self.n_columns), 1e-300), self.radius)
             points, gradients = self._steps(sums, metric, points[-1], stage, rng)
         total = max(float(np.trace(second)), second[-1, -1] / constant**2 if constant > 0 else 0.0, faint)
-        supposed = faint, deviation_of(stage.gradient), _SCORE**2 * total
+        supposed = faint, deviation_of(stage.gradient), 3.5**2 * total  # scores of root mean square 3.5 at most
         releases = NoisyEvidence(second, np.array(points[:-1]), np.array(gradients), *supposed)
         return np.mean(points[2:], axis=0), releases.best(1.0, total)
 

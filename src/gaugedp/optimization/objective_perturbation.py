@@ -22,19 +22,10 @@ from gaugedp.optimization.lattice import with_noise
 from gaugedp.optimization.losses import Loss, Softmax
 from gaugedp.optimization.minimise import Binary, Multiclass, minimise
 from gaugedp.optimization.smoothing import SmoothHinge
+from gaugedp.optimization.tuning import TUNED
 from gaugedp.samplers.continuous import gammas, normals
 
-OUTPUT_SHARE = 0.1  # of μ (its square of ε), for the distance to the true minimum
-_LEAST_STRENGTH, _LEAST_FOR_HINGE = 2.5, 0.5  # λ·ε is at least this times four times one row's curvature
 _TANGENTS = np.linspace(0.5, 1.0, 11)
-_CURVED = 1.0  # the part of the curvature at 0 that is left at the minimum
-_LEAST_RIDGE = 1e-9  # with a smaller ridge, identical rows have no minimum in floats
-_FARTHEST_NOISE = 400.0  # in usual lengths of b: it is longer with a probability below 1e−170
-_FINEST = 2.0**-30  # of the radius: the smallest distance to which a minimum is computed
-_FINE, _FARTHEST_MINIMUM = (
-    2.0**-20,
-    32.0,
-)  # of the radius: the precision that is always attained, and the bound on a minimum
 
 
 @dataclass(frozen=True)
@@ -133,7 +124,8 @@ class Problem:
             case Softmax():
                 at_zero = math.log(self.loss.n_classes)
         sums = n_rows * UNIT * self.loss.lipschitz * (2**12 + n_rows / 2**12 + 16)
-        return max(sums / (_FINE * self.radius), 2 * n_rows * at_zero / (_FARTHEST_MINIMUM * self.radius) ** 2)
+        # a precision of 2^−20 radii, and minima within 32 radii
+        return max(sums / (2.0**-20 * self.radius), 2 * n_rows * at_zero / (32.0 * self.radius) ** 2)
 
     def rounding(self, n_rows: int, strength: float, linear: float) -> float:
         """Return a bound on the gradient's error in floats.
@@ -213,21 +205,21 @@ class ObjectivePerturbation:
             raise InvalidRequest(f"{guarantee!r} is not given by ε and δ.", "Use ApproxDP or PureDP.")
         noise = least_noise(problem, guarantee)
         strength = max(strength_of(problem, guarantee, noise), problem.least_strength(n_rows))
-        length = _FARTHEST_NOISE * length_of(problem, guarantee, noise)
-        distance = max(2 * problem.rounding(n_rows, strength, length) / strength, _FINEST * problem.radius)
+        length = 400.0 * length_of(problem, guarantee, noise)  # b is longer with a probability below 1e−170
+        distance = max(2 * problem.rounding(n_rows, strength, length) / strength, 2.0**-30 * problem.radius)
         ball = LpBall(problem.ambient_dim, 2, 2 * distance)
         if isinstance(guarantee, ApproxDP):
-            mu = OUTPUT_SHARE * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
+            mu = TUNED.output_share * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
             output: AdditiveNoise = Gaussian.calibrate(ball, GaussianDP(mu))
         else:
-            output = KNorm.calibrate(ball, PureDP(guarantee.epsilon_value * OUTPUT_SHARE**2))
+            output = KNorm.calibrate(ball, PureDP(guarantee.epsilon_value * TUNED.output_share**2))
         return cls(problem, guarantee, strength, noise, output, distance)
 
     def variance(self, n_rows: float) -> float:
         """Return about the noise variance of a weight, if rows are as long in each direction."""
         d = self.problem.ambient_dim
         square = self.noise**2 * (1 if isinstance(self.guarantee, ApproxDP) else d + 1)
-        return square / (self.strength + _CURVED * self.problem.loss.smoothness * n_rows / d) ** 2
+        return square / (self.strength + self.problem.loss.smoothness * n_rows / d) ** 2
 
     def draw(self, rng: Entropy) -> np.ndarray:
         """Return a draw of b."""
@@ -265,8 +257,8 @@ def strength_of(problem: Problem, guarantee: ApproxDP | PureDP, noise: float) ->
     length = length_of(problem, guarantee, noise)
     epsilon = guarantee.epsilon_value
     bend = 4 * problem.loss.smoothness * (2 if isinstance(problem.loss, Softmax) else 1)
-    least = _LEAST_FOR_HINGE if isinstance(problem.loss, SmoothHinge) else _LEAST_STRENGTH
-    return max(length / problem.radius, least * bend / epsilon, _LEAST_RIDGE)
+    least = TUNED.least_ridge_of_hinge if isinstance(problem.loss, SmoothHinge) else TUNED.least_ridge
+    return max(length / problem.radius, least * bend / epsilon, 1e-9)  # less, and floats have no minimum
 
 
 def profile(problem: Problem, strength: float, noise: float, epsilon: float, enough: float = 0.0) -> float:
@@ -307,13 +299,13 @@ def least_noise(problem: Problem, guarantee: ApproxDP | PureDP) -> float:
     """Return the least σ for the guarantee with output noise, rounded up by at most one millionth."""
     beside = problem
     if isinstance(guarantee, ApproxDP):
-        mu = OUTPUT_SHARE * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
+        mu = TUNED.output_share * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
         beside = replace(problem, auxiliary_mu=math.hypot(problem.auxiliary_mu, mu))
 
     def keeps(noise: float) -> bool:
         strength = strength_of(problem, guarantee, noise)
         if isinstance(guarantee, PureDP):
-            epsilon = guarantee.epsilon_value * (1 - OUTPUT_SHARE**2) * (1 - 1e-12)
+            epsilon = guarantee.epsilon_value * (1 - TUNED.output_share**2) * (1 - 1e-12)
             return pure_epsilon(problem, strength, noise) <= epsilon
         delta = guarantee.delta_value
         return profile(beside, strength, noise, guarantee.epsilon_value, enough=delta) <= delta

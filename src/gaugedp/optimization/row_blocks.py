@@ -12,7 +12,7 @@ T = TypeVar("T")
 PRODUCTS = 2**18  # numbers: with fewer, products with matrices lose time; with more, memory
 READ_ONCE = 2**17  # numbers that serve for predictions and gradients, read once
 _CACHED = 2**15  # numbers: a few temporary arrays of that size stay in the cache of a processor
-_MOST_THREADS, _A_THREAD = 4, 2**20  # the second: numbers per thread
+_NUMBERS_PER_THREAD = 2**20
 
 
 class RowBlocks(Protocol):
@@ -35,7 +35,7 @@ def slices(rows: np.ndarray, most_numbers: int = _CACHED) -> Iterator[slice]:
 def in_threads(work: Callable[[list[slice]], T], rows: np.ndarray, most_numbers: int = READ_ONCE) -> list[T]:
     """Return `work` on lists of slices, one thread each."""
     parts = list(slices(rows, most_numbers))
-    count = max(1, min(_MOST_THREADS, os.cpu_count() or 1, rows.size // _A_THREAD, len(parts)))
+    count = max(1, min(4, os.cpu_count() or 1, rows.size // _NUMBERS_PER_THREAD, len(parts)))
     if count == 1:
         return [work(parts)]
     with ThreadPoolExecutor(count) as pool:

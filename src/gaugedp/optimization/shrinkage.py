@@ -5,15 +5,11 @@ import math
 import numpy as np
 
 from gaugedp.optimization.symmetric import repulsion
+from gaugedp.optimization.tuning import TUNED
 
 _RIDGES = np.concatenate([[0.0], np.geomspace(1e-4, 1e4, 81)])  # over the mean eigenvalue
 _CUTS = np.geomspace(0.25, 16, 25)  # over the noise variance
-_WARY = 2.0  # times the noise variance in the estimates of cuts, which err more than those of ridges
-_CERTAIN = 0.01  # a deviation below which a number is only clipped
 _EXPLAINED = np.geomspace(3e-3, 0.5, 12)[:, None]  # a priori, of a mean square in [0, 1], equally likely
-_NOTHING = 2 / 3  # the prior probability that nothing is explained
-_LEAST_EIGENVALUE = 1.5  # deviations of an entry's noise
-_BROADEST = 0.05  # prior variances of coefficients are 1/(λ + this), for eigenvalues λ over their mean
 
 
 def of_least_risk(
@@ -32,7 +28,7 @@ def of_least_risk(
     ridges, cuts = _RIDGES[:, None] * values.mean(), _CUTS[:, None] * variance
     raised = values + ridges
     by_ridge = (values * squares / raised**2 - 2 * (squares - variance) / raised).sum(axis=1)
-    left = cuts**2 / squares + 2 * _WARY * variance * (1 + cuts / squares) - squares
+    left = cuts**2 / squares + 2 * TUNED.garrote_noise * variance * (1 + cuts / squares) - squares
     by_cut = np.where(squares > cuts, left / values, 0.0).sum(axis=1)
     if min(by_ridge.min(), by_cut.min()) >= 0:
         return second, np.zeros(len(first))
@@ -59,18 +55,19 @@ def of_likely_signal(
     spread = max(float(((values - values.mean()) ** 2).sum()) - (k * (k + 1) - 2) * of_second, 0.0)
     around = pushed - pushed.mean()
     kept = min(1.0, math.sqrt(spread / max(float((around**2).sum()), 1e-300)))
-    values = np.clip(pushed.mean() + kept * around, _LEAST_EIGENVALUE * math.sqrt(of_second), None)
+    values = np.clip(pushed.mean() + kept * around, TUNED.least_eigenvalue * math.sqrt(of_second), None)
     along, mean = first @ vectors, float(values.mean())
     gaps = (values[:, None] - values) ** 2
     apart = (gaps / (gaps + of_second)).mean(axis=1)
-    shape = 1 / (values / mean + _BROADEST)
+    shape = 1 / (values / mean + TUNED.broadest_prior)
     prior = _EXPLAINED * n_rows * shape / (values @ shape)
     noise = of_first + of_second * np.minimum(_EXPLAINED * n_rows / mean, 4 * k) * apart
     whole = prior * values**2 + noise
     chances = -(np.log(whole) + along**2 / whole).sum(axis=1) / 2
     nothing = -float((math.log(of_first) + along**2 / of_first).sum()) / 2
     weights = np.exp(chances - chances.max())
-    odds = _NOTHING / (1 - _NOTHING) * len(weights) * math.exp(min(nothing - chances.max(), 50.0)) / weights.sum()
+    odds = TUNED.no_signal / (1 - TUNED.no_signal) * len(weights)
+    odds = odds * math.exp(min(nothing - chances.max(), 50.0)) / weights.sum()
     shares = (weights / weights.sum()) @ (prior * values**2 / whole)
     return (vectors * values) @ vectors.T, vectors @ (shares * along), 1 / (1 + odds), 1 - float(np.median(shares))
 
@@ -80,7 +77,7 @@ def bounded_mean(noisy: float, deviation: float) -> float:
     points = np.linspace(-1, 1, 1001)
     costs = ((points - noisy) / max(deviation, 1e-6)) ** 2 / 2
     weights = np.exp(costs.min() - costs)
-    return float(points @ weights / weights.sum()) if deviation > _CERTAIN else min(max(noisy, -1.0), 1.0)
+    return float(points @ weights / weights.sum()) if deviation > 0.01 else min(max(noisy, -1.0), 1.0)
 
 
 def signal_share(weights: np.ndarray, variance: float, doubt: float = 0.0) -> float:

@@ -3,9 +3,6 @@
 import numpy as np
 
 _SHARES = np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0])  # of numbers that are not 0
-_LEAST_VARIANCE, _N_VARIANCES = 0.25, 16  # of those, over that of the noise; the largest is that of the largest number
-_LEAST_CENTRE, _N_CENTRES = 1.5, 10  # of their sizes, over the noise's deviation; the largest is that of the largest
-_FARTHEST = 1e12  # beyond it, shrinkage is less than the rounding of floats, and numbers stay as they are
 
 
 def posterior_means(scores: np.ndarray) -> np.ndarray:
@@ -18,7 +15,8 @@ def posterior_means(scores: np.ndarray) -> np.ndarray:
     """
     if len(scores) < 2:
         return scores
-    return np.where(np.abs(scores) < _FARTHEST, _shrunk(np.clip(scores, -_FARTHEST, _FARTHEST)), scores)
+    farthest = 1e12  # beyond it, shrinkage is less than the rounding of floats
+    return np.where(np.abs(scores) < farthest, _shrunk(np.clip(scores, -farthest, farthest)), scores)
 
 
 def _shrunk(scores: np.ndarray) -> np.ndarray:
@@ -36,8 +34,8 @@ def _shrunk(scores: np.ndarray) -> np.ndarray:
 
 def _slabs(largest: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the c and t of the grid; for c > 0, t is small enough to separate the two signs."""
-    variances = np.geomspace(_LEAST_VARIANCE, max(4.0, largest**2), _N_VARIANCES)
-    centres = np.append(0.0, np.geomspace(_LEAST_CENTRE, max(2.0, largest), _N_CENTRES))
+    variances = np.geomspace(0.25, max(4.0, largest**2), 16)
+    centres = np.append(0.0, np.geomspace(1.5, max(2.0, largest), 10))
     c, t = (grid.ravel() for grid in np.meshgrid(centres, variances))
     is_real = (c == 0) | (4 * t <= c * c)
     return c[is_real], t[is_real]

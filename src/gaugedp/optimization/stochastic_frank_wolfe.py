@@ -15,8 +15,6 @@ from gaugedp.optimization.streams import MOST_NUMBERS
 from gaugedp.optimization.trace_designs import TraceProblem, TraceScale
 from gaugedp.optimization.vertices import Oracle, Running, oracle
 
-_DRIFT_OF_ROWS = 2.0**-51  # a row of the first batch: four times what rounding adds to its mean
-
 
 @dataclass(frozen=True)
 class Schedule:
@@ -170,6 +168,7 @@ def _moved(schedule: Schedule, growth: float, factor: float) -> tuple[float, flo
     factor 1 + 2^−24.
     """
     grown, group = factor * (1 + TABLES), schedule.group
-    # 2.0**-43: a step: twice what rounding adds to the running gradient, of norm at most 64
-    drift = schedule.n_later * 2.0**-43 + schedule.first * group * _DRIFT_OF_ROWS
+    # 2^−43 a step: twice what rounding adds to the running gradient, of norm at most 64
+    # 2^−51 a row of the first batch: four times what rounding adds to its mean
+    drift = schedule.n_later * 2.0**-43 + schedule.first * group * 2.0**-51
     return grown / (schedule.first * group) + drift, grown * schedule.rate * growth / group + drift

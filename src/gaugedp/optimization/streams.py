@@ -14,7 +14,6 @@ from gaugedp.mechanisms.strategies.toeplitz import square_root
 from gaugedp.samplers.continuous import normals
 
 MOST_NUMBERS = 2**27  # of noise in memory: 1 GiB
-_DRAWN = 2**20  # numbers at a time
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class ToeplitzRoot:
         """Return C·w for columns w_t of `table`, which is overwritten."""
         length = 2 ** math.ceil(math.log2(2 * self.n_steps))
         kernel = np.fft.rfft(self.roots, length)
-        height = max(1, _DRAWN // length)
+        height = max(1, 2**20 // length)
         for start in range(0, len(table), height):
             product = np.fft.rfft(table[start : start + height], length) * kernel
             table[start : start + height] = np.fft.irfft(product, length)[:, : self.n_steps]
@@ -81,7 +80,7 @@ class ToeplitzRoot:
 
 def steps(n_steps: int, width: int, rng: Entropy) -> Iterator[np.ndarray]:
     """Yield a standard normal vector, shape (width,), for each step."""
-    height = max(1, _DRAWN // width)
+    height = max(1, 2**20 // width)
     for start in range(0, n_steps, height):
         count = min(height, n_steps - start)
         yield from normals(count * width, rng).reshape(count, width)

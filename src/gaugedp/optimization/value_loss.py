@@ -28,8 +28,7 @@ class ValueLoss:
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise InvalidRequest(
-                "lipschitz is only for a loss of your own.",
-                "Pass a function f(W, rows, targets), or omit lipschitz.",
+                "lipschitz is only for a loss of your own.", "Pass a function f(W, rows, targets), or omit lipschitz."
             )
         positive(lipschitz=self.lipschitz)
 

@@ -17,8 +17,6 @@ from gaugedp.optimization.streams import ToeplitzRoot, steps
 from gaugedp.samplers.continuous import normals
 
 ORACLES = ("toeplitz", "oja")
-_PACE = 10.0  # of the rate of Frank–Wolfe: the least pace of Oja's direction
-_WAVER = 0.03  # about half of the squared angle that noise may turn it at a faster pace
 
 Choose = Callable[[np.ndarray], np.ndarray]  # from D_t to the matrix V_t, for t = 0, 1, … in order
 
@@ -105,11 +103,12 @@ class NoisyProducts:
     @cached_property
     def least(self) -> float:
         """The least pace."""
-        return min(1.0, _PACE * (1 - self.running.decay))
+        return min(1.0, 10.0 * (1 - self.running.decay))  # ten times the rate of Frank–Wolfe
 
     def pace(self, depth: float, product: np.ndarray) -> float:
         """Return the pace for r = `depth`."""
-        allowed = _WAVER * abs(depth) / (self.running.region.n_directions * self.std**2)
+        # 0.03: about half of the squared angle that noise may turn the direction
+        allowed = 0.03 * abs(depth) / (self.running.region.n_directions * self.std**2)
         return max(self.least, min(allowed, 1 / max(float(np.linalg.norm(product)), 1e-300)))
 
     def start(self, rng: Entropy) -> Choose:

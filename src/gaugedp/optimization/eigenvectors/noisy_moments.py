@@ -18,7 +18,6 @@ from gaugedp.optimization.lattice import BITS, WEIGHT_BITS
 from gaugedp.optimization.row_blocks import slices
 from gaugedp.optimization.symmetric import released_square, repulsion
 
-_BLOCK = 2**20  # numbers
 NEIGHBOURS = ("replace", "add_remove")
 
 
@@ -70,7 +69,7 @@ def squares(rows: np.ndarray, directions: np.ndarray) -> np.ndarray:
 
 def _steps(rows: np.ndarray) -> Iterator[np.ndarray]:
     """Yield blocks of rows as integer multiples of 2^−12."""
-    return (np.rint(rows[part] * 2.0**BITS) for part in slices(rows, _BLOCK))
+    return (np.rint(rows[part] * 2.0**BITS) for part in slices(rows, 2**20))
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,10 +21,8 @@ from gaugedp.optimization.eigenvectors.noisy_moments import (
     squares,
 )
 from gaugedp.optimization.lattice import with_noise
+from gaugedp.optimization.tuning import TUNED
 from gaugedp.samplers.bingham import Bingham
-
-_LATTICE = 2.0**-24  # what coordinates of directions are rounded to
-_VALUES_SHARE = 0.05  # of ε
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,10 +57,10 @@ class SphereExponential:
         check_components(*shape)
         one_of(NEIGHBOURS, neighbours=neighbours)
         epsilon = of_kind(guarantee, PureDP, purpose="Directions by the exponential mechanism").epsilon_value
-        per_direction = epsilon * (1 - _VALUES_SHARE) / shape[1] * (1 - PARAMETERS)
+        per_direction = epsilon * (1 - TUNED.values_share) / shape[1] * (1 - PARAMETERS)
         width = (2.0 if neighbours == "replace" else 1.0) * longest(shape[0]) ** 2  # of a row's part of a score
         ball = LpBall(shape[1], 1, width * (1 + math.sqrt(math.prod(shape)) * 2.0**-28))
-        noise = Laplace.calibrate(ball, PureDP(epsilon * _VALUES_SHARE * (1 - PARAMETERS)))
+        noise = Laplace.calibrate(ball, PureDP(epsilon * TUNED.values_share * (1 - PARAMETERS)))
         return cls(shape, per_direction / width * (1 - PARAMETERS), ExponentialLoss(per_direction), noise)
 
     @property
@@ -88,7 +86,7 @@ class SphereExponential:
         for _ in range(k):
             complement = _complement(drawn_columns)
             point = complement @ Bingham.of(complement.T @ square @ complement, self.beta).draw(1, rng)[0]
-            drawn_columns = np.column_stack([drawn_columns, np.rint(point / _LATTICE) * _LATTICE])
+            drawn_columns = np.column_stack([drawn_columns, np.rint(point * 2.0**24) * 2.0**-24])
         basis, triangle = np.linalg.qr(drawn_columns)
         return basis * np.sign(np.diagonal(triangle))
 

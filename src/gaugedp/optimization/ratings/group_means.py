@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-TINY = 1e-12  # the least variance of noise that counts: that of rounded noise may be 0
-GUESS = 20.0  # means are guessed to vary by this part of the variance of values, inverted, and by twice that around it
+from gaugedp.optimization.tuning import TUNED
+
+LEAST_VARIANCE = 1e-12  # of noise: that of rounded noise may be 0
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Groups:
         """Counts shrunk to their mean, at least 0."""
         mean = max(float(self.counts.mean()), 0.0)
         spread = max(float(self.counts.var()) - self.count_variance, 0.0)
-        factor = spread / (spread + self.count_variance + TINY)
+        factor = spread / (spread + self.count_variance + LEAST_VARIANCE)
         return np.maximum(mean + factor * (self.counts - mean), 0.0)
 
     def means(self, centre: float, within: float) -> tuple[np.ndarray, float]:
@@ -45,12 +46,13 @@ class Groups:
         sizes = self.sizes
         off = self.sums - centre * self.counts
         noise = self.variance + centre * centre * self.count_variance
-        squares = max(float((self.counts**2).sum()) - len(sizes) * self.count_variance, float((sizes**2).sum()), TINY)
+        squares = float((self.counts**2).sum()) - len(sizes) * self.count_variance
+        squares = max(squares, float((sizes**2).sum()), LEAST_VARIANCE)
         estimate = float((off**2).sum() - (sizes * within + noise).sum()) / squares
         doubt = (2 * noise * math.sqrt(len(sizes)) / squares) ** 2
-        guess, width = within / GUESS, (2 * within / GUESS) ** 2
+        guess, width = within / TUNED.values_per_mean, (2 * within / TUNED.values_per_mean) ** 2
         spread = min(max((estimate * width + guess * doubt) / (width + doubt), 0.0), 1.0)
-        return sizes * spread * off / (sizes**2 * spread + sizes * within + noise + TINY), spread
+        return sizes * spread * off / (sizes**2 * spread + sizes * within + noise + LEAST_VARIANCE), spread
 
 
 def gain(sizes: np.ndarray, spread: float, within: float, noise: float) -> float:
@@ -59,5 +61,5 @@ def gain(sizes: np.ndarray, spread: float, within: float, noise: float) -> float
     It is n²τ⁴/(n²τ² + n·within + noise), averaged over values in groups of n, whose means have variance τ² = `spread`.
     """
     total = float(sizes.sum())
-    gains = sizes**2 * spread**2 / (sizes**2 * spread + sizes * within + noise + TINY)
-    return float((sizes * gains).sum()) / max(total, TINY)
+    gains = sizes**2 * spread**2 / (sizes**2 * spread + sizes * within + noise + LEAST_VARIANCE)
+    return float((sizes * gains).sum()) / max(total, LEAST_VARIANCE)

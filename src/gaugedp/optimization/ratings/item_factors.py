@@ -5,22 +5,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gaugedp._internal.rounding import SCORES
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import GaussianDP
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.optimization.lattice import ball_noise, released, shared
-from gaugedp.optimization.ratings.group_means import TINY
+from gaugedp.optimization.ratings.group_means import LEAST_VARIANCE
+from gaugedp.optimization.tuning import TUNED
 from gaugedp.samplers.continuous import normals
 
 ITERATIONS = 4
 _ROW_BITS, _DIRECTION_BITS, _SCORE_BITS = 20, 16, 12  # sums of products over 2^21 users are exact
-_LONGEST = 2.5  # an item's direction, over √(r/n), that of a flat one
 _REACH = {"user": 1.0, "rating": 2.0}  # the bound to which scores are clipped, over √(r/n)
-_EDGE = 3.0  # deviations above the edge of the noise, exceeded by chance once in a hundred times
-_BLOCK = 2**18  # rows
-_RIDGES = (3.0, 300.0)
-_SLACK = 2.0**-20  # a bound on float errors
 
 Entries = tuple[np.ndarray, np.ndarray, np.ndarray]  # users, items, residuals in [−1, 1]: a pair once at most
 
@@ -53,7 +50,7 @@ class ItemFactors:
         """Return the method for (guarantee, True if units are replaced)."""
         total, replaced = guarantee
         once = 1.0 if unit == "user" else min(_entry_moves(shape[1], rank, length), 2.0)
-        sensitivity = (2.0 if replaced else 1.0) * once * (1 + _SLACK)
+        sensitivity = (2.0 if replaced else 1.0) * once * (1 + SCORES)
         noise = ball_noise(LpBall(shape[1] * rank, 2, sensitivity), shared(total, 1 / ITERATIONS))
         return cls(shape, rank, length, unit, noise, total)
 
@@ -82,7 +79,7 @@ class ItemFactors:
 
     def flat(self, directions: np.ndarray) -> np.ndarray:
         """Return V with clipped rows, in integer steps of 2^−16."""
-        longest = _LONGEST * math.sqrt(self.rank / self.shape[1])
+        longest = TUNED.longest_direction * math.sqrt(self.rank / self.shape[1])
         lengths = np.linalg.norm(directions, axis=1, keepdims=True)
         unit = 2.0**_DIRECTION_BITS
         return np.trunc(directions * np.minimum(1.0, longest / np.maximum(lengths, 1e-300)) * unit) / unit
@@ -92,8 +89,8 @@ class ItemFactors:
         users, items, sizes = rows
         scores = np.stack([np.bincount(users, v[items] * sizes, minlength=self.shape[0]) for v in directions.T], axis=1)
         total = np.zeros((self.shape[1], self.rank))
-        for start in range(0, len(users), _BLOCK):
-            some = slice(start, start + _BLOCK)
+        for start in range(0, len(users), 2**18):
+            some = slice(start, start + 2**18)
             lean = directions[items[some]] * sizes[some, None]
             clipped = self._clipped(scores[users[some]] - lean) * sizes[some, None]
             total += np.stack([np.bincount(items[some], column, minlength=len(total)) for column in clipped.T], axis=1)
@@ -109,7 +106,7 @@ class ItemFactors:
     def _shrunk(self, noisy: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return shrunk rows of W per rating, and the variance of their entries by chance."""
         mean = max(float(sizes.sum()) / self.shape[0], 1.0)
-        variances = max(float(self.noise.variances.max()), TINY) + sizes / (mean * self.rank)
+        variances = max(float(self.noise.variances.max()), LEAST_VARIANCE) + sizes / (mean * self.rank)
         squares = float((sizes**2).sum())
         excess = float((noisy**2).sum()) / self.rank - float(variances.sum())
         spread = max(excess, 1e-3 * float(variances.sum())) / max(squares, 1e-9)
@@ -117,7 +114,8 @@ class ItemFactors:
         return noisy * weights[:, None], variances
 
     def _standing_out(self, noisy: np.ndarray, variances: np.ndarray) -> int:
-        edge = math.sqrt(float(variances.sum())) + (math.sqrt(self.rank) + _EDGE) * math.sqrt(float(variances.max()))
+        rare = math.sqrt(self.rank) + 3.0  # deviations, exceeded by chance once in a hundred times
+        edge = math.sqrt(float(variances.sum())) + rare * math.sqrt(float(variances.max()))
         return int((np.linalg.svd(noisy, compute_uv=False) > edge).sum())
 
     def _ridge(self, noisy: np.ndarray, probe: np.ndarray, directions: np.ndarray, n_ratings: float) -> float:
@@ -126,7 +124,7 @@ class ItemFactors:
         squares = np.diag(inside.T @ (probe.T @ noisy) @ inside) / np.maximum((inside**2).sum(axis=0), 1e-12)
         reach = _REACH[self.unit] * math.sqrt(self.rank / self.shape[1])
         ratio = float(squares.mean()) * reach * self.shape[1] / max(n_ratings, 1.0) if squares.size else 0.0
-        return float(np.clip(1 / max(ratio, 1e-9), *_RIDGES))
+        return float(np.clip(1 / max(ratio, 1e-9), 3.0, 300.0))
 
 
 def centred(directions: np.ndarray, sizes: np.ndarray) -> np.ndarray:
@@ -154,6 +152,6 @@ def _entry_moves(n_items: int, rank: int, length: float) -> float:
         return math.inf
     reach = _REACH["rating"] * math.sqrt(rank / n_items)
     rounding = math.sqrt(n_items) * 2.0**-_ROW_BITS  # of x, on every item
-    longest = _LONGEST * math.sqrt(rank)  # the Frobenius norm of V, so its operator norm
+    longest = TUNED.longest_direction * math.sqrt(rank)  # the Frobenius norm of V, so its operator norm
     scores = rounding * longest / reach + math.sqrt(rank) * 2.0**-_SCORE_BITS
-    return (1 + _LONGEST / _REACH["rating"]) / length + 1 / length**2 + rounding + scores
+    return (1 + TUNED.longest_direction / _REACH["rating"]) / length + 1 / length**2 + rounding + scores

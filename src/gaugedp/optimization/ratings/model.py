@@ -8,10 +8,8 @@ import scipy
 
 from gaugedp.optimization.lattice import BITS
 
-RIDGE = 10.0  # variance of a rating over that of a score: a guess
 _RATIOS = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8])  # of the variance of users' offsets to that of their ratings
 _PRIOR = np.array([9, *6 * [1]]) / 15  # their assumed prior probabilities
-_LEAST = 1e-6  # of a ratio, so that its ridge is finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +74,7 @@ class Completed:
     factors: np.ndarray  # (n, k), mean square 1 over ratings
     scores: np.ndarray  # (m, k)
     variance: float = 1.0  # of ratings around the items' means
-    ridge: float = RIDGE  # their variance over that of a score
+    ridge: float = 10.0  # their variance over that of a score: a guess
     spread: Spread = Spread()
     reason: str = ""
 
@@ -97,9 +95,7 @@ class Completed:
         theirs = np.isin(np.arange(len(self.users)), ratings.users)
         offsets, scores = self.own(ratings)
         return replace(
-            self,
-            users=np.where(theirs, offsets, self.users),
-            scores=np.where(theirs[:, None], scores, self.scores),
+            self, users=np.where(theirs, offsets, self.users), scores=np.where(theirs[:, None], scores, self.scores)
         )
 
     def own(self, ratings: Ratings) -> tuple[np.ndarray, np.ndarray]:
@@ -119,7 +115,7 @@ class Completed:
         ]  # fmt: skip
         sums = np.moveaxis(np.array(squares), 2, 0), products
         within = max(self.variance, 1e-3) / (1 + n_factors / self.ridge)  # what factors leave of ratings' variance
-        ridges = [np.array([1 / ratio, *[self.ridge] * n_factors]) for ratio in np.maximum(_RATIOS, _LEAST)]
+        ridges = [np.array([1 / ratio, *[self.ridge] * n_factors]) for ratio in np.maximum(_RATIOS, 1e-6)]
         ways, evidence = zip(*(_regression(sums, ridge, within) for ridge in ridges), strict=True)
         shares = scipy.special.softmax(np.stack(evidence, 1) + self.spread.log_prior(within), axis=1)
         estimates = np.einsum("jmk,mj->mk", np.array(ways), shares)

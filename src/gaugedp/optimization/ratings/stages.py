@@ -6,31 +6,21 @@ from typing import Any
 
 import numpy as np
 
+from gaugedp._internal.rounding import NORMS
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.mechanisms import Gaussian, Laplace
 from gaugedp.mechanisms.base import AdditiveNoise
-from gaugedp.optimization.lattice import BITS, released
-from gaugedp.optimization.ratings.group_means import GUESS, TINY, Groups, gain
+from gaugedp.optimization.lattice import BITS, SUM_BITS, released
+from gaugedp.optimization.ratings.group_means import LEAST_VARIANCE, Groups, gain
 from gaugedp.optimization.ratings.item_factors import ITERATIONS, ItemFactors
 from gaugedp.optimization.ratings.model import Completed, Ratings, Spread
+from gaugedp.optimization.tuning import TUNED
 
-SUM_BITS = 22
-_LEAST_EXPONENT, _LARGEST_EXPONENT = (
-    -4,
-    1,
-)  # limits of the logarithm of the factor of totals, relative to the sums of items
-_MEAN_ERROR = 0.03  # the noise of the mean should not exceed this
-_FIRST, _SPREAD, _REST = 0.4, 0.03, 0.57  # of the guarantee: item means, users' spread, and the part they decide on
-_USER_SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, _REST)
-_FEASIBLE = 25.0  # the N·μ over n·√(rank·steps) that factors need to exceed the noise
-_FEWEST = 1.5  # factors that should stand out, for any to be tried
-MOST_FACTORS = 8  # unless their number is given
-_CUT = 1.2  # of a user's usual length
+_FIRST, _SPREAD, _REST = TUNED.ratings_shares
 _ROOT = 5793 / 4096  # √2 and a little more, with few binary digits
-_SLACK = 2.0**-30  # a bound on float errors
 
 
 @dataclass(frozen=True)
@@ -72,8 +62,8 @@ class Terms:
         once = (
             4 * math.sqrt(2) / (self.requested.epsilon(0) * share) if self.is_pure else 2 / (self.mu * math.sqrt(share))
         )
-        exponent = math.ceil(math.log2(once / (count * _MEAN_ERROR)))
-        return 2.0 ** min(max(exponent, _LEAST_EXPONENT), _LARGEST_EXPONENT)
+        exponent = math.ceil(math.log2(once / (count * 0.03)))  # the noise of the mean that is wanted
+        return 2.0 ** min(max(exponent, -4), 1)
 
     @property
     def spread_noise(self) -> AdditiveNoise:
@@ -91,7 +81,7 @@ class Terms:
         A unit's part has squared ℓ₂ norm at most `square` (at δ = 0: ℓ₁ norm), and two units' parts never have a
         negative inner product, so that a replacement changes sums by √2 in ℓ₂.
         """
-        grown = square * (1 + _SLACK)
+        grown = square * (1 + NORMS)
         if self.is_pure:
             ball = LpBall(size, 1, grown * (2 if self.replaced else 1))
             return Laplace.calibrate(ball, PureDP(self.requested.epsilon(0) * share * (1 - 2.0**-40)))
@@ -200,7 +190,7 @@ class Completion:
     def _items(self, ratings: Ratings, share: float, rng: Entropy) -> Start:
         (n_users, n_items), times = ratings.shape, self.terms.totals_factor(ratings.shape[0], share)
         noise = self.item_noise(ratings.shape, share)
-        variance = max(float(noise.variances.max()), TINY)
+        variance = max(float(noise.variances.max()), LEAST_VARIANCE)
         noisy = released(item_sums(ratings, self.terms, times), noise, rng)
         groups = Groups(noisy[:n_items], noisy[n_items:-3], variance, variance)
         return Start(groups, noisy[-3:] / times, self.terms, n_users, variance / times**2)
@@ -209,7 +199,7 @@ class Completion:
         exact = spread_sum(ratings, _with_items(start, ratings.shape), self.terms.user_weight)
         noise = self.terms.spread_noise
         noisy = float(released(np.array([exact]), noise, rng)[0])
-        std = math.sqrt(max(float(noise.variances[0]), TINY))
+        std = math.sqrt(max(float(noise.variances[0]), LEAST_VARIANCE))
         return Spread(noisy / start.weight, std / start.weight)
 
     def item_noise(self, shape: tuple[int, int], share: float) -> AdditiveNoise:
@@ -220,12 +210,13 @@ class Completion:
 
     def _tried(self, start: Start, shape: tuple[int, int]) -> int:
         """Return the number of factors expected to exceed the noise with half of the ratings' variance."""
-        most_factors = min(MOST_FACTORS, *shape) if self.rank is None else self.rank
+        most_factors = min(TUNED.most_factors, *shape) if self.rank is None else self.rank
         if self.terms.is_pure or most_factors == 0:
             return 0
-        signal = start.density * shape[0] * self.terms.mu * math.sqrt(self._factor_share) / (_FEASIBLE * shape[1])
+        mu = self.terms.mu * math.sqrt(self._factor_share)
+        signal = start.density * shape[0] * mu / (TUNED.factor_signal * shape[1])
         possible = min(signal**2 / ITERATIONS, 1e6)
-        possible = int(possible) if possible >= _FEWEST else 0
+        possible = int(possible) if possible >= 1.5 else 0
         if self.rank is not None:
             return self.rank if possible or self.is_forced else 0
         return min(most_factors, max(possible, int(self.is_forced)))
@@ -237,7 +228,7 @@ class Completion:
     def _with_factors(self, ratings: Ratings, start: Start, rank: int, rng: Entropy) -> Completed:
         model, terms = _with_items(start, ratings.shape), self.terms
         single = ratings.once()
-        length = _CUT * math.sqrt(start.variance * (terms.user_weight or start.density))
+        length = TUNED.user_length * math.sqrt(start.variance * (terms.user_weight or start.density))
         length = length if terms.unit == "user" else max(length, 1.0)
         guarantee = GaussianDP(terms.mu * math.sqrt(self._factor_share) * (1 - 2.0**-40))
         method = ItemFactors.calibrate(ratings.shape, rank, length, terms.unit, (guarantee, terms.replaced))
@@ -259,13 +250,13 @@ class Completion:
             items = gain(start.groups.sizes, spread, within, start.groups.variance * _FIRST / (_FIRST + _REST - share))
             if not share:
                 return items
-            return items + gain(users, within / GUESS, within, self._user_noise(shape[0], 0, share)[1])
+            return items + gain(users, within / TUNED.values_per_mean, within, self._user_noise(shape[0], 0, share)[1])
 
-        return max(_USER_SHARES, key=gained)
+        return max((0.0, 0.1, 0.2, 0.3, 0.4, _REST), key=gained)
 
     def _user_noise(self, n_users: int, n_factors: int, share: float) -> tuple[AdditiveNoise, float]:
         noise = self.terms.noise(n_users * (2 + n_factors), 2 + _ROOT**2 if n_factors else 2.0, share)
-        return noise, max(float(noise.variances.max()), TINY)
+        return noise, max(float(noise.variances.max()), LEAST_VARIANCE)
 
     def _with_users(self, ratings: Ratings, model: Completed, share: float, rng: Entropy) -> Completed:
         n_users, n_factors = ratings.shape[0], model.factors.shape[1]
