@@ -43,9 +43,10 @@ def scaled(body: Body, factor: float) -> Body:
 def image(body: Body, matrix: np.ndarray) -> Body:
     """Return the image of a body under a matrix.
 
-    Use it if answers are computed from other answers by a matrix M: the image {M·z : z ∈ body} is the sensitivity body
-    of M·answers. The images of polytopes, ellipsoids, ℓ₁ and ℓ₂ balls, and sums of these, are polytopes, ellipsoids and
-    sums. Other bodies become a `LinearImage`, which is given by its support function.
+    Use it if you compute answers from other answers by a matrix M, such as totals from single counts. If `body` is the
+    sensitivity body of the answers, the image {M·z : z ∈ body} is that of M·answers. The images of polytopes,
+    ellipsoids, ℓ₁ and ℓ₂ balls, and of sums of these, are polytopes, ellipsoids and sums. Other bodies become a
+    `LinearImage`, which is given by its support function.
 
     Parameters
     ----------

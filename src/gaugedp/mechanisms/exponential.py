@@ -25,17 +25,19 @@ from gaugedp.samplers.choice import choose
 class Exponential(Selection):
     """Exponential mechanism for selecting a candidate with a high score.
 
-    Use it to select one of finitely many candidates, such as the most frequent category. The higher the score of a
-    candidate, the more probable is its index; the best one is not always selected.
+    Use it to select one of finitely many candidates, such as the most frequent category. The output is the index of a
+    candidate. Candidates with a higher score are more likely to be selected, but the best one is not always selected.
 
     Notes
     -----
-    Let B be the largest change of one score between neighbouring tables (the ℓ_∞ radius of `body`). Index i has a
-    probability ∝ e^{ε·score_i/(2B)}. For counts it is ∝ e^{ε·score_i/B}, because all scores then move in the same
-    direction; counts are those of cells, prefixes or ranges with units added or removed ("add_remove").
+    Let B be the largest change of one score between neighbouring tables, which is the ℓ_∞ radius of `body`. The
+    probability of index i is proportional to e^{ε·score_i/(2B)}. For counts of cells, prefixes or ranges with units
+    added or removed ("add_remove"), it is proportional to e^{ε·score_i/B}, because all these counts move in the same
+    direction.
 
-    Theorem. The losses of any two outputs differ by at most ε between neighbours: ExponentialLoss(ε), hence ε-DP and
-    ε²/8-zCDP (McSherry and Talwar 2007, theorem 6; Dong, Durfee and Rogers 2020). docs/theory/exponential.md
+    Theorem. Between neighbours, the privacy losses of any two outputs differ by at most ε. This property is
+    ExponentialLoss(ε), also known as bounded range; it implies ε-DP and ε²/8-zCDP (McSherry and Talwar 2007, theorem 6;
+    Dong, Durfee and Rogers 2020). The proof is in docs/theory/exponential.md.
     """
 
     name: ClassVar[str] = "Exponential"

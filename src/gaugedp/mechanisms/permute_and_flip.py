@@ -19,18 +19,20 @@ from gaugedp.samplers.choice import coins, one_of_each
 class PermuteAndFlip(Selection):
     """Permute-and-flip: a candidate with a high score, in random order.
 
-    Use it instead of the exponential mechanism: its expected error is never larger at the same ε. The candidates are
-    visited in random order. Each one tosses a coin, which shows heads more often for a higher score, and the first
-    candidate with heads is chosen.
+    Use it in place of the exponential mechanism to select one of finitely many candidates: its expected error is never
+    larger at the same ε. The candidates are visited in random order. Each one tosses a coin, which shows heads more
+    often for a higher score, and the first candidate with heads is chosen.
 
     Notes
     -----
-    Let B be the largest change of one score between neighbouring tables (the ℓ_∞ radius of `body`). The probability of
-    heads is e^{−ε·(max score − score_i)/(2B)}; for counts with units added or removed, B takes the place of 2B.
+    Let B be the largest change of one score between neighbouring tables, which is the ℓ_∞ radius of `body`. The
+    probability of heads is e^{−ε·(max score − score_i)/(2B)}. For counts with units added or removed, B takes the place
+    of 2B, because all scores then move in the same direction.
 
-    Theorem. It reveals no more than Laplace noise of scale 1/ε on an answer of sensitivity 1: LaplaceLoss(1/ε), hence
-    ε-DP. Its expected gap to the best score is at most that of the exponential mechanism at the same ε, for all scores
-    (McKenna and Sheldon 2020, theorem 2). docs/theory/permute_and_flip.md
+    Theorem. The choice reveals no more than Laplace noise of scale 1/ε on an answer of sensitivity 1. Its guarantee is
+    therefore LaplaceLoss(1/ε), which implies ε-DP. Its expected gap to the best score is at most that of the
+    exponential mechanism at the same ε, for all scores (McKenna and Sheldon 2020, theorem 2). See
+    docs/theory/permute_and_flip.md.
     """
 
     name: ClassVar[str] = "PermuteAndFlip"
