@@ -24,8 +24,8 @@ class Mixture(Guarantee):
 
     Notes
     -----
-    The privacy profile is the mean of the profiles, or an upper bound if the index is not published
-    (docs/theory/sampling.md). Probabilities within 1e-9 of a sum of 1 are scaled; floats are read as decimals.
+    The privacy profile δ(ε) is the mean of the profiles, or an upper bound if the index is not published
+    (docs/theory/sampling.md). Probabilities whose sum is within 1e-9 of 1 are scaled; floats are read as decimals.
     """
 
     probabilities: tuple[Fraction, ...]

@@ -32,8 +32,8 @@ class PureDP(Guarantee):
 
     Notes
     -----
-    The Rényi curve and the privacy profile are those of randomized response, which dominates every ε-DP mechanism
-    (Kairouz, Oh and Viswanath 2015).
+    The Rényi curve and the privacy profile δ(ε) are those of randomized response. The reason is that no ε-DP mechanism
+    reveals more than randomized response does (Kairouz, Oh and Viswanath 2015).
     """
 
     epsilon_value: float

@@ -21,9 +21,9 @@ class ZCDP(Guarantee):
 
     Notes
     -----
-    It means that the Rényi divergence of order a between neighbours is at most ρ·a, for every a > 1 (Bun and Steinke
-    2016, definition 1.1). Gaussian noise of standard deviation σ on an answer of ℓ₂ sensitivity Δ satisfies it with ρ =
-    Δ²/(2σ²).
+    It means that the Rényi divergence of order a between the outputs for neighbouring tables is at most ρ·a, for every
+    a > 1 (Bun and Steinke 2016, definition 1.1). Gaussian noise of standard deviation σ on an answer of ℓ₂ sensitivity
+    Δ, the largest change by one unit, satisfies it with ρ = Δ²/(2σ²).
     """
 
     rho: float
