@@ -186,9 +186,11 @@ class Statistic(ABC):
     def intervals(self, values: np.ndarray, widths: np.ndarray, curves: np.ndarray | None = None) -> Ends:
         """Return intervals of the answers, given widths of released numbers.
 
-        The intervals contain `answers` too. `curves`, shape (n_answers, places), are widths of a pivot at several
-        possible values of an answer: an interval then holds the values at which the pivot is within its width. Without
-        `curves`, it holds the values of all numbers that are within their `widths` of the released numbers.
+        `values` are the released numbers, such as sums and counts, and `widths` bound their noise. The intervals
+        contain `answers` too. Without `curves`, an interval holds the answers for all numbers that are within their
+        `widths` of the released ones. `curves`, shape (n_answers, places), are widths of a pivot (a combination of the
+        noise) at several possible values of an answer: an interval then holds the values at which the pivot is within
+        its width.
         """
 
     def simultaneous_intervals(self, values: np.ndarray, widths: np.ndarray) -> Ends:

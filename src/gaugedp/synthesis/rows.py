@@ -55,8 +55,8 @@ def draw_rows(
 
     Use it to check how well the synthetic rows reproduce the released counts. The rows follow the distribution of
     maximum entropy near the released counts, fitted by least squares in which a squared error is divided by its
-    variance. Attributes that are in no common table therefore depend on each other as little as possible. Raw counts
-    are used.
+    variance. Attributes that no released table contains together therefore depend on each other as little as possible.
+    Raw counts are used, without post-processing.
 
     Parameters
     ----------
