@@ -118,9 +118,10 @@ class Domain:
     def by_person(self, unit: PrivacyUnit, made: Mapping[str, PerPerson]) -> "Domain":
         """Return the domain with one row per person.
 
-        Use it if persons have several rows and you want to query facts about persons, such as their number of visits.
-        `made` maps the name of each fact to a `gd.PerPerson`, which states how the rows of a person are aggregated. The
-        `unit` must be the person, and the aggregates must fit the columns of the rows.
+        Use it if persons have several rows, and you want to query facts about persons, such as their number of visits.
+        Usually you call `gd.by_person`, which returns a table with this domain. `made` maps the name of each fact to a
+        `gd.PerPerson`, which states how the rows of a person are aggregated. The `unit` must be the person, and the
+        aggregates must fit the columns of the rows.
         """
         if unit.column is None or unit.max_rows != 1:
             raise InvalidRequest(

@@ -28,8 +28,9 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 def synthesize(release: Release | Sequence[Release], n_rows: int | None = None, rng: Entropy | None = None) -> Any:
     """Draw synthetic rows that match released counts.
 
-    Use it if software or colleagues need rows instead of tables. The rows are computed from releases only: no table is
-    read and nothing is spent. They have one column for each attribute of a released table of counts.
+    Use it if software or colleagues need rows instead of tables, for example to test a program. The rows are computed
+    from releases only: no table is read and nothing is spent. They have one column for each attribute of a released
+    table of counts.
 
     Parameters
     ----------
