@@ -40,6 +40,14 @@ class BoxHull(Polytope):
 
     Every method except `gauge` is exact up to rounding, in time O(d) for a point. A coordinate with l_i = u_i is a
     count next to the sums. Two such coordinates are proportional, so the body is then flat.
+
+    Examples
+    --------
+    A row adds 0 to 1 to the first sum and 0 to 2 to the second, so it changes both together by at most 3:
+
+    >>> from gaugedp.bodies import BoxHull
+    >>> BoxHull.of([0, 0], [1, 2]).radius(1)
+    3.0
     """
 
     generators: Corners

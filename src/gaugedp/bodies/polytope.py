@@ -29,6 +29,15 @@ class Polytope(Body):
     For added or removed units, the body is factor·conv{±v_i}, where conv is the convex hull. For replaced units
     (`differences`), it is factor·conv{v_i − v_j}, because the row of one unit takes the place of another. If a unit may
     also contribute nothing (`with_zero`), the hull includes the points ±v_i as well (docs/theory/bodies.md).
+
+    Examples
+    --------
+    A row counts in the first answer, in the second, or in both. It changes both by (1, 1), but cannot change them by
+    (1, −1), whose norm exceeds 1:
+
+    >>> from gaugedp.bodies import Polytope
+    >>> Polytope.symmetric_hull([[1, 0, 1], [0, 1, 1]]).gauge([[1, 1], [1, -1]]).round(6).tolist()
+    [1.0, 2.0]
     """
 
     generators: Generators

@@ -18,6 +18,14 @@ class SchattenBall(Body):
     matrices Z with ‖σ(Z)‖_p ≤ radius, where σ(Z) are the singular values of Z and 1 ≤ p ≤ ∞. With p = 1 it is the
     nuclear ball, with p = 2 the Euclidean (Frobenius) ball, and with p = ∞ the ball of the largest singular value.
     Points are vectors of length m·n, which list the rows of a matrix one after another.
+
+    Examples
+    --------
+    The identity matrix has the singular values 1 and 1, so its nuclear norm is 2:
+
+    >>> from gaugedp.bodies import SchattenBall
+    >>> SchattenBall((2, 2), 1).gauge([[1.0, 0.0, 0.0, 1.0]]).round(6).tolist()
+    [2.0]
     """
 
     shape: tuple[int, int]

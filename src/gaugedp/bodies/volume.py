@@ -62,6 +62,14 @@ def volume(body: Body) -> Volume:
     its negative, and Schatten balls with p = 2, p = ∞ or a single row or column. It is also exact for polytopes with
     independent generators, or of rank at most 8 with few facets, and for one-to-one images of all these. Other
     polytopes get a lower bound.
+
+    Examples
+    --------
+    The disc of radius 1 has the area π:
+
+    >>> from gaugedp.bodies import LpBall, volume
+    >>> round(volume(LpBall(2, 2)).value, 4), volume(LpBall(2, 2)).kind
+    (3.1416, 'exact')
     """
     raise InvalidRequest(f"The volume of {body!r} is not known.", "Use a ball, an ellipsoid or a polytope.")
 

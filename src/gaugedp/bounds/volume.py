@@ -73,6 +73,14 @@ def volume_lower_bound(body: Body, epsilon: float, norm: float = 2, power: int =
 
     where κ = (vol_r K/vol_r B)^{1/r} and B is the unit ball of ℓ_p^r. A flat body with p ≠ 2 is first projected onto r
     coordinates, which makes no vector longer.
+
+    Examples
+    --------
+    No mechanism with ε = 1 for an ℓ₁ ball in three dimensions has an expected ℓ₂ error below 2.034:
+
+    >>> import gaugedp as gd
+    >>> round(gd.bounds.volume_lower_bound(gd.bodies.LpBall(3, 1), epsilon=1.0), 3)
+    2.034
     """
     shown, body_volume = _measured(body, norm)
     return bound_from_volume(body_volume, shown, epsilon, (norm, power), sharp=False)

@@ -137,6 +137,14 @@ class Guarantee(Part):
         was released and decides whether a unit is in the table. If it wrongly declares an absent unit present with
         probability `false_positive_rate`, in [0, 1], it misses a present unit with at least the returned probability.
         This is the trade-off function of Dong, Roth and Su 2022, rounded down (docs/theory/renyi_region.md).
+
+        Examples
+        --------
+        If ε = 1, a test that accuses 5 % of the absent people misses at least 86 % of those who are present:
+
+        >>> from gaugedp.guarantees import PureDP
+        >>> round(PureDP(1).tradeoff(0.05), 3)
+        0.864
         """
         from gaugedp.accountant.testing import highest_probability
 

@@ -25,6 +25,15 @@ class FiniteLoss(Guarantee):
 
     Floats are read as decimals, and Fractions exactly; sums within 1e-9 of 1 are scaled to 1. In a composition, the
     same neighbour has `p` in every release, and both directions (a unit removed, a unit added) are counted.
+
+    Examples
+    --------
+    A mechanism answers yes with probability 0.7 if the unit is in the table and 0.3 otherwise. Its ε is log(7/3) =
+    0.85:
+
+    >>> from gaugedp.guarantees import FiniteLoss
+    >>> round(FiniteLoss([0.7, 0.3], [0.3, 0.7]).epsilon(0), 2)
+    0.85
     """
 
     p: tuple[Fraction, ...]

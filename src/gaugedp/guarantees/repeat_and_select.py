@@ -49,6 +49,14 @@ class RepeatAndSelect(Guarantee):
     order a of the result, and ζ the Rényi curve of one run. Then D_a ≤ ζ(a) + (1 + η)·((1 − 1/b)·ζ(b) − log(γ)/b) +
     log(E K)/(a − 1) for every b ≥ 1. For Poisson distributions, e^{(a − 1)·D_a} ≤ 1 + G·(e^{(a − 1)·ζ(a)} − 1), where G
     = E K·e^{(a − 1)·E K·δ(ε)} and e^ε = a/(a − 1).
+
+    Examples
+    --------
+    With ten runs on average, each with ε = 0.1, the choice of the best costs about three times as much as one run:
+
+    >>> from gaugedp.guarantees import PureDP, RepeatAndSelect
+    >>> round(RepeatAndSelect(PureDP(0.1), mean=10).epsilon(1e-6), 2)
+    0.3
     """
 
     guarantee: Guarantee

@@ -39,6 +39,14 @@ class Sampled(Guarantee):
     tables differ by one unit added or removed. With "without_replacement", the sample is uniform over m of n units,
     `rate` is m/n, and neighbouring tables differ by one unit replaced. The guarantee of the mechanism on the sample
     must be for the same kind of neighbours. The proof is in docs/theory/sampling.md.
+
+    Examples
+    --------
+    A mechanism with ε = 1 on a sample of 10 % of the units has ε = 0.159:
+
+    >>> from gaugedp.guarantees import PureDP, Sampled
+    >>> round(Sampled(PureDP(1), rate=0.1).epsilon(0), 3)
+    0.159
     """
 
     guarantee: Guarantee

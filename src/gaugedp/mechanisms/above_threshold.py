@@ -36,6 +36,15 @@ class AboveThreshold(Selection):
 
     Theorem. The mechanism is ε-DP for every number k of scores (Dwork and Roth 2014, theorem 3.23, here with discrete
     noise; Lyu, Su and Li 2017, theorem 4 for one answer). The proof is in docs/theory/above_threshold.md.
+
+    Examples
+    --------
+    Find the first of three counts that reaches 100. The threshold and each count get noise of scale 2:
+
+    >>> import gaugedp as gd
+    >>> body = gd.query(gd.Domain.of(day=["1", "2", "3"]), "day").sensitivity(gd.PrivacyUnit())
+    >>> gd.AboveThreshold.calibrate(body, gd.PureDP(1), threshold=100)
+    AboveThreshold(first of 3 at 100 or above, discrete Laplace, scale 2 and 2, PureDP(1), exact)
     """
 
     threshold: float = 0.0

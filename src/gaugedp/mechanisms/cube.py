@@ -46,6 +46,17 @@ class Cube(NormNoise):
 
     For d answers the noise is drawn as R·U, where R ~ Gamma(d + 1) is its random size, and U is uniform on the box with
     half sides w_i·Δ/ε (Steinke and Ullman 2017, for w = 1). Draws are rounded exactly (docs/theory/reals.md).
+
+    Examples
+    --------
+    If one unit can change three answers by up to 1 each, the expected length of the noise is far below that of Laplace
+    noise:
+
+    >>> import gaugedp as gd
+    >>> import numpy as np
+    >>> body = gd.bodies.LpBall(3, np.inf)
+    >>> [round(noise.calibrate(body, gd.PureDP(1)).error(), 2) for noise in (gd.Cube, gd.Laplace)]
+    [3.84, 6.32]
     """
 
     name: ClassVar[str] = "Cube"

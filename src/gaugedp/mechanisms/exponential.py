@@ -38,6 +38,16 @@ class Exponential(Selection):
     Theorem. Between neighbours, the privacy losses of any two outputs differ by at most ε. This property is
     ExponentialLoss(ε), also known as bounded range; it implies ε-DP and ε²/8-zCDP (McSherry and Talwar 2007, theorem 6;
     Dong, Durfee and Rogers 2020). The proof is in docs/theory/exponential.md.
+
+    Examples
+    --------
+    Three parties have 10, 9 and 5 votes. With ε = 1, the first is selected with probability 0.73, the second with 0.27:
+
+    >>> import gaugedp as gd
+    >>> import numpy as np
+    >>> body = gd.query(gd.Domain.of(party=["a", "b", "c"]), "party").sensitivity(gd.PrivacyUnit())
+    >>> gd.Exponential.calibrate(body, gd.PureDP(1)).probabilities(np.array([10, 9, 5])).round(2).tolist()
+    [0.73, 0.27, 0.0]
     """
 
     name: ClassVar[str] = "Exponential"

@@ -53,6 +53,20 @@ class ExponentialDensity(Calibrated):
     With `proposals` = n > 0, a Metropolis walk always scores n uniform proposals ("mixing"). Its guarantee is
     ApproxDP(ε, (1 + e^ε)·τ), where τ = (1 − e^{−ε(high − low)/2})^n bounds the total variation distance of the walk's
     end from the distribution above (Mengersen and Tweedie 1996, theorem 2.1).
+
+    Examples
+    --------
+    Draw a point of a disc of radius 5, which is probably near the exact answer (3, 0). One unit changes the answer by a
+    vector of length at most 1, so it changes the score, a negative distance, by at most 1:
+
+    >>> import gaugedp as gd
+    >>> import numpy as np
+    >>> from gaugedp.bodies import LpBall
+    >>> def nearness(answer, points):
+    ...     return -np.linalg.norm(points - answer, axis=1)
+    >>> quality = gd.Quality(nearness, LpBall(2, 2), bounds=(-10, 0))
+    >>> gd.ExponentialDensity.calibrate(quality, LpBall(2, 2, 5), gd.PureDP(1)).sample(np.array([3.0, 0.0])).shape
+    (2,)
     """
 
     quality: Quality

@@ -39,6 +39,15 @@ class Gaussian(IndependentNoise):
     - For ρ-zCDP, the noise is discrete Gaussian with σ² = Δ²/(2ρ) (Canonne, Kamath and Steinke 2020).
 
     See docs/theory/gaussian.md.
+
+    Examples
+    --------
+    The noise for (1, 10⁻⁶)-DP, if one unit changes the answers by at most 1 in the ℓ₂ norm, has this standard
+    deviation:
+
+    >>> import gaugedp as gd
+    >>> gd.Gaussian.calibrate(gd.bodies.LpBall(2, 2), gd.ApproxDP(1, 1e-6))
+    Gaussian(rounded Gaussian, std 4.22541 on steps of 1/8192, GaussianDP(0.2368), exact)
     """
 
     name: ClassVar[str] = "Gaussian"

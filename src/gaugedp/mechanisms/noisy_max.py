@@ -37,6 +37,16 @@ class NoisyMax(Selection):
     removed, all scores move in the same direction, and noise of scale B/ε is sufficient (Dwork and Roth 2014, claim
     3.9). The proof does not cover the noisy maximum itself. Therefore the value, if requested, has fresh noise of scale
     `value_scale`, which costs a further B/value_scale of ε. See docs/theory/noisy_max.md.
+
+    Examples
+    --------
+    Three parties have 10, 9 and 5 votes. With ε = 1, the first is selected with probability 0.82:
+
+    >>> import gaugedp as gd
+    >>> import numpy as np
+    >>> body = gd.query(gd.Domain.of(party=["a", "b", "c"]), "party").sensitivity(gd.PrivacyUnit())
+    >>> gd.NoisyMax.calibrate(body, gd.PureDP(1)).probabilities(np.array([10, 9, 5])).round(2).tolist()
+    [0.82, 0.18, 0.0]
     """
 
     value_scale: Fraction | None = None

@@ -36,6 +36,15 @@ class PartitionSelection(Calibrated):
     only one of the tables has. Then the published keys and counts are (ε, δ)-DP. If one key changes, the selection is
     optimal: no (ε, δ)-DP selection that treats keys independently shows a key with a larger probability, whatever its
     count. See docs/theory/partition_selection.md.
+
+    Examples
+    --------
+    A key that only one person has is almost never shown, and a key with 20 people almost always:
+
+    >>> import gaugedp as gd
+    >>> selection = gd.PartitionSelection.calibrate(1, gd.ApproxDP(1, 1e-6))
+    >>> selection.chances([1, 10, 20]).round(3).tolist()
+    [0.0, 0.013, 0.999]
     """
 
     guarantee: ApproxDP

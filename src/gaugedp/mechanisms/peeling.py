@@ -51,6 +51,16 @@ class Peeling(Selection):
     With `noise` = "laplace", it is the algorithm as published (Cai, Wang and Zhang 2021, algorithm 2): k times
     PrivateMax with noise of scale 2B·2√(3k·log(1/δ))/ε, whose true guarantee is k * PureDP(1.5·ε/(2√(3k·log(1/δ)))).
     See docs/theory/peeling.md.
+
+    Examples
+    --------
+    Select two of three parties. The output has two indices, followed by two noisy numbers of votes:
+
+    >>> import gaugedp as gd
+    >>> import numpy as np
+    >>> body = gd.query(gd.Domain.of(party=["a", "b", "c"]), "party").sensitivity(gd.PrivacyUnit())
+    >>> gd.Peeling.calibrate(body, gd.PureDP(1), 2).sample(np.array([10, 9, 5])).shape
+    (4,)
     """
 
     k: int

@@ -33,6 +33,17 @@ class PermuteAndFlip(Selection):
     therefore LaplaceLoss(1/ε), which implies ε-DP. Its expected gap to the best score is at most that of the
     exponential mechanism at the same ε, for all scores (McKenna and Sheldon 2020, theorem 2). See
     docs/theory/permute_and_flip.md.
+
+    Examples
+    --------
+    Three parties have 10, 9 and 5 votes. The first is selected with probability 0.81; the exponential mechanism would
+    select it with probability 0.73 only:
+
+    >>> import gaugedp as gd
+    >>> import numpy as np
+    >>> body = gd.query(gd.Domain.of(party=["a", "b", "c"]), "party").sensitivity(gd.PrivacyUnit())
+    >>> gd.PermuteAndFlip.calibrate(body, gd.PureDP(1)).probabilities(np.array([10, 9, 5])).round(2).tolist()
+    [0.81, 0.18, 0.0]
     """
 
     name: ClassVar[str] = "PermuteAndFlip"

@@ -102,6 +102,15 @@ class Staircase(AdditiveNoise):
     Theorem. If the answers of neighbours differ by at most Δ steps, the release is ε-DP for every r. The reason is that
     P(k + z) ≥ P(|k| + Δ) = e^−ε·P(k) for |z| ≤ Δ. No other additive noise on the integers for one answer is ε-DP with a
     smaller E|N| than that of the best r (Geng and Viswanath 2016; docs/theory/staircase.md).
+
+    Examples
+    --------
+    At ε = 2, the expected size of the noise is 0.43, compared with 0.50 for Laplace noise:
+
+    >>> import gaugedp as gd
+    >>> body = gd.bodies.LpBall(1, 1)
+    >>> [round(noise.calibrate(body, gd.PureDP(2)).error(1), 2) for noise in (gd.Staircase, gd.Laplace)]
+    [0.43, 0.5]
     """
 
     body: Body
