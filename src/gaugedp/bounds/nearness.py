@@ -97,6 +97,15 @@ def counts_lower_bound(body: Polytope, epsilon: float, shadows: bool = True) -> 
     bound for real-valued data, F has the distinct generators v_j of the body K = conv{±v_j} as columns, and v(ε) = 2/ε²
     − 1/(2 sinh²(ε/2)) ≤ 1/6. The reason is that independent variables V_j of variance v, added to the counts, make the
     noise tε-DP for the real data of tK, and F·V has the root mean square ‖F‖_F·√v.
+
+    Examples
+    --------
+    The bound for ten counts is smaller than that for real-valued data, which does not apply to noise on integers:
+
+    >>> import gaugedp as gd
+    >>> body = gd.query(gd.Domain.of(age=gd.bins(0, 100, 10)), "age").sensitivity(gd.PrivacyUnit())
+    >>> [round(bound(body, 1.0), 2) for bound in (gd.bounds.counts_lower_bound, gd.bounds.lower_bound)]
+    [2.76, 4.02]
     """
     positive(epsilon=epsilon)
     if not isinstance(body, Polytope) or body.differences or body.factor < 1:

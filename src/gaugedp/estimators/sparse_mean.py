@@ -235,13 +235,15 @@ def _warn_of_few(outlook: Outlook, in_units: bool) -> None:
 def sub_gaussian_bounds(n_rows: int, sigma: float, mean_bound: float) -> tuple[float, float]:
     """Return clipping bounds (−T, T) for sub-Gaussian values.
 
-    Use them as the `bounds` of `SparseMean`, if the values of n rows are σ-sub-Gaussian with means of at most
-    ±`mean_bound`. They are T = mean_bound + sigma·√(log n), because a larger T would only add noise.
+    Use them as the `bounds` of `SparseMean`, if the values of n rows are σ-sub-Gaussian: their tails are no heavier
+    than those of a normal distribution with standard deviation σ = `sigma`. The means must be at most ±`mean_bound`.
+    The bounds are T = mean_bound + sigma·√(log n), because a larger T would only add noise.
 
     Notes
     -----
     For a normal distribution of standard deviation σ the clipping bias is at most σ·E(Z − √log n)₊ ≤ σ/(√(2πn)·log n),
-    Z standard normal, a small part of the sampling error σ/√n. (√(2·log n) would clip hardly any value.)
+    where Z is standard normal. This is a small part of the sampling error σ/√n. (√(2·log n) would clip hardly any
+    value.)
 
     Examples
     --------

@@ -106,10 +106,12 @@ class FrankWolfe:
     def risk_bound(self, n_rows: int, loss: Loss, radius: float) -> float:
         """Return a bound on the mean excess risk.
 
-        The risk is the mean loss of `n_rows` rows, with features as rounded. The excess is its distance from the
-        minimum over the ℓ₁ ball of radius R. Let C = 4βR², where β is the loss's smoothness, and let α =
-        2B·log(2d)·R·lipschitz/(n·ε₀) be the mean loss of a choice. The bound for T steps is 2C/(T + 2) + α (Jaggi 2013,
-        theorem 1; docs/theory/frank_wolfe.md), or 2R·lipschitz if that is smaller.
+        The risk is the mean loss of n = `n_rows` rows, with features as rounded. The excess is its distance from the
+        minimum over the ℓ₁ ball of radius R. Two errors contribute. T steps of Frank–Wolfe without noise have an error
+        of at most 2C/(T + 2), where C = 4βR² and β is the loss's smoothness (Jaggi 2013, theorem 1). The private choice
+        adds the mean loss α = 2B·log(2d)·R·lipschitz/(n·ε₀), where d is the number of features, ε₀ is the ε of one
+        step, and B is 2 if rows are replaced and 1 otherwise. The bound is the sum (docs/theory/frank_wolfe.md), or
+        2R·lipschitz if that is smaller.
         """
         gap = math.log(self.selection.n_candidates) / float(self.selection.rate) + 1
         lost = radius * loss.lipschitz * (gap * float(self.selection.step) + 2.0 ** (1 - BITS) * n_rows) / n_rows

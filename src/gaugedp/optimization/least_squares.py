@@ -38,7 +38,8 @@ Sums = Callable[[Of], np.ndarray]  # Σ of(features, target) over blocks of the 
 class LeastSquares:
     """Private linear least squares for rows in the unit ball.
 
-    Use it for a linear regression: it makes Σ(⟨w, x⟩ − t)² small for ‖x‖₂ ≤ 1, |t| ≤ 1 and ‖w‖₂ ≤ `radius`.
+    Use it for a linear regression. It finds weights w, ‖w‖₂ ≤ `radius`, that make the sum of squared residuals Σ(⟨w, x⟩
+    − t)² small over rows x with ‖x‖₂ ≤ 1 and targets t with |t| ≤ 1.
 
     Notes
     -----
@@ -51,8 +52,8 @@ class LeastSquares:
     residuals beyond 1 shows that clipping changes the gradient more than noise does.
 
     Theorem (docs/theory/least_squares.md). One row changes Σ xxᵀ by at most √2 in the Frobenius norm (1 if rows are
-    added or removed) and a gradient by at most 2 (1) in ℓ₂. With Gaussian noise, the releases compose to (ε, δ)-DP or
-    μ-GDP.
+    added or removed) and a gradient by at most 2 (1) in ℓ₂. The releases compose to (ε, δ)-DP, and with
+    Gaussian noise to μ-GDP.
     """
 
     n_rows: int

@@ -77,9 +77,11 @@ class MatrixGrams:
 
     Notes
     -----
-    X is estimated so that Σ(reach·⟨A, X⟩ − y)² is small. The method uses L = Σ AAᵀ, R = Σ AᵀA, b = Σ t·A and a length.
-    D minimises ½⟨D, L·D·R⟩/tr L − ratio·⟨b, D⟩ on the region, as if rows and columns of designs varied independently.
-    Then X = s·D, where s in [0, 1] corrects the curvature along D. It is computed from Σ q² and Σ t·q for q = ⟨A, D⟩.
+    X is estimated so that Σ(reach·⟨A, X⟩ − y)² is small. The method releases L = Σ AAᵀ, R = Σ AᵀA and b = Σ t·A with
+    noise, where t is the scaled target (see `MomentScale`). D minimises ½⟨D, L·D·R⟩/tr L − ratio·⟨b, D⟩ on the region,
+    the set of allowed matrices, as if rows and columns of designs varied independently. The constant `ratio` makes up
+    for the scale of t. Then X = s·D, where the length s in [0, 1] corrects the curvature along D. It is computed from
+    noisy sums Σ q² and Σ t·q for q = ⟨A, D⟩.
 
     Theorem (docs/theory/matrix_grams.md). For any D, a row changes (L, R), b and the two sums of the length by at most
     `of_grams`, `of_gradient` and `of_length`. With Gaussian noise at shares of μ² with sum 1 they are jointly μ-GDP.

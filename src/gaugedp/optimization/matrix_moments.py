@@ -143,10 +143,12 @@ class MatrixMoments:
 
     Notes
     -----
-    The sums are H = Σ aaᵀ and b = Σ t·a, with a = vec(A). Gaussian noise has one deviation on the joint vector (H,
-    w·b), in coordinates that preserve its Frobenius norm; noise for pure ε has the shapes of two balls, one for H and
-    one for b. X is the most likely matrix of the region given both sums and their public noise distributions: it
-    minimises ‖ratio·b − Hx‖² in the metric of all errors, so that Σ(reach·⟨A, X⟩ − y)² is small.
+    The sums are H = Σ aaᵀ and b = Σ t·a, where a = vec(A) and t is the scaled target (see `MomentScale`). Gaussian
+    noise has one standard deviation on the joint vector (H, w·b), in coordinates that preserve its Frobenius norm.
+    Noise for pure ε has the shapes of two balls, one for H and one for b. X is the most likely matrix of the region
+    (the set of allowed matrices), given both sums and their public noise distributions. It minimises ‖ratio·b − Hx‖² in
+    the metric of all errors, where x = vec(X) and ratio makes up for the scale of t, so that Σ(reach·⟨A, X⟩ − y)² is
+    small.
 
     Theorem (docs/theory/matrix_moments.md). Two rows change (H, w·b) by at most √(2 + 2w² − 2·least_product), and a
     single row by √(1 + w²). Therefore the release is μ-GDP, or ε-DP. The minimiser is a function of the release.

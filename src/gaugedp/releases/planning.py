@@ -156,7 +156,7 @@ class Plan:
         """Return one row per term with the widths of intervals.
 
         Use it to see how precise each table will be. Widths are half-widths with the chosen mechanism. For means,
-        shares and standard deviations they describe the sums and counts behind them, those of a mean centred, and
+        shares and standard deviations they describe the sums and counts behind them (sums are centred), and
         `of_1000_rows` is the worst-case half-width, [individual, simultaneous], in a cell of 1,000 rows. For a quantile
         they are worst-case errors in rank, and `ordinary_95` (else None) is the error to expect on ordinary tables,
         whose values spread over many steps. `quantile_widths` converts ranks into the column's unit, such as euros.
