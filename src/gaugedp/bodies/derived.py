@@ -134,7 +134,7 @@ class MinkowskiSum(FramedBody):
     """Minkowski sum of two bodies.
 
     The sum of K and L is {y + z : y ∈ K, z ∈ L}. It is the sensitivity body if one unit can change the answers by a
-    point of K and, in addition, by a point of L: for example, if a person has a row in each of two tables. Make it with
+    point of K and, in addition, by a point of L: for example, if a person has rows in two tables. Make it with
     `minkowski_sum`. Computing the gauge takes milliseconds per point if the sum has rank at most 10.
     """
 

@@ -123,10 +123,10 @@ def project(body: Body, basis: np.ndarray) -> Body:
 def minkowski_sum(first: Body, second: Body) -> Body:
     """Return the Minkowski sum of two bodies.
 
-    Use it if one unit can change the answers by a point of the first body and, in addition, by a point of the second:
-    the sum is {y + z : y ∈ first, z ∈ second}. The sum of two balls of the same norm is a ball of that norm. The sum of
-    two polytopes is a polytope, whose corners may have at most 10^7 coordinates in all. Other sums become a
-    `MinkowskiSum`.
+    Use it if one unit can change the answers by a point of the first body and, in addition, by a point of the second,
+    for example because a person has rows in two tables. The sum is {y + z : y ∈ first, z ∈ second}. The sum of two
+    balls of the same norm is a ball of that norm. The sum of two polytopes is a polytope, whose corners may have at
+    most 10^7 coordinates in all. Other sums become a `MinkowskiSum`.
 
     Examples
     --------

@@ -169,9 +169,9 @@ class BodyGeometry:
 def geometry(body: Body, epsilon: float = 1.0) -> BodyGeometry:
     """Describe a sensitivity body and its mechanisms' errors.
 
-    Use it to see which noise suits a query, and how close its error is to the least possible error. The body is the set
-    of all changes that one protected unit can cause in the answers. No data is used. The computation takes seconds, or
-    a minute for bodies that span many dimensions.
+    Use it to see which noise suits a query, and how close its error is to the least possible error. The body contains
+    all changes that one protected unit, such as a person, can cause in the answers. No data is used. The computation
+    takes seconds, or a minute for bodies that span many dimensions.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ class AboveThreshold(Selection):
     Notes
     -----
     Let B be the largest change of one score between neighbouring tables, that is, tables that differ in one protected
-    unit. It is the ℓ_∞ radius of `body`, the set of all changes of the scores. The threshold gets discrete Laplace
+    unit. It is the ℓ_∞ radius of `body`, which contains all changes of the scores. The threshold gets discrete Laplace
     noise of scale 2B/ε, and each score gets discrete Laplace noise of scale 4B/ε. For counts with units added or
     removed, all scores move in the same direction, so the scale of a score's noise is only 2B/ε.
 

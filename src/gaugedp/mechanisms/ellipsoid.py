@@ -31,8 +31,8 @@ class EllipsoidNoise(NormNoise):
     """K-norm noise shaped to an ellipsoid around the sensitivity body.
 
     Use it under pure differential privacy if some combinations of answers change much more than others, so that the
-    body of all possible changes is long and thin. Of all ellipsoids around the body, the mechanism uses the one for
-    which the expected squared error is smallest.
+    body that contains all possible changes is long and thin. Of all ellipsoids around the body, the mechanism uses the
+    one for which the expected squared error is smallest.
 
     Notes
     -----

@@ -34,9 +34,10 @@ from gaugedp.samplers.rejection import RejectionNoise
 class KNorm(NormNoise):
     """K-norm mechanism: noise shaped to the sensitivity body.
 
-    Use it for a few correlated answers under pure differential privacy. The sensitivity body K is the set of all
-    changes that one protected unit can cause in the answers. Noise with the shape of K is large only in the directions
-    in which the answers can change, so it can be much smaller than independent noise on each answer.
+    Use it for a few correlated answers under pure differential privacy. The sensitivity body K is a symmetric convex
+    set that contains all changes that one protected unit can cause in the answers. Noise with the shape of K is large
+    only in the directions in which the answers can change, so it can be much smaller than independent noise on each
+    answer.
 
     Notes
     -----

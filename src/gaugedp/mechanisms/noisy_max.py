@@ -26,8 +26,8 @@ class NoisyMax(Selection):
 
     Use it to select the candidate with the largest score, such as the most frequent answer, by a noise that is simple
     to explain. Every score gets discrete Laplace noise η, and the index of the largest score + η (or |score + η| if
-    `absolute`) is released. If several are equal, the first index is released. On request, the output also contains a
-    value: the selected score with fresh noise.
+    `absolute`) is released. If several are equal, the first index is released. On request, the output is a pair (index,
+    value), where the value is the selected score with fresh noise.
 
     Notes
     -----

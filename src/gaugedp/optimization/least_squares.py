@@ -52,8 +52,8 @@ class LeastSquares:
     residuals beyond 1 shows that clipping changes the gradient more than noise does.
 
     Theorem (docs/theory/least_squares.md). One row changes Σ xxᵀ by at most √2 in the Frobenius norm (1 if rows are
-    added or removed) and a gradient by at most 2 (1) in ℓ₂. The releases compose to (ε, δ)-DP, and with
-    Gaussian noise to μ-GDP.
+    added or removed) and a gradient by at most 2 (1) in ℓ₂. The releases compose to (ε, δ)-DP, and with Gaussian noise
+    to μ-GDP.
     """
 
     n_rows: int

@@ -171,12 +171,12 @@ class Workload(Query):
         return WorkloadColumns.of(self.domain, self.choices, self.pieces)
 
     def sensitivity(self, unit: PrivacyUnit) -> Polytope:
-        """Return all changes of the exact answers between neighbouring tables.
+        """Return the sensitivity body of the query.
 
-        A mechanism scales its noise to this set, the sensitivity body. Let v run over the possible contributions of a
-        row to the answers, and let conv be the convex hull. If units are added or removed ("add_remove"), the body is
-        max_rows·conv{±v}. If they are replaced ("replace"), it is max_rows·conv({v − v′} ∪ {±v}), which includes the ±v
-        because a rule may leave a row out.
+        The body contains all changes of the exact answers between neighbouring tables, and mechanisms scale their noise
+        to it. Let v run over the possible contributions of a row to the answers, and let conv be the convex hull. If
+        units are added or removed ("add_remove"), the body is max_rows·conv{±v}. If they are replaced ("replace"), it
+        is max_rows·conv({v − v′} ∪ {±v}), which includes the ±v because a rule may leave a row out.
 
         The body is a `BoxHull` for sums of several columns over all rows, and for means of columns that have a value in
         every row. Its radii are exact for these, for single marginals, prefix sums, ranges and sums, and for stacks of
