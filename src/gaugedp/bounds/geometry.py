@@ -266,6 +266,16 @@ def isotropic_constant(covariance: np.ndarray, volume: Volume) -> float:
     The formula is L_K = det(Cov)^{1/(2r)}/vol_r(K)^{1/r}, where r is the rank of K. Here `covariance`, Cov, of shape
     (r, r), is the covariance matrix of a uniform point of K in coordinates of an orthonormal basis S of its span. From
     a matrix C of shape (d, d) you get it as SᵀCS, with S = body.span.
+
+    Examples
+    --------
+    A uniform point of a square with half sides 1 has the variance 1/3 in each coordinate. The constant is 1/√12:
+
+    >>> import numpy as np
+    >>> from gaugedp.bodies import LpBall, volume
+    >>> from gaugedp.bounds import isotropic_constant
+    >>> round(isotropic_constant(np.eye(2) / 3, volume(LpBall(2, np.inf))), 4)
+    0.2887
     """
     logs = np.log(_eigenvalues(covariance))
     return math.exp(float(logs.mean()) / 2 - volume.log_volume / len(logs))

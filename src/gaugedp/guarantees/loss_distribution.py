@@ -70,6 +70,14 @@ class LossDistribution(Guarantee):
     The distribution must be "pessimistic". This means that in each direction, E[(1 − e^{ε−L})₊] + P(L = ∞), for the
     loss L, is an upper bound on the privacy profile. What rounding and truncation left out is not restored, with two
     exceptions: sums below 1, and small losses that no pair of distributions can have (E[e^{−L}] > 1).
+
+    Examples
+    --------
+    The loss is −1 with probability 0.27 and 1 with probability 0.73, so ε is 1 at δ = 0:
+
+    >>> from gaugedp.guarantees import LossDistribution
+    >>> LossDistribution(1.0, (-1, (0.27, 0.0, 0.73))).epsilon(0)
+    1.0
     """
 
     span: float

@@ -39,6 +39,15 @@ class MixtureOfGaussians(Guarantee):
     p_i are the chances, s_i the shifts and σ is `noise_std`. Longer shifts reveal more, so upper bounds on them are
     sufficient (Choquette-Choo, Ganesh, Haque, Steinke and Thakurta 2024). A single release has a closed formula.
     Compositions use points of this curve, joined by lines (docs/theory/sampling.md).
+
+    Examples
+    --------
+    A unit is in the sample with probability 0.1 and then shifts the answer by 1. The noise has the standard deviation
+    1:
+
+    >>> from gaugedp.guarantees import MixtureOfGaussians
+    >>> round(MixtureOfGaussians([0, 1], [0.9, 0.1], noise_std=1.0).epsilon(1e-6), 2)
+    2.18
     """
 
     shifts: tuple[float, ...]

@@ -182,6 +182,15 @@ class Workload(Query):
         every row. Its radii are exact for these, for single marginals, prefix sums, ranges and sums, and for stacks of
         marginals; otherwise they are upper bounds. If all terms are weighted, the body is the largest weight times the
         body without weights.
+
+        Examples
+        --------
+        A row counts once in the first query and twice in the second, so it changes all answers together by 1 or 2:
+
+        >>> import gaugedp as gd
+        >>> domain, unit = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10)), gd.PrivacyUnit()
+        >>> [gd.query(domain, text).sensitivity(unit).radius(1) for text in ("sex", "sex; sex*age")]
+        [1.0, 2.0]
         """
         replace = unit.neighbours == "replace"
         corners, factor = self.operator.corners, unit.max_rows * heaviest(self.pieces)
