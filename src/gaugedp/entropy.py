@@ -115,6 +115,8 @@ def research_rng(seed: int) -> Entropy:
 
     Examples
     --------
+    Two streams with the same seed give the same random number of 8 bits:
+
     >>> from gaugedp import research_rng
     >>> research_rng(1).integer(8) == research_rng(1).integer(8)
     True

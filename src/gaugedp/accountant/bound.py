@@ -6,10 +6,10 @@ from typing import Any
 class Bound(float):
     """Upper bound on ε or δ, with its composition rule.
 
-    You can use it as a number, which is the upper bound. `method` names the rule that attained it. `low` is
-    a lower bound that is provable from the single guarantees: no mechanism with these guarantees has a larger privacy
-    loss than the upper bound, and no proof that uses only their privacy profiles can give less than `low`. If a rule is
-    not known to be tight, `low` is 0.
+    Methods such as `Guarantee.epsilon` return it. You can use it as a number, which is the upper bound: no mechanism
+    with the given guarantees has a larger privacy loss. `method` names the composition rule that attained it. `low` is
+    a lower bound on what can be proved: no proof that uses only the privacy profiles of the guarantees can give less
+    than `low`. If a rule is not known to be tight, `low` is 0.
     """
 
     method: str

@@ -172,9 +172,10 @@ def audit_canaries(  # noqa: PLR0913, PLR0917 - an entry point
 ) -> OneRun:
     """Audit a release in one run, with randomly included canaries.
 
-    Use it to audit a computation that is too slow to be repeated, such as a training run. The function tosses a fair
-    coin for each canary (an artificial unit), makes the release once, guesses the coins from your scores, and returns
-    the lower bound on ε of `one_run`.
+    Use it to audit a computation that is too slow to be repeated, such as a training run. A canary is an artificial
+    unit, for example a made-up person. For each canary, the function tosses a fair coin that decides whether it is put
+    into the data. It makes the release once, guesses the coins from your scores, and returns the lower bound on ε of
+    `one_run`.
 
     Parameters
     ----------

@@ -126,15 +126,15 @@ def noise_tests(
     """Test the noise of a mechanism, and return p-values.
 
     Use it to check that an implementation draws the noise that its guarantee assumes. The tests are of the
-    distribution, size, sign and independence of coordinates or cells, of projections, of the gauge, and of repeated and
-    successive draws.
+    distribution, size, sign and independence of coordinates or cells, of projections, of the gauge (the norm of the
+    sensitivity body), and of repeated and successive draws.
 
     Parameters
     ----------
     mechanism : AdditiveNoise
         The mechanism, whose noise distribution is tested.
     draws : ndarray, shape (n, d)
-        At least 50 draws of the noise, in lattice steps.
+        At least 50 draws of the noise, in steps of `mechanism.lattice_step`.
     rng : Entropy, optional
         Random stream for the reference noise. By default the operating system supplies the randomness.
     progress : callable, optional

@@ -62,11 +62,11 @@ class Audit:
 
     `violated` is True if a test contradicts the claim, which happens for a correct mechanism with probability at most 1
     − `confidence`. `method` names the decisive test. `epsilon_lower` is a lower confidence bound on the ε of the
-    mechanism at `delta`, and `epsilon_claimed` is the ε that the claim has there.
+    mechanism at `delta`, and `epsilon_claimed` is the ε that the guarantee states at this δ.
 
-    A white-box test, of the noise distribution itself, also finds noise that is too large. `reach` is the distance
-    between the two answers, relative to the largest distance between neighbours: for additive noise an audit can see
-    only that share of ε.
+    A white-box test examines the noise distribution itself, so it also finds noise that is too large. `reach` is the
+    distance between the two answers, relative to the largest distance between neighbours: for additive noise an audit
+    can see only that share of ε.
     """
 
     mechanism: str

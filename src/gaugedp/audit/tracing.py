@@ -22,10 +22,10 @@ STATISTICS = ("correlation", "printed", "signed")
 class Tracing:
     """Result of a tracing attack: how well it recognises members.
 
-    Members are the rows that are in the data. The share `true_positive_rate` of the members and the share
-    `false_positive_rate` of the other rows have a score above `threshold`. Under `guarantee`, no attack with the
-    requested false-positive rate finds more than the share `ceiling` of the members; without a guarantee, `ceiling` is
-    1.
+    Members are the rows that are in the data. The attack gives each row a score and takes rows with a score above
+    `threshold` for members. `true_positive_rate` is the share of members that it recognises, and `false_positive_rate`
+    is the share of other rows that it takes for members. Under `guarantee`, no attack with the requested false-positive
+    rate finds more than the share `ceiling` of the members; without a guarantee, `ceiling` is 1.
     """
 
     statistic: str
@@ -92,12 +92,13 @@ def tracing_attack(  # noqa: PLR0913, PLR0917 - an entry point
 
     Notes
     -----
-    "correlation" compares ⟨x, M⟩/‖M‖ for a row x with a threshold that a share `false_positive_rate` of the m
-    non-members exceeds; a new non-member exceeds it with probability at most rate + 1/(m + 1). "printed" is Σ_{j∈S}
-    (x_j − x̃_j) > σ√(8·s·log(1/δ)), where S is the set of the `s` largest coordinates of M, x̃ is another non-member,
-    and σ is the standard deviation of the non-members (Cai, Wang and Zhang 2021, section 5.3.1); the columns must be
-    independent and sub-Gaussian with parameter σ. "signed" takes the largest |M_j| and multiplies x_j − x̃_j by the
-    sign of M_j, for releases that choose coordinates by size, such as `SparseMean`.
+    - "correlation" compares ⟨x, M⟩/‖M‖ for a row x with a threshold that a share `false_positive_rate` of the m
+      non-members exceeds. A new non-member exceeds it with probability at most rate + 1/(m + 1).
+    - "printed" takes a row x for a member if Σ_{j∈S} (x_j − x̃_j) > σ√(8·s·log(1/δ)). Here S is the set of the `s`
+      largest coordinates of M, x̃ is another non-member, and σ is the standard deviation of the non-members (Cai, Wang
+      and Zhang 2021, section 5.3.1). The columns must be independent and sub-Gaussian with parameter σ.
+    - "signed" takes the largest |M_j| and multiplies x_j − x̃_j by the sign of M_j. It is for releases that choose
+      coordinates by size, such as `SparseMean`.
     """
     one_of(STATISTICS, statistic=statistic)
     between(0, 1, false_positive_rate=false_positive_rate, delta=delta)
@@ -136,7 +137,7 @@ def tracing_power(
     statistic : {"printed", "signed"}
         The attack, as in `tracing_attack`. Default "printed".
     noise : float
-        Standard deviation of noise added to the mean, in deviations of one entry of a row. Default 0.
+        The standard deviation of noise added to the mean, relative to that of one entry of a row. Default 0.
 
     Examples
     --------

@@ -19,20 +19,35 @@ _LOG_2 = math.log(2)
 class BoxHull(Polytope):
     """Convex hull of a box and its negative.
 
-    It is the sensitivity body of several sums. A row adds to each sum a number between the bounds l_i and u_i, so the
-    possible changes of the sums fill the box B = Π[l_i, u_i]. Make it with `BoxHull.of`; `gd.bounded_sums` does so for
-    you.
+    It is the sensitivity body of several sums, such as the incomes and the taxes of all people. A row adds to the i-th
+    sum a number between the bounds l_i and u_i, so the possible changes of the sums fill the box B = Π[l_i, u_i]. Make
+    it with `BoxHull.of`; `gd.bounded_sums` does so for you.
 
-    If rows are added or removed, the body is factor·conv(B ∪ −B). If they are replaced (`differences`), it is
-    factor·conv(B − B), or factor·conv((B − B) ∪ ±B) `with_zero`.
+    If rows are added or removed, the body is factor·conv(B ∪ −B), where conv is the convex hull, and `factor` is for
+    example the largest number of rows per unit. If rows are replaced (`differences`), it is factor·conv(B − B). If a
+    row may also contribute nothing (`with_zero`), it is factor·conv((B − B) ∪ ±B).
 
-    Theorem (docs/theory/sums.md, theorem 1). With c = (l + u)/2, h = (u − l)/2 and H = Π[−h_i, h_i] it is factor times
+    Notes
+    -----
+    Let c = (l + u)/2 be the middle of the box, h = (u − l)/2 its half widths, and H = Π[−h_i, h_i].
 
-        {t·c + (α − β·|t|)·y : |t| ≤ 1, y ∈ H},
+    Theorem (docs/theory/sums.md, theorem 1). The body is factor times
 
-    with (α, β) = (1, 0), the sum of a segment and a box, or (2, 1) for differences with zero. For differences without
-    zero it is factor·2·H. Every method except `gauge` is exact up to rounding, in time O(d) for a point. A coordinate
-    with l_i = u_i is a count next to the sums. Two of them are proportional, so the body is then flat.
+        {t·c + (α − β·|t|)·y : |t| ≤ 1, y ∈ H}.
+
+    For added or removed rows (α, β) = (1, 0), which is the sum of a segment and a box. For differences with zero, (α,
+    β) = (2, 1). For differences without zero, the body is factor·2·H.
+
+    Every method except `gauge` is exact up to rounding, in time O(d) for a point. A coordinate with l_i = u_i is a
+    count next to the sums. Two such coordinates are proportional, so the body is then flat.
+
+    Examples
+    --------
+    A row adds 0 to 1 to the first sum and 0 to 2 to the second, so it changes both together by at most 3:
+
+    >>> from gaugedp.bodies import BoxHull
+    >>> BoxHull.of([0, 0], [1, 2]).radius(1)
+    3.0
     """
 
     generators: Corners
@@ -117,9 +132,9 @@ class BoxHull(Polytope):
     def gauge(self, points: np.ndarray) -> np.ndarray:
         """Return the norm of each point, infinite off the span.
 
-        It is the least s with |z_i − t·c_i| ≤ (α·s − β·|t|)·h_i for all i and |t| ≤ s: the minimum of a convex
-        piecewise linear function of t, found by cuts, and never too small. If l_i = u_i ≠ 0 for some i, t = z_i/c_i.
-        Here c and h include the factor.
+        The norm of z is the least s for which some t with |t| ≤ s has |z_i − t·c_i| ≤ (α·s − β·|t|)·h_i for all i. (The
+        symbols are those of the class; here c and h include the factor.) It is the minimum of a convex piecewise linear
+        function of t, which is found by cuts and never too small. If l_i = u_i ≠ 0 for some i, t must be z_i/c_i.
         """
         rows = check_points(points, self.ambient_dim)
         moving = self.half > 0
@@ -185,12 +200,13 @@ class BoxHull(Polytope):
 
     @cached_property
     def log_parts(self) -> np.ndarray:
-        """Logarithms of the volumes of d + 1 parts of the body.
+        """Logarithms of the volumes of d + 1 parts.
 
-        The body is divided into the box α·H in its middle and one part for each facet of the box, so that volumes and
-        draws have closed forms. As t runs from 0 to 1, and to −1, the box t·c + (α − β|t|)·H moves and shrinks. Its
-        facet i sweeps the volume 2^r·(|c_i| − β·h_i)₊·Π_{j≠i} h_j·∫₀¹ (α − β·t)^{r−1} dt, and no point is swept twice
-        (theorem 2). Coordinates of width 0 count as one of length `still`, and the whole volume is their part.
+        The body is divided into parts so that its volume and uniform draws have closed forms. The first part is the box
+        α·H in its middle, and each of the others belongs to one facet of the box. As t runs from 0 to 1, and to −1, the
+        box t·c + (α − β|t|)·H moves and shrinks. Its facet i sweeps the volume 2^r·(|c_i| − β·h_i)₊·Π_{j≠i} h_j·∫₀¹ (α
+        − β·t)^{r−1} dt, where r is the rank, and no point is swept twice (theorem 2). Coordinates of width 0 count as
+        one of length `still`, and the whole volume is then their part.
         """
         (alpha, beta), rank, moving = self.shrinking, self.rank, self.half > 0
         box = rank * _LOG_2 + math.fsum(np.log(self.half[moving]))

@@ -134,8 +134,8 @@ class MinkowskiSum(FramedBody):
     """Minkowski sum of two bodies.
 
     The sum of K and L is {y + z : y ∈ K, z ∈ L}. It is the sensitivity body if one unit can change the answers by a
-    point of K and, in addition, by a point of L. Make it with `minkowski_sum`. Up to rank 10, the gauge takes
-    milliseconds per point.
+    point of K and, in addition, by a point of L: for example, if a person has rows in two tables. Make it with
+    `minkowski_sum`. Computing the gauge takes milliseconds per point if the sum has rank at most 10.
     """
 
     one: Body

@@ -82,9 +82,10 @@ class Ellipsoid(FramedBody):
     def radius(self, p: float, weights: np.ndarray | None = None) -> float:
         """Return max ‖A·u/weights‖_p, or an upper bound on it.
 
-        The maximum is exact at p = 2, p = ∞, and p = 1 with d ≤ 16. The upper bound is the lesser of Hölder's
-        inequality between the radii at 1, 2 and ∞, and the ℓ_p norm of the row lengths (each |z_i| is at most the
-        length of row i).
+        Here u runs over the unit ball, which the matrix A maps onto the ellipsoid. The maximum is exact at p = 2, p =
+        ∞, and p = 1 with d ≤ 16. Otherwise, the result is the smaller of two upper bounds: that of Hölder's inequality
+        between the radii at 1, 2 and ∞, and the ℓ_p norm of the row lengths (because each |z_i| is at most the length
+        of row i).
         """
         matrix = self.matrix / with_weights(weights, self.ambient_dim)[:, None]
         lengths = np.linalg.norm(matrix, axis=1)

@@ -42,12 +42,13 @@ class Structure:
 
 
 class Generators(Protocol):
-    """Linear map F whose columns generate a body.
+    """Linear map F whose columns generate a sensitivity body.
 
-    Each column v_i, i = 1 … n, is the effect of one possible row on the answers. The map may be implicit, without a
-    stored matrix, so that queries with many cells fit into memory. `whole_numbers` is True if the answers are integers.
-    `counting` is True if, in addition, neighbours' answers differ by an integer combination of columns, so that integer
-    noise on the coefficients protects.
+    Each column v_i, i = 1 … n, is a *generator*: the change of the answers if one possible row is added. The map may be
+    implicit, without a stored matrix, so that queries with many cells fit into memory.
+
+    `whole_numbers` is True if the answers are integers. `counting` is True if, in addition, neighbours' answers differ
+    by an integer combination of columns. Integer noise on the coefficients of this combination then protects the unit.
     """
 
     @property

@@ -14,8 +14,9 @@ from gaugedp.errors import InvalidRequest
 class LpBall(Body):
     """Ball of the ℓ_p norm, with a given radius.
 
-    It is {z in ℝ^d : ‖z‖_p ≤ radius}, where p is in [1, ∞]. Use it if you know the ℓ_p sensitivity of answers, which is
-    the radius of the ball. Every method is exact up to rounding.
+    Use it if you know the ℓ_p sensitivity of the answers: the largest ℓ_p norm of the change that one unit can cause.
+    This number is the radius. For example, a person who adds 1 to one of d counts changes them by an ℓ₁ norm of 1. The
+    ball is {z in ℝ^d : ‖z‖_p ≤ radius}, where p is in [1, ∞]. Every method is exact up to rounding.
 
     Examples
     --------
@@ -24,6 +25,8 @@ class LpBall(Body):
     >>> from gaugedp.bodies import LpBall
     >>> LpBall(2, 1).radius(2), LpBall(2, 1).gauge([[0.5, 1.0]]).tolist()
     (1.0, [1.5])
+
+    The point lies outside the ball, because its norm exceeds 1.
     """
 
     d: int

@@ -43,9 +43,10 @@ def scaled(body: Body, factor: float) -> Body:
 def image(body: Body, matrix: np.ndarray) -> Body:
     """Return the image of a body under a matrix.
 
-    Use it if answers are computed from other answers by a matrix M: the image {M·z : z ∈ body} is the sensitivity body
-    of M·answers. The images of polytopes, ellipsoids, ℓ₁ and ℓ₂ balls, and sums of these, are polytopes, ellipsoids and
-    sums. Other bodies become a `LinearImage`, which is given by its support function.
+    Use it if you compute answers from other answers by a matrix M, such as totals from single counts. If `body` is the
+    sensitivity body of the answers, the image {M·z : z ∈ body} is that of M·answers. The images of polytopes,
+    ellipsoids, ℓ₁ and ℓ₂ balls, and of sums of these, are polytopes, ellipsoids and sums. Other bodies become a
+    `LinearImage`, which is given by its support function.
 
     Parameters
     ----------
@@ -122,10 +123,10 @@ def project(body: Body, basis: np.ndarray) -> Body:
 def minkowski_sum(first: Body, second: Body) -> Body:
     """Return the Minkowski sum of two bodies.
 
-    Use it if one unit can change the answers by a point of the first body and, in addition, by a point of the second:
-    the sum is {y + z : y ∈ first, z ∈ second}. The sum of two balls of the same norm is a ball of that norm. The sum of
-    two polytopes is a polytope, whose corners may have at most 10^7 coordinates in all. Other sums become a
-    `MinkowskiSum`.
+    Use it if one unit can change the answers by a point of the first body and, in addition, by a point of the second,
+    for example because a person has rows in two tables. The sum is {y + z : y ∈ first, z ∈ second}. The sum of two
+    balls of the same norm is a ball of that norm. The sum of two polytopes is a polytope, whose corners may have at
+    most 10^7 coordinates in all. Other sums become a `MinkowskiSum`.
 
     Examples
     --------

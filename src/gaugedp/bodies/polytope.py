@@ -20,13 +20,24 @@ MOST_DENSE = 10**7
 class Polytope(Body):
     """Convex hull of points ±v_i, or of their differences.
 
-    It is the sensitivity body of a linear query, such as a set of counts: v_i is the change of the answers if a unit
-    with the i-th possible row is added. Make it with `symmetric_hull` if units are added or removed, and with
-    `difference_hull` if they are replaced.
+    It is the sensitivity body of a linear query, such as a set of counts. The points v_i are called *generators*: v_i
+    is the change of the answers if a unit with the i-th possible row is added. Make the polytope with `symmetric_hull`
+    if units are added or removed, and with `difference_hull` if they are replaced.
 
-    In formulas, it is factor·conv{±v_i} for added or removed units, and factor·conv({v_i − v_j} ∪ {±v_i}) for replaced
-    units (`differences`). The points ±v_i belong to the latter only `with_zero`, if a unit may contribute nothing
-    (docs/theory/bodies.md).
+    Notes
+    -----
+    For added or removed units, the body is factor·conv{±v_i}, where conv is the convex hull. For replaced units
+    (`differences`), it is factor·conv{v_i − v_j}, because the row of one unit takes the place of another. If a unit may
+    also contribute nothing (`with_zero`), the hull includes the points ±v_i as well (docs/theory/bodies.md).
+
+    Examples
+    --------
+    A row counts in the first answer, in the second, or in both. It changes both by (1, 1), but cannot change them by
+    (1, −1), whose norm exceeds 1:
+
+    >>> from gaugedp.bodies import Polytope
+    >>> Polytope.symmetric_hull([[1, 0, 1], [0, 1, 1]]).gauge([[1, 1], [1, -1]]).round(6).tolist()
+    [1.0, 2.0]
     """
 
     generators: Generators
@@ -116,9 +127,10 @@ class Polytope(Body):
     def gauge(self, points: np.ndarray) -> np.ndarray:
         """Return the norm of each point, by a linear program.
 
-        The norm is the least Σ|x| over coefficients x with F·x = point, where F has the generators as columns; for
-        differences it is a least flow. The program, in coordinates of a basis of generators, has a relative error of
-        about 1e−7. The norm is exact up to rounding if the distinct generators are independent.
+        Let F be the matrix whose columns are the generators. The norm of a point is the least Σ|x| over coefficients x
+        with F·x = point; for differences, it is a least flow. The program works in coordinates of a basis of generators
+        and has a relative error of about 1e−7. If the distinct generators are independent, no program is needed, and
+        the norm is exact up to rounding.
         """
         rows = check_points(points, self.ambient_dim)
         if self._is_origin:

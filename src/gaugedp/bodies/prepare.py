@@ -15,13 +15,15 @@ KEPT = 2**17  # size in numbers up to which a prepared matrix is cached
 class PreparedGenerators:
     """Distinct generators of a body, with a basis.
 
-    `columns` (d, k) are the generators v_1 … v_k. Each of them is column `kept[j]` of the given matrix, with the same
-    sign. `basis` (r,) are the indices of the basis B, `frame` is B, and `coordinates` (r, k) holds the w_j with v_j =
-    B·w_j.
+    `columns` (d, k) are the generators v_1 … v_k: the changes of the d answers that one row can cause. Generator j is
+    column `kept[j]` of the given matrix, with the same sign. `basis` (r,) holds the indices of r generators that form a
+    basis B, where r is the rank. `frame` is B, and `coordinates` (r, k) holds the w_j for which v_j = B·w_j.
 
-    The basis B has r of the generators, where r is the rank, and |w_ij| ≤ 1 + 1e−5: no exchange of one column enlarges
-    |det B| by more. So conv{±b_i}, whose volume is 2^r |det B| / r!, is the largest such cross-polytope up to
-    exchanges, and in coordinates of B the body lies between the cross-polytope and the cube.
+    Notes
+    -----
+    The basis is chosen so that |w_ij| ≤ 1 + 1e−5: no exchange of one column increases |det B| by more. Up to exchanges,
+    conv{±b_i}, whose volume is 2^r |det B| / r!, is therefore the largest such cross-polytope. In coordinates of B, the
+    body lies between the cross-polytope and the cube.
     """
 
     columns: np.ndarray

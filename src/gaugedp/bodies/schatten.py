@@ -14,9 +14,18 @@ from gaugedp.errors import InvalidRequest
 class SchattenBall(Body):
     """Ball of a Schatten norm of m × n matrices.
 
-    It is the set of matrices Z with ‖σ(Z)‖_p ≤ radius, where σ(Z) are the singular values of Z and 1 ≤ p ≤ ∞. Use it as
-    the sensitivity body of an answer that is a matrix. p = 1 is the nuclear ball, p = 2 the Euclidean (Frobenius) ball,
-    and p = ∞ the ball of the largest singular value. Points are vectors of length m·n, row after row.
+    Use it as the sensitivity body of an answer that is a matrix, such as a matrix of second moments. It is the set of
+    matrices Z with ‖σ(Z)‖_p ≤ radius, where σ(Z) are the singular values of Z and 1 ≤ p ≤ ∞. With p = 1 it is the
+    nuclear ball, with p = 2 the Euclidean (Frobenius) ball, and with p = ∞ the ball of the largest singular value.
+    Points are vectors of length m·n, which list the rows of a matrix one after another.
+
+    Examples
+    --------
+    The identity matrix has the singular values 1 and 1, so its nuclear norm is 2:
+
+    >>> from gaugedp.bodies import SchattenBall
+    >>> SchattenBall((2, 2), 1).gauge([[1.0, 0.0, 0.0, 1.0]]).round(6).tolist()
+    [2.0]
     """
 
     shape: tuple[int, int]
@@ -73,10 +82,11 @@ class SchattenBall(Body):
     def radius(self, p: float, weights: np.ndarray | None = None) -> float:
         """Return an upper bound on ‖Z/weights‖_p over the body.
 
-        The body lies in the Euclidean ball of radius·k^(1/2 − 1/max(p, 2)), k = min(m, n), where p is that of the body,
-        and in the cube of the same radius. The bound is the lesser of the radii of these two. Without weights it is
-        exact at p = 2 and p = ∞, and at every p for a body of p ≤ 2; with weights it is exact at p = ∞, and at p ≥ 2
-        for a body of p ≤ 2.
+        Let p₀ be the p of the body and k = min(m, n). The body lies in the Euclidean ball of radius·k^(1/2 − 1/max(p₀,
+        2)), and in the cube with half sides equal to its radius. The result is at most the smaller of these two radii.
+
+        Without weights, it is exact at p = 2 and p = ∞, and at every p for a body with p₀ ≤ 2. With weights, it is
+        exact at p = ∞, and at p ≥ 2 for a body with p₀ ≤ 2.
         """
         euclidean = LpBall(self.ambient_dim, 2, self.spectrum.radius(2))
         cube = LpBall(self.ambient_dim, np.inf, self.size)

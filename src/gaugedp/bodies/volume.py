@@ -28,10 +28,14 @@ _SLOWEST, _FASTEST = 1.1, 2  # times the points, from one hull to the next
 class Volume:
     """Logarithm of the volume of a body in its span.
 
-    `kind` states how the volume is known. "exact" means that rounding moves vol^(1/rank) by a millionth at most, and
-    `log_error` bounds the rounding error of the logarithm. "lower" is a lower bound, with rounding subtracted.
-    "certified" is a lower bound that holds with `confidence` over a public key. "estimate" comes from random draws,
-    with the `standard_error` of the logarithm.
+    The span is the smallest subspace that contains the body, so a flat body has a volume too. `kind` states how the
+    volume is known:
+
+    - "exact": rounding moves vol^(1/rank) by at most one millionth, and `log_error` bounds the rounding error of the
+      logarithm.
+    - "lower": a lower bound, with rounding subtracted.
+    - "certified": a lower bound that holds with probability `confidence` over a public key.
+    - "estimate": from random draws; `standard_error` is that of the logarithm.
     """
 
     log_volume: float
@@ -53,10 +57,19 @@ class Volume:
 def volume(body: Body) -> Volume:
     """Return the volume of a body in its span.
 
-    From the volume follows a lower bound on the error of every pure mechanism (`gd.bounds.lower_bound`). The volume is
-    exact for balls of ℓ_p, ellipsoids, hulls of a box and its negative, and Schatten balls with p = 2, p = ∞ or a
-    single row or column. It is also exact for polytopes with independent generators, or of rank at most 8 with few
-    facets, and for one-to-one images of all these. Other polytopes get a lower bound.
+    Use it to see how large a body is: its volume implies a lower bound on the error of every mechanism with pure
+    differential privacy (`gd.bounds.lower_bound`). The volume is exact for balls of ℓ_p, ellipsoids, hulls of a box and
+    its negative, and Schatten balls with p = 2, p = ∞ or a single row or column. It is also exact for polytopes with
+    independent generators, or of rank at most 8 with few facets, and for one-to-one images of all these. Other
+    polytopes get a lower bound.
+
+    Examples
+    --------
+    The disc of radius 1 has the area π:
+
+    >>> from gaugedp.bodies import LpBall, volume
+    >>> round(volume(LpBall(2, 2)).value, 4), volume(LpBall(2, 2)).kind
+    (3.1416, 'exact')
     """
     raise InvalidRequest(f"The volume of {body!r} is not known.", "Use a ball, an ellipsoid or a polytope.")
 

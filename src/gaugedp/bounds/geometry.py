@@ -40,11 +40,14 @@ _HOW = {"exact": "exact", "lower": "at least this, proved", "certified": f"at le
 class BodyGeometry:
     """Geometry of a sensitivity body, with the errors of mechanisms.
 
-    `gd.geometry` returns it, from public facts only. `errors` are the expected ℓ₂ norms of the noise of each mechanism
-    at ε, `bound` is the best lower bound on the error of any mechanism, and `ratio` is the least error divided by the
-    bound. `volume` is the volume of the body in its span, and `moments` describes a uniform point of it (None if that
-    would take minutes). `isotropic_constant` is that of the body. `volume_quantity` and `projected_quantity`, its
-    largest value over shadows on top eigenvectors, are orders of magnitude, not bounds.
+    `gd.geometry` returns it, to show how near each mechanism is to the least possible error. It uses public facts only.
+
+    - `errors` are the expected ℓ₂ norms of the noise of each mechanism at ε. `bound` is the best lower bound on the
+      error of any mechanism, and `ratio` is the least error divided by the bound.
+    - `volume` is the volume of the body in its span. `moments` describes a uniform point of it, or is None if that
+      would take minutes. `isotropic_constant` measures how spread out the body is for its volume.
+    - `volume_quantity` and `projected_quantity`, its largest value over projections onto top eigenvectors, are orders
+      of magnitude, not bounds.
     """
 
     body: Body
@@ -166,8 +169,9 @@ class BodyGeometry:
 def geometry(body: Body, epsilon: float = 1.0) -> BodyGeometry:
     """Describe a sensitivity body and its mechanisms' errors.
 
-    Use it to see which noise suits a query, and how close its error is to the least possible error. No data is used.
-    The computation takes seconds, or a minute at high rank.
+    Use it to see which noise suits a query, and how close its error is to the least possible error. The body contains
+    all changes that one protected unit, such as a person, can cause in the answers. No data is used. The computation
+    takes seconds, or a minute for bodies that span many dimensions.
 
     Parameters
     ----------
@@ -256,11 +260,22 @@ def _short(values: np.ndarray) -> str:
 def isotropic_constant(covariance: np.ndarray, volume: Volume) -> float:
     """Return the isotropic constant L_K of a body K.
 
-    It measures how spread out the body is for its volume, and no linear map changes it. It is 0.2887 = 1/√12 for a
-    cube, and no body has a smaller constant than the ball (Milman and Pajor 1989).
+    It measures how spread out the body is for its volume, and no linear map changes it. For example, it is 0.2887 =
+    1/√12 for a cube of any size. No body has a smaller constant than the ball (Milman and Pajor 1989).
 
-    In formulas, L_K = det(Cov)^{1/(2r)}/vol_r(K)^{1/r}. `covariance` (r, r) is that of a uniform point of K in
-    coordinates of an orthonormal basis of the span: SᵀCS for a C of shape (d, d), S = body.span.
+    The formula is L_K = det(Cov)^{1/(2r)}/vol_r(K)^{1/r}, where r is the rank of K. Here `covariance`, Cov, of shape
+    (r, r), is the covariance matrix of a uniform point of K in coordinates of an orthonormal basis S of its span. From
+    a matrix C of shape (d, d) you get it as SᵀCS, with S = body.span.
+
+    Examples
+    --------
+    A uniform point of a square with half sides 1 has the variance 1/3 in each coordinate. The constant is 1/√12:
+
+    >>> import numpy as np
+    >>> from gaugedp.bodies import LpBall, volume
+    >>> from gaugedp.bounds import isotropic_constant
+    >>> round(isotropic_constant(np.eye(2) / 3, volume(LpBall(2, np.inf))), 4)
+    0.2887
     """
     logs = np.log(_eigenvalues(covariance))
     return math.exp(float(logs.mean()) / 2 - volume.log_volume / len(logs))
@@ -269,10 +284,12 @@ def isotropic_constant(covariance: np.ndarray, volume: Volume) -> float:
 def is_approximately_isotropic(covariance: np.ndarray, c: float) -> bool:
     """Return True if a body is c-approximately isotropic.
 
-    This means that a uniform point of the body varies by a similar amount in all directions: λ_max(Cov) ≤
-    c²·L_K²·vol_r(K)^{2/r}, where Cov and L_K are as for `isotropic_constant`; the right side is c²·det(Cov)^{1/r}. The
-    root mean square of K-norm noise is then at most c·L_K·√((r + 1)(r + 2)·r)·vol_r(K)^{1/r}/ε, because its square is
-    (r + 1)(r + 2)/ε²·tr Cov.
+    Use it to bound the error of K-norm noise by the volume of the body. The property means that a uniform point of the
+    body varies by a similar amount in all directions: λ_max(Cov) ≤ c²·L_K²·vol_r(K)^{2/r}, where Cov, L_K and r are as
+    for `isotropic_constant`. The right side is c²·det(Cov)^{1/r}.
+
+    The root mean square of K-norm noise is then at most c·L_K·√((r + 1)(r + 2)·r)·vol_r(K)^{1/r}/ε, because its square
+    is (r + 1)(r + 2)/ε²·tr Cov.
     """
     positive(c=c)
     values = _eigenvalues(covariance)

@@ -16,10 +16,10 @@ from gaugedp.samplers.uniform import moments
 class IsotropicPosition:
     """Linear map that brings a body into isotropic position.
 
-    `isotropic_position` returns it. `map` T has shape (r, d): the image T·K has the volume of K, and its uniform points
-    have the covariance `deviation`²·I. `constant` is the isotropic constant L_K, an upper bound if the volume is a
-    lower bound. `c` is the least number for which K itself is c-approximately isotropic. `kind` is that of the second
-    moments, "exact" or "estimated".
+    `isotropic_position` returns it. `map` is a matrix T of shape (r, d). The image T·K of the body K has the volume of
+    K, and its uniform points have the covariance `deviation`²·I: they vary equally in all directions. `constant` is the
+    isotropic constant L_K, or an upper bound on it if the volume is a lower bound. `c` is the least number for which K
+    itself is c-approximately isotropic. `kind` states how the second moments are known, "exact" or "estimated".
     """
 
     map: np.ndarray
@@ -42,25 +42,25 @@ class IsotropicPosition:
 def isotropic_position(body: Body) -> IsotropicPosition:
     """Return the linear map that makes a body isotropic.
 
-    A body is isotropic if a uniform point of it varies equally in all directions. The map is T =
-    det(C)^{1/(2r)}·C^{−1/2}·Sᵀ, where C (r, r) is the covariance of a uniform point in coordinates of S = body.span,
-    and r is the rank. It is unique up to a rotation (Milman and Pajor 1989, section 1.6; Lodrant 2019, propositions 7.2
-    and 8.7).
+    A body is isotropic if a uniform point of it varies equally in all directions. Use the map to see how far a body is
+    from that, or to compare bodies of different shapes. It is unique up to a rotation (Milman and Pajor 1989, section
+    1.6; Lodrant 2019, propositions 7.2 and 8.7).
 
     Parameters
     ----------
-    body
+    body : Body
         A body with known moments and volume; see `samplers.moments` and `bodies.volume`.
 
     Returns
     -------
     IsotropicPosition
-        The map with its constants.
+        The map T = det(C)^{1/(2r)}·C^{−1/2}·Sᵀ with its constants. Here r is the rank, S is body.span, and C (r, r) is
+        the covariance of a uniform point in coordinates of S.
 
     Raises
     ------
     InvalidRequest
-        If moments or volume of the body are not known.
+        If the moments or the volume of the body are not known.
 
     Examples
     --------

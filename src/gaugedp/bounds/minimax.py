@@ -16,10 +16,12 @@ class Rate(float):
     """Minimax rate of an estimation problem, known up to constants.
 
     Use it to see whether privacy or sampling dominates the error, or how the error changes with the number of rows. The
-    rate is the sum of `statistical`, the error of any estimator, and `privacy`, what privacy adds. The least worst-case
-    error is between c and C times the rate, for unknown constants c and C, so never compare an error with the rate
-    itself. `upper` is the rate that is attained. If `unmet` lists hypotheses of the theorem that do not hold, the
-    number means nothing.
+    rate is the sum of two parts: `statistical`, the error of any estimator, private or not, and `privacy`, the error
+    that privacy adds. `upper` is the rate that a known estimator attains.
+
+    The rate is not an error. The smallest possible worst-case error lies between c and C times the rate for unknown
+    constants c and C, so never compare an error with the rate itself. If `unmet` lists hypotheses of the theorem that
+    do not hold, the number means nothing.
     """
 
     kind = "rate, constants unknown"
@@ -71,15 +73,16 @@ def sparse_mean(  # noqa: PLR0913 - public numbers
 
     Parameters
     ----------
-    n, d
+    n, d : int
         The numbers of rows and of coordinates.
-    s
+    s : int
         The number of coordinates of the mean that are not 0.
-    epsilon, delta
+    epsilon, delta : float
         The guarantee, ε and δ.
-    sigma
-        The σ for which the rows are σ-sub-Gaussian in every coordinate. Default 1.
-    bounded
+    sigma : float
+        The σ for which the rows are σ-sub-Gaussian in every coordinate: their tails are no heavier than those of a
+        normal variable with standard deviation σ. Default 1.
+    bounded : bool
         Whether a public constant bounds every coordinate of every row (part 1 of theorem 14). Default False.
 
     Returns
@@ -90,18 +93,19 @@ def sparse_mean(  # noqa: PLR0913 - public numbers
     Warns
     -----
     UnmetHypothesis
-        If √(s·log(1/δ))·log(d/s)/(nε) is above 1, ε above 10, or δ not between e^{−3εn/2}/n and 1/n. Beyond the first
-        the estimate 0, of error √s·max|μ_j|, is better.
+        If √(s·log(1/δ))·log(d/s)/(nε) is above 1, ε is above 10, or δ is not between e^{−3εn/2}/n and 1/n. In the first
+        case the estimate 0, with the error √s·max|μ_j| for the mean μ, is better.
 
     Notes
     -----
     The error is E‖estimate − mean‖₂. Its rate is σ·(√(s·log d/n) + s·log(d/s)·√log(1/δ)/(nε)) (Cai, Wang and Zhang
     2021, theorem 13). `upper` (theorem 14) has log d for log(d/s) and, unless rows are bounded, a factor √log n in its
-    second part.
-    For the quotient of both parts the source prints nε instead of √n·ε.
+    second part. For the quotient of both parts, the source prints nε instead of √n·ε.
 
     Examples
     --------
+    With 10,000 rows and 10 of 1,000 coordinates, the error is of the order of 0.1:
+
     >>> import gaugedp as gd
     >>> round(gd.bounds.sparse_mean(n=10_000, d=1000, s=10, epsilon=1.0, delta=1e-6), 4)
     0.1002
@@ -120,11 +124,22 @@ def sparse_mean(  # noqa: PLR0913 - public numbers
 def dense_mean(n: int, d: int, epsilon: float, delta: float, sigma: float = 1.0, *, bounded: bool = False) -> Rate:
     """Return the minimax rate for a mean.
 
-    Use it to see from how many rows on the privacy of a mean of d columns costs little. Parameters and warnings are
-    those of `sparse_mean`; the first hypothesis is that √(d·log(1/δ))/(nε) is at most 1.
+    Use it to see how many rows you need before the privacy of a mean of d columns costs little. The parameters and
+    warnings are those of `sparse_mean`, except that the first hypothesis is √(d·log(1/δ))/(nε) ≤ 1.
 
+    Notes
+    -----
     The error is E‖estimate − mean‖₂. For n rows its rate is σ·(√(d/n) + d·√log(1/δ)/(nε)) (Cai, Wang and Zhang 2021,
-    theorem 12); `upper` (theorem 15) has a factor √log n in its second part unless rows are bounded.
+    theorem 12). `upper` (theorem 15) has a factor √log n in its second part unless the rows are bounded.
+
+    Examples
+    --------
+    With 10,000 rows and 100 columns, sampling dominates:
+
+    >>> import gaugedp as gd
+    >>> rate = gd.bounds.dense_mean(n=10_000, d=100, epsilon=1.0, delta=1e-6)
+    >>> round(rate.statistical, 3), round(rate.privacy, 3)
+    (0.1, 0.037)
     """
     _check(n, d, epsilon, delta, sigma)
     statistical = sigma * math.sqrt(d / n)

@@ -23,10 +23,10 @@ _LISTED = 8  # up to this rank a polytope's volume is by its facets
 def lower_bound(body: Body, epsilon: float, norm: float = 2) -> VolumeBound:
     """Return the best known lower bound on the error.
 
-    Use it to see how far a mechanism is from the best possible one: every ε-DP mechanism M has sup_x E‖M(x) − Fx‖_p ≥
-    L, where p = `norm` and Fx are the answers to the table x. The bound L is the larger of `staircase_lower_bound`, if
-    the volume is known, and a multiple of `projected_lower_bound`, as ‖z‖_p ≥ d^{min(0, 1/p − 1/2)}·‖z‖₂ in d
-    dimensions.
+    Use it to see how far a mechanism is from the best possible one. Let Fx be the exact answers to a table x. Every
+    ε-DP mechanism M has a table with an expected error of at least L: sup_x E‖M(x) − Fx‖_p ≥ L, where p = `norm`. The
+    bound L is the larger of `staircase_lower_bound`, if the volume is known, and a multiple of `projected_lower_bound`,
+    because ‖z‖_p ≥ d^{min(0, 1/p − 1/2)}·‖z‖₂ in d dimensions.
 
     Parameters
     ----------
@@ -57,21 +57,25 @@ def lower_bound(body: Body, epsilon: float, norm: float = 2) -> VolumeBound:
 def projected_lower_bound(body: Body, epsilon: float, covariance: np.ndarray | None = None) -> VolumeBound:
     """Bound the error from below by projections of the body.
 
-    An elongated body can have a small volume but large projections (shadows), which then give a larger bound.
-    The projections are those onto the top eigenvectors of `covariance` (d, d), by default the covariance of the
-    generators. The matrix only selects the projections, so any matrix gives a valid bound. `volume` and `rank` of the
-    result are those of the best projection, or of the body itself, if its volume is certified and adds more than 1 %.
+    Use it for an elongated body: its volume can be small although its projections (*shadows*) are large, and these then
+    give a larger bound than `volume_lower_bound`. The projections are those onto the top eigenvectors of `covariance`
+    (d, d), by default the covariance of the generators. The matrix only selects the projections, so any matrix gives a
+    valid bound. `volume` and `rank` of the result are those of the best projection, or of the body itself, if its
+    volume is certified and adds more than 1 %.
 
-    Theorem. For an orthogonal projection P of rank k, P·M is an ε-DP mechanism for the query PFx. So every bound L_k
-    for the body PK is one for K. For nested shadows, together,
+    Notes
+    -----
+    Theorem (docs/theory/lower-bound.md, theorems 3 and 9; Hardt and Talwar 2010 have the first). Let P be an orthogonal
+    projection of rank k, and M an ε-DP mechanism for the answers Fx. Then P·M is an ε-DP mechanism for PFx, so every
+    bound L_k for the body PK is one for K. Nested shadows together give
 
         (sup_x E‖M(x) − Fx‖₂)² ≥ Σ_i e^{s_i},
 
-    s_i the slopes of the least concave majorant of k ↦ k·log(L_k²/k), 0 at k = 0: at least every L_k²
-    (docs/theory/lower-bound.md, theorems 3 and 9; Hardt and Talwar 2010 have the first).
+    where s_i are the slopes of the least concave majorant of k ↦ k·log(L_k²/k), which is 0 at k = 0. This is at least
+    every L_k².
 
-    The shadow of rank 1 is a segment, 2·h_K(u) long for the support h_K in the direction u, for every body. A
-    polytope's shadows of rank up to 8 have exact volumes, if its generators are few enough; larger ones, at about 8
+    For every body, the shadow of rank 1 in the direction u is a segment of length 2·h_K(u), where h_K is the support. A
+    polytope's shadows of rank up to 8 have exact volumes, if its generators are few enough. Larger ones, at about 8
     ranks, are bounded by cross-polytopes.
     """
     bounds = nested_bounds(body, epsilon, covariance)

@@ -16,8 +16,8 @@ def volume_upper_bound(body: Polytope) -> float:
 
     Parameters
     ----------
-    body
-        A polytope.
+    body : Polytope
+        A polytope K = conv{±v_j} with the generators v_j.
 
     Returns
     -------
@@ -31,15 +31,15 @@ def volume_upper_bound(body: Polytope) -> float:
 
     Notes
     -----
-    The bound is the least of three. One is 2^r·Πh_i for the box around the body, with supports h_i. Two are
-    vol(B₂)²·(2π)^{−r/2}·t^r/ΠP(|g|·‖v_j‖ ≤ t), in two systems of coordinates, with g standard normal and the best t,
-    for the unit ball B₂ and the generators v_j. The orders are those of Bárány and Füredi (1988); Lodrant (2019),
-    theorems 4.5 to 4.7.
+    The bound is the smallest of three. The first is 2^r·Πh_i for the box around the body, where h_i is the support
+    along axis i. The other two are vol(B₂)²·(2π)^{−r/2}·t^r/ΠP(|g|·‖v_j‖ ≤ t) in two systems of coordinates, where B₂
+    is the unit ball, g is standard normal, and t is the best number. The orders are those of Bárány and Füredi (1988);
+    Lodrant (2019), theorems 4.5 to 4.7.
 
-    Proof, for K = conv{±v_j} of rank r in coordinates of its span and every t > 0. The polar body K° = {y : |⟨v_j, y⟩|
-    ≤ 1 for all j} has vol(K)·vol(K°) ≤ vol(B₂)² (Blaschke and Santaló). A standard normal vector G has a density of at
-    most (2π)^{−r/2}, so P(G ∈ tK°) ≤ (2π)^{−r/2}·t^r·vol(K°). The left side is at least ΠP(|⟨v_j, G⟩| ≤ t) (Šidák
-    1967), and ⟨v_j, G⟩ is distributed as ‖v_j‖·g.
+    Proof, for K of rank r in coordinates of its span and every t > 0. The polar body K° = {y : |⟨v_j, y⟩| ≤ 1 for all
+    j} has vol(K)·vol(K°) ≤ vol(B₂)² (Blaschke and Santaló). A standard normal vector G has a density of at most
+    (2π)^{−r/2}, so P(G ∈ tK°) ≤ (2π)^{−r/2}·t^r·vol(K°). The left side is at least ΠP(|⟨v_j, G⟩| ≤ t) (Šidák 1967), and
+    ⟨v_j, G⟩ is distributed as ‖v_j‖·g.
 
     Examples
     --------

@@ -280,7 +280,7 @@ def bins(
     Parameters
     ----------
     low, high, width : float, optional
-        The bins [low, low + width), … have equal width; the last is closed at `high`.
+        The bins [low, low + width), … have equal width; the last one includes `high`.
     edges : sequence of float, optional
         Increasing edges of bins of unequal width. `outside` is as for `gd.categories`.
 

@@ -50,7 +50,8 @@ class Captions:
 
     Use captions to publish answers in plain words: a title, a source and a footnote of the table, and a `Caption` for
     each column. They change no query and no answer. `rows` is the plural noun for the rows, such as "persons". `date`,
-    `contact`, `licence` and `next_release` are printed on pages and in notes.
+    `contact`, `licence` and `next_release` are printed on pages and in notes. `terms` and `columns` map the text of a
+    term and the name of a column to their captions.
     """
 
     title: str = ""

@@ -107,6 +107,8 @@ def dates(first: str, last: str, *, by: str, timezone: str | None = None, outsid
 
     Examples
     --------
+    The first three months of 2017 are three cells:
+
     >>> import gaugedp as gd
     >>> gd.dates("2017-01", "2017-03", by="month").labels
     ('2017-01', '2017-02', '2017-03')

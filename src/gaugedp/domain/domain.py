@@ -29,8 +29,9 @@ class Domain:
 
     `unit` is the privacy unit of the domain file, or None, and `file` is the name of that file. `captions` are shown
     instead of names and codes. If each row is a person, `made` states how it is aggregated from `rows`. `impossible`
-    lists structural zeros, which only synthetic rows use. `weights` names the column of survey weights, if any, and
-    `design` its strata and clusters. `text_format` states how text files are written.
+    lists structural zeros (combinations that no row can have), which only synthetic rows use. `weights` names the
+    column of survey weights, if any, and `design` its strata and clusters. `text_format` states how text files are
+    written.
     """
 
     attributes: Mapping[str, Attribute]
@@ -117,9 +118,10 @@ class Domain:
     def by_person(self, unit: PrivacyUnit, made: Mapping[str, PerPerson]) -> "Domain":
         """Return the domain with one row per person.
 
-        Use it if persons have several rows and you want to query facts about persons, such as their number of visits.
-        `made` maps the name of each fact to a `gd.PerPerson`, which states how the rows of a person are aggregated. The
-        `unit` must be the person, and the aggregates must fit the columns of the rows.
+        Use it if persons have several rows, and you want to query facts about persons, such as their number of visits.
+        Usually you call `gd.by_person`, which returns a table with this domain. `made` maps the name of each fact to a
+        `gd.PerPerson`, which states how the rows of a person are aggregated. The `unit` must be the person, and the
+        aggregates must fit the columns of the rows.
         """
         if unit.column is None or unit.max_rows != 1:
             raise InvalidRequest(
@@ -175,10 +177,17 @@ class Domain:
     def with_weights(self, name: str, weight: BoundedColumn, strata: str = "", clusters: str = "") -> "Domain":
         """Return the domain of a survey weighted by column `name`.
 
-        Means, sums, shares, comparisons, standard deviations and quantiles are then weighted, unless the query contains
-        the word `unweighted`. Weights are clipped to the public bounds of `weight`, which are at least 0 and at most
-        2^20 steps. `strata` and `clusters` name attributes that describe how the sample was drawn; total intervals use
-        them. By default there are none.
+        Use it if each row stands for several people, as in a sample survey. Means, sums, shares, comparisons, standard
+        deviations and quantiles are then weighted, unless the query contains the word `unweighted`.
+
+        Parameters
+        ----------
+        name : str
+            The column of weights.
+        weight : BoundedColumn
+            Its public bounds, at least 0 and at most 2^20 steps. Weights are clipped to them.
+        strata, clusters : str
+            Attributes that describe how the sample was drawn, which total intervals use. By default there are none.
 
         Examples
         --------

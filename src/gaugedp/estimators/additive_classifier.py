@@ -46,7 +46,7 @@ class AdditiveClassifier(Scored, ClassifierMixin, AdditiveModel):
 
     Notes
     -----
-    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/additive_models.md
+    Theorem (docs/theory/additive_models.md). `fit` is (ε, δ)-DP for one row, and ε-DP at δ = 0.
 
     After `fit`, the model has the attributes shape_functions_, intercept_ of shape (1,) or (K,) for K classes,
     classes_, solver_, guarantee_, release_, n_features_in_, and feature_names_in_ if X is a data frame.

@@ -75,9 +75,9 @@ class ColumnTransformer(OneToOneFeatureMixin, TransformerMixin, PartialFits, Pri
 class StandardScaler(ColumnTransformer):
     """Standardise columns by private means and standard deviations.
 
-    Use it before a private model if good bounds of the columns are not known. In a pipeline, the scaler and the model
-    each spend their own budget, so give both the same ledger. The model's bounds then refer to the scaled columns, such
-    as (−3, 3).
+    Use it before a private model if you know only wide bounds of the columns, so that most values lie in a small part
+    of the interval. In a pipeline, the scaler and the model each spend their own budget, so give both the same ledger.
+    The model's bounds then refer to the scaled columns, such as (−3, 3).
 
     Parameters
     ----------
@@ -92,9 +92,9 @@ class StandardScaler(ColumnTransformer):
 
     Notes
     -----
-    Theorem. A row contributes the presence of each number, the number and its square, in [−1, 1] by the bounds. `fit`
-    releases the sums with noise and is (ε, δ)-DP for one row, ε-DP at δ = 0 (GroupSums). A standard deviation is at
-    least a hundredth of half the range.
+    Theorem. For each column, a row contributes whether its number is present, the number, and its square, all of which
+    are in [−1, 1] because of the bounds. `fit` releases the sums of these with noise, and is (ε, δ)-DP for one row, and
+    ε-DP at δ = 0 (see `GroupSums`). A standard deviation is at least a hundredth of half the range.
 
     After `fit`, the model has the attributes mean_, var_ and scale_ (d,), guarantee_ and release_.
 
@@ -161,8 +161,9 @@ class SimpleImputer(ColumnTransformer):
 
     Notes
     -----
-    Theorem. A row contributes the presence of each number, and the number, in [−1, 1] by the bounds. `fit` releases the
-    sums with noise and is (ε, δ)-DP for one row, ε-DP at δ = 0 (GroupSums).
+    Theorem. For each column, a row contributes whether its number is present, and the number, which is in [−1, 1]
+    because of the bounds. `fit` releases the sums of these with noise, and is (ε, δ)-DP for one row, and ε-DP at δ = 0
+    (see `GroupSums`).
 
     After `fit`, the model has the attributes statistics_ (d,), the means of the d columns, guarantee_ and release_.
 

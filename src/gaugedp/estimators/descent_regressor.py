@@ -98,8 +98,9 @@ class HuberRegressor(DescentRegressor):
 
     Notes
     -----
-    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/gradient.md, as slopes are at most 1. With an
-    intercept it starts at a released mean of the target, and coefficients shrink if noise is large.
+    Theorem (docs/theory/gradient.md). `fit` is (ε, δ)-DP for one row, and ε-DP at δ = 0, because the slopes of the loss
+    are at most 1. With an intercept it starts at a released mean of the target, and the coefficients shrink if the
+    noise is large.
 
     After `fit`, the model has the attributes coef_ of shape (d + m,) for d columns and m indicators, intercept_,
     guarantee_ and release_.
@@ -162,7 +163,8 @@ class PoissonRegressor(DescentRegressor):
 
     Notes
     -----
-    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/gradient.md, as slopes are at most 1.
+    Theorem (docs/theory/gradient.md). `fit` is (ε, δ)-DP for one row, and ε-DP at δ = 0, because the slopes of the loss
+    are at most 1.
 
     After `fit`, the model has the attributes coef_ of shape (d + m,) for d columns and m indicators, intercept_,
     guarantee_ and release_.

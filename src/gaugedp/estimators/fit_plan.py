@@ -173,11 +173,8 @@ def plan_fit(
 ) -> FitPlan:
     """Plan a fit of a model, without data.
 
-    Use it before a fit, to see whether the budget and the number of rows suffice. The plan states the noise, which
-    follows from public numbers, and the score to expect. It reads no data and costs nothing.
-
-    The expected score is a guess from tables on which models were fitted (docs/how-to/plan-a-fit.md). Its low end may
-    be a little below the score of the trivial model, for PoissonRegressor far below.
+    Use it before a fit, to see whether the budget and the number of rows are sufficient. The plan states the noise,
+    which follows from public numbers, and the score to expect. It reads no data and costs nothing.
 
     Parameters
     ----------
@@ -210,7 +207,7 @@ def plan_fit(
     The expected score is a guess from tables on which models were fitted (docs/how-to/plan-a-fit.md). It states how
     much of the advantage over the trivial model is left at this ratio of noise to signal. Another table may reach the
     same share with three times as much or as little noise. Under large noise a fit may be worse than the trivial model;
-    the low end of the range is then below that model's score.
+    the low end of the range is then below that model's score, for PoissonRegressor far below.
 
     Examples
     --------

@@ -45,9 +45,10 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, We
 
     Notes
     -----
-    Theorem. A row adds 1 and its numbers, in [−1, 1] by the bounds, to its nearest cluster. Which cluster that is
-    depends on the row and on earlier releases only. `fit` releases the mean and spread of all rows, then the sums of
-    all clusters in each round, and is (ε, δ)-DP for one row, ε-DP at δ = 0 (GroupSums). docs/theory/means.md
+    Theorem (docs/theory/means.md). A row adds 1 and its numbers, which are in [−1, 1] because of the bounds, to its
+    nearest cluster. Which cluster that is depends on the row and on earlier releases only. `fit` releases the mean and
+    spread of all rows, then the sums of all clusters in each round. It is (ε, δ)-DP for one row, and ε-DP at δ = 0 (see
+    `GroupSums`).
 
     Centres start at up to eight random places per cluster around the noisy mean, and are merged after half of the
     rounds. A centre whose cluster is nearly empty, by its noisy count, moves next to the fullest cluster. At the end

@@ -111,12 +111,13 @@ class Lasso(LinearRegressor):
 
     Notes
     -----
-    Theorem. Each of T steps of Frank–Wolfe chooses one of the ± coordinates by the exponential mechanism on gradients
-    of clipped residuals; all together they are (ε, δ)-DP (ε-DP at δ = 0) for one row (docs/theory/frank_wolfe.md). If
-    rows are added or removed, a tenth of ε is spent on their number, which determines T.
+    Theorem. Each of the T steps of Frank–Wolfe chooses one coordinate with a sign by the exponential mechanism on
+    gradients of clipped residuals. All steps together are (ε, δ)-DP for one row, and ε-DP at δ = 0
+    (docs/theory/frank_wolfe.md). If rows are added or removed, a tenth of ε is spent on their number, which determines
+    T.
 
-    If noise is large, the mean of the target is released too, and the coefficients shrink around it. After `fit`, the
-    model has the attributes coef_ of shape (d + m,) for d columns and m indicators, intercept_, n_steps_, solver_,
+    If the noise is large, the mean of the target is released too, and the coefficients shrink around it. After `fit`,
+    the model has the attributes coef_ of shape (d + m,) for d columns and m indicators, intercept_, n_steps_, solver_,
     guarantee_ and release_.
 
     Examples

@@ -33,10 +33,10 @@ class LogisticRegression(Intervals, LinearClassifier):
 
     Use it to predict classes or their probabilities, if the model must reveal little about any one row. You must
     specify bounds on the rows and the list of classes. Both must come from public knowledge, because bounds that are
-    read off the data would reveal rows. More than two classes are fitted jointly, with the softmax.
+    taken from the data would reveal rows. More than two classes are fitted jointly, with the softmax.
 
-    A fit is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/objective_perturbation.md, gradient.md, newton.md and
-    gibbs.md.
+    A fit is (ε, δ)-DP for one row, and ε-DP at δ = 0. The proofs are in docs/theory/objective_perturbation.md,
+    gradient.md, newton.md and gibbs.md.
 
     Parameters
     ----------

@@ -39,8 +39,8 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
     rating_bounds : (low, high)
         Public bounds to which ratings are clipped.
     users, items : list or int
-        All possible ids, each as a list or as a number n for 0 … n − 1. Specify them from public knowledge, never read
-        them off the data. Who rated what, and how, is private.
+        All possible ids, each as a list or as a number n for 0 … n − 1. Specify them from public knowledge, never from
+        the data. Who rated what, and how, is private.
     max_rows : int
         For the unit "user", the ratings of a user together weigh at most as much as this many ratings. Default 4.
     rank : int, optional
@@ -56,11 +56,11 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
 
     Notes
     -----
-    Theorem. `fit` is (ε, δ)-DP for the unit, ε-DP at δ = 0 (offsets only). Everything in the fitted model is released
-    with noise, so `predict(X)` satisfies that guarantee towards everybody. With own=(X, y), ratings of the users who
-    will see the answer, a user's part is fitted to their own ratings, without noise: if a user sees only predictions
-    for themselves, all other users together learn no more about them than the model reveals. This is joint differential
-    privacy (the billboard lemma). `own` is not stored. docs/theory/matrix_completion.md
+    Theorem (docs/theory/matrix_completion.md). `fit` is (ε, δ)-DP for the unit, and ε-DP at δ = 0 (offsets only).
+    Everything in the fitted model is released with noise, so `predict(X)` satisfies that guarantee towards everybody.
+    With own=(X, y), ratings of the users who will see the answer, a user's part is fitted to their own ratings, without
+    noise. If a user sees only predictions for themselves, all other users together learn no more about them than the
+    model reveals. This is joint differential privacy (the billboard lemma). `own` is not stored.
 
     Rows with an unknown id or without a rating are ignored. All rows of the same user and item count, but factors
     ignore repeated ones. After `fit`, the model has the attributes mean_, item_offsets_, user_offsets_, item_factors_,

@@ -42,7 +42,8 @@ class Mean(PrivateEstimator):
     """Private mean of the rows of a table.
 
     Use it to estimate the means of numeric columns of an array or data frame. Rows are clipped to public bounds or to a
-    ball, and noise is added to their mean. Specify `bounds` or `row_norm` from public knowledge.
+    ball, and noise is added to their mean. Specify `bounds` or `row_norm` from public knowledge, such as 0 to 120 for
+    an age.
 
     Parameters
     ----------
@@ -59,12 +60,12 @@ class Mean(PrivateEstimator):
 
     Notes
     -----
-    Theorem. The sum of the clipped rows changes by a point of the box or ball, of twice its size if rows are replaced;
-    `fit` adds the noise of a mechanism for that body, and is (ε, δ)-DP (ε-DP at δ = 0) for one row. If rows are added
-    or removed, their number is one more coordinate of that sum. docs/theory/means.md
+    Theorem (docs/theory/means.md). One row changes the sum of the clipped rows by a point of the box or ball, or of one
+    twice as large if rows are replaced. `fit` adds the noise of a mechanism for that body, and is (ε, δ)-DP for one
+    row, and ε-DP at δ = 0. If rows are added or removed, their number is one more coordinate of that sum.
 
-    For norms other than 1, 2 and ∞ the fit is "idealized", as powers are computed in floating point. After `fit`, the
-    model has the attributes mean_ of shape (d + m,) for d columns and m indicators, n_rows_, solver_, mechanism_,
+    For norms other than 1, 2 and ∞ the fit is "idealized", because powers are computed in floating point. After `fit`,
+    the model has the attributes mean_ of shape (d + m,) for d columns and m indicators, n_rows_, solver_, mechanism_,
     guarantee_ and release_.
 
     Examples
@@ -106,9 +107,10 @@ class Mean(PrivateEstimator):
     def fit_table(self, table: Table, columns: Sequence[str]) -> "Mean":
         """Estimate the means of a table's bounded columns.
 
-        The fit takes one pass over the rows that the domain admits, which stay where they are. The bounds are those of
-        the domain, and a missing number counts as the middle of its bounds. The fit is (ε, δ)-DP for the table's unit:
-        neighbours differ by at most k rows added or removed, each of which is guaranteed its share (TableFit).
+        Use it instead of `fit` if the rows are in a file or a database, where they stay. The fit takes one pass over
+        the rows that the domain admits. The bounds are those of the domain, and a missing number counts as the middle
+        of its bounds. The fit is (ε, δ)-DP for the table's privacy unit. Neighbouring tables differ by at most k rows
+        added or removed, and each of these rows has a share of the guarantee (see `TableFit`).
         """
         self._requested()
         execute(

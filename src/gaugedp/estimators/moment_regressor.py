@@ -147,9 +147,9 @@ class Ridge(MomentRegressor):
     """Ridge regression with differential privacy.
 
     Use it for a linear regression with an ℓ₂ penalty, `alpha`·‖w‖² for coefficients w. The fit releases noisy second
-    moments once and computes the coefficients from them, so the penalty does not change what is released. If noise is
-    large, the mean of the target is also released alone, within the same guarantee, and predictions shrink towards it,
-    by the release and its known noise.
+    moments once and computes the coefficients from them, so the penalty does not change what is released. If the noise
+    is large, the mean of the target is also released by itself, within the same guarantee. Predictions then shrink
+    towards it, by an amount that follows from the release and its known noise.
 
     Parameters
     ----------
@@ -163,8 +163,9 @@ class Ridge(MomentRegressor):
 
     Notes
     -----
-    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/matrix_moments.md, for designs of one line.
-    Eigenvalues of the second moments are raised to a share of the edge of their noise, a public number.
+    Theorem (docs/theory/matrix_moments.md, for designs that are vectors). `fit` is (ε, δ)-DP for one row, and ε-DP at δ
+    = 0. Small eigenvalues of the noisy second moments are raised to a public number, a share of the edge of their noise
+    (about its largest eigenvalue).
 
     After `fit`, the model has the attributes coef_ of shape (d + m,) for d columns and m indicators, intercept_,
     guarantee_ and release_.
@@ -200,9 +201,9 @@ class Ridge(MomentRegressor):
 class ElasticNet(MomentRegressor):
     """Linear regression with ℓ₁ and ℓ₂ penalties.
 
-    Use it as `Ridge`, if in addition some coefficients should be exactly 0. The fit releases noisy second moments once
-    and computes the coefficients from them, so the penalties do not change what is released. If noise is large, the
-    slopes shrink as in `Ridge`.
+    Use it like `Ridge` if, in addition, some coefficients should be exactly 0. The fit releases noisy second moments
+    once and computes the coefficients from them, so the penalties do not change what is released. If the noise is
+    large, the slopes shrink as in `Ridge`.
 
     Parameters
     ----------
@@ -219,8 +220,8 @@ class ElasticNet(MomentRegressor):
     The objective for n rows X, target y and coefficients w is ‖y − Xw‖²/(2n) + alpha·(l1_ratio·‖w‖₁ + ½·(1 −
     l1_ratio)·‖w‖²).
 
-    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0: docs/theory/matrix_moments.md, for designs of one line. The
-    coefficients are computed from the released moments and the number of rows, by coordinate descent.
+    Theorem (docs/theory/matrix_moments.md, for designs that are vectors). `fit` is (ε, δ)-DP for one row, and ε-DP at δ
+    = 0. The coefficients are computed from the released moments and the number of rows, by coordinate descent.
 
     After `fit`, the model has the attributes coef_ of shape (d + m,) for d columns and m indicators, intercept_,
     guarantee_ and release_.

@@ -47,13 +47,13 @@ class GaussianNB(PartialFits, Scored, ClassifierMixin, WeightedEstimator):
 
     Notes
     -----
-    Theorem. A row adds 1, its numbers x and 2x² − 1, in [−1, 1] by the bounds, to its class. `fit` releases the sums of
-    all classes with noise, the numbers of rows for a tenth of the guarantee, and is (ε, δ)-DP for one row, ε-DP at δ =
-    0 (GroupSums).
+    Theorem. A row adds to its class the number 1 and, for each of its numbers x, x and 2x² − 1, which are in [−1, 1]
+    because of the bounds. `fit` releases the sums of all classes with noise, and spends a tenth of the guarantee on the
+    numbers of rows. It is (ε, δ)-DP for one row, and ε-DP at δ = 0 (see `GroupSums`).
 
-    If noise is large, variances shrink towards the variances within all classes. They are at least a thousandth of the
-    square of half the range, and at least half the standard deviation of their noise. After `fit`, the model has the
-    attributes theta_ (means) and var_ of shape (K, d), class_prior_ (K,), classes_, guarantee_ and release_.
+    If the noise is large, the variances shrink towards the variances within all classes. They are at least a thousandth
+    of the square of half the range, and at least half the standard deviation of their noise. After `fit`, the model has
+    the attributes theta_ (means) and var_ of shape (K, d), class_prior_ (K,), classes_, guarantee_ and release_.
 
     Examples
     --------

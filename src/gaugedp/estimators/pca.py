@@ -17,7 +17,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
     """Principal component analysis with differential privacy.
 
     Use it to describe many columns by the few directions in which rows vary most. Rows are clipped to a ball or a box,
-    so specify `row_norm` or `bounds` from public knowledge.
+    because an unlimited row could change the directions arbitrarily. Specify `row_norm` or `bounds` from public
+    knowledge.
 
     Parameters
     ----------
@@ -46,8 +47,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
 
     Notes
     -----
-    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0; docs/theory/eigenvectors.md. If rows are added or removed, a
-    tenth of ε is spent on their number.
+    Theorem (docs/theory/eigenvectors.md). `fit` is (ε, δ)-DP for one row, and ε-DP at δ = 0. If rows are added or
+    removed, a tenth of ε is spent on their number.
 
     After `fit`, components_ (k, d) are orthonormal. For "gaussian" and "oja", explained_variance_ (k,) is corrected for
     noise. For "exponential" it is the noisy variance along the released component of rows clipped to a ball around the

@@ -191,8 +191,8 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
 
     Notes
     -----
-    Theorem. `fit` is (ε, δ)-DP for one row, ε-DP at δ = 0 (RandomStopping). A fit gets δ/draws and a third of ε or
-    more, up to nine tenths if its noise is Gaussian. docs/theory/private_search.md
+    Theorem (docs/theory/private_search.md). `fit` is (ε, δ)-DP for one row, and ε-DP at δ = 0 (see `RandomStopping`). A
+    single fit gets δ/draws and a third of ε or more, up to nine tenths if its noise is Gaussian.
 
     The duration of a search reveals the number of fits, so do not publish it. Before the charge, each candidate is
     fitted to rows of zeros, so that invalid parameters are refused. After `fit`, best_score_ is a noisy accuracy, or 1

@@ -186,7 +186,7 @@ class LinearRegression(Intervals, LinearRegressor):
     little about any one row. You must specify bounds on the rows and the target from public knowledge; whatever lies
     outside is clipped. For very many columns use `Lasso` or `SparseRegression`.
 
-    A fit is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/least_squares.md and gibbs.md.
+    A fit is (ε, δ)-DP for one row, and ε-DP at δ = 0. The proofs are in docs/theory/least_squares.md and gibbs.md.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ class LinearRegression(Intervals, LinearRegressor):
     `summary`. It spends an eighth of μ² (of ε at δ = 0) on the mean square of the residuals and on the number of
     residuals that are clipped. "gradient" always clips residuals to half the range, which biases the coefficients of
     binary targets. With an intercept it starts at a noisy mean of the target, around which the ball is centred, and the
-    coefficients shrink if noise is large.
+    coefficients shrink if the noise is large.
 
     Examples
     --------

@@ -163,12 +163,13 @@ def score_report(
 
     Notes
     -----
-    Theorem. All scores are functions of three releases, of counts and two sums, or of one of 25 sums, with discrete
-    Laplace noise: the report is ε-DP for one row. It is "idealized": the last digits of a prediction in floats may
-    depend on the other rows. docs/theory/scores.md
+    Theorem (docs/theory/scores.md). All scores are computed from sums with discrete Laplace noise: either three
+    releases, of counts and of two sums, or one release of 25 sums. The report is therefore ε-DP for one row. It is
+    "idealized", because the last digits of a prediction in floats may depend on the other rows.
 
     An interval covers, with probability of about `level` or more, the score on the distribution from which the rows are
-    drawn independently: it accounts for both noise and sampling. So it covers the score on these rows more often.
+    drawn independently: it accounts for both noise and sampling. Therefore it covers the score on these rows more
+    often.
 
     Examples
     --------

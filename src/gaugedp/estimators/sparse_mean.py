@@ -75,8 +75,9 @@ class SparseMean(PrivateEstimator):
         little: mean_ is values_ shrunk by `posterior_means`, which is post-processing at no cost. Default 10.
     bounds : (low, high) or "private"
         Two public numbers, to which every value is clipped; a missing value counts as their middle. For a
-        σ-sub-Gaussian distribution use `sub_gaussian_bounds(n, sigma, mean_bound)`. "private" spends a tenth of ε to
-        find a power of two within the public `magnitudes` = (least, largest).
+        σ-sub-Gaussian distribution, whose tails are no heavier than those of a normal one with standard deviation σ,
+        use `sub_gaussian_bounds(n, sigma, mean_bound)`. "private" spends a tenth of ε to find a power of two within the
+        public `magnitudes` = (least, largest).
     noise : {"gumbel", "laplace"}
         "gumbel", the default, uses exponential mechanisms and Gaussian values. "laplace" is the algorithm as published.
     epsilon, delta, neighbours, random_state, ledger
@@ -85,8 +86,8 @@ class SparseMean(PrivateEstimator):
     Notes
     -----
     Theorem. One row changes every coordinate of the sum by at most high − low if rows are replaced, and by max(|low|,
-    |high|) if they are added or removed: a cube, from which `Peeling` selects and adds noise. `fit` is (ε, δ)-DP (Cai,
-    Wang and Zhang 2021, algorithm 3, with the noise of docs/theory/peeling.md).
+    |high|) if they are added or removed. These changes form a cube, for which `Peeling` selects coordinates and adds
+    noise to them. `fit` is (ε, δ)-DP (Cai, Wang and Zhang 2021, algorithm 3, with the noise of docs/theory/peeling.md).
 
     The fit warns with `TooFewRows` if nothing within the bounds can be detected. After `fit`, the model has the
     attributes mean_ of shape (d,), support_ (the selected coordinates) and values_ of shape (sparsity,), outlook_ (if
@@ -232,13 +233,15 @@ def _warn_of_few(outlook: Outlook, in_units: bool) -> None:
 def sub_gaussian_bounds(n_rows: int, sigma: float, mean_bound: float) -> tuple[float, float]:
     """Return clipping bounds (−T, T) for sub-Gaussian values.
 
-    Use them as the `bounds` of `SparseMean`, if the values of n rows are σ-sub-Gaussian with means of at most
-    ±`mean_bound`. They are T = mean_bound + sigma·√(log n), because a larger T would only add noise.
+    Use them as the `bounds` of `SparseMean`, if the values of n rows are σ-sub-Gaussian: their tails are no heavier
+    than those of a normal distribution with standard deviation σ = `sigma`. The means must be at most ±`mean_bound`.
+    The bounds are T = mean_bound + sigma·√(log n), because a larger T would only add noise.
 
     Notes
     -----
     For a normal distribution of standard deviation σ the clipping bias is at most σ·E(Z − √log n)₊ ≤ σ/(√(2πn)·log n),
-    Z standard normal, a small part of the sampling error σ/√n. (√(2·log n) would clip hardly any value.)
+    where Z is standard normal. This is a small part of the sampling error σ/√n. (√(2·log n) would clip hardly any
+    value.)
 
     Examples
     --------

@@ -95,10 +95,10 @@ class SparseRegression(LinearRegressor):
 
     Notes
     -----
-    Theorem. All sums are of products of numbers in [−1, 1], so one row changes each by at most 2 (1 if rows are added
-    or removed). It changes the second moments of k features and their products with the target by at most √(2k² + 4kβ²)
-    in ℓ₂, in coordinates that preserve the Frobenius norm; β² = √(2k) is their relative weight. `fit` is the
-    composition and is (ε, δ)-DP (ε-DP at δ = 0). docs/theory/sparse_regression.md
+    Theorem (docs/theory/sparse_regression.md). All released sums add up products of numbers in [−1, 1], so one row
+    changes each of them by at most 2 (1 if rows are added or removed). It changes the second moments of k features and
+    their products with the target by at most √(2k² + 4kβ²) in ℓ₂, in coordinates that preserve the Frobenius norm. Here
+    β² = √(2k) is their relative weight. `fit` composes these releases, and is (ε, δ)-DP for one row, and ε-DP at δ = 0.
 
     After `fit`, the model has the attributes coef_ of shape (d + m,) for d columns and m indicators, intercept_,
     support_ (the selected columns), solver_, guarantee_ and release_.

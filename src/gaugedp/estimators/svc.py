@@ -20,8 +20,9 @@ class LinearSVC(LinearClassifier):
     `LogisticRegression`). It minimises the hinge loss, and fits more than two classes jointly (Crammer and Singer
     2001).
 
-    A fit is (ε, δ)-DP for one row (ε-DP at δ = 0): docs/theory/gradient.md, objective_perturbation.md and gibbs.md. All
-    parameters except `solver`, and all attributes, are those of `LogisticRegression`.
+    A fit is (ε, δ)-DP for one row, and ε-DP at δ = 0. The proofs are in docs/theory/gradient.md,
+    objective_perturbation.md and gibbs.md. All parameters except `solver`, and all attributes, are those of
+    `LogisticRegression`.
 
     Parameters
     ----------
@@ -29,7 +30,7 @@ class LinearSVC(LinearClassifier):
         "gradient" is noisy gradient descent on all rows. "objective", for two classes, rounds the kink of the loss,
         adds a random linear term and minimises the sum. "auto", the default, chooses "objective" if public numbers show
         that the noise is small, if rows are added or removed, at δ = 0, and if without an intercept a pure guarantee
-        needs less noise; otherwise it chooses "gradient". "gibbs", for two classes and δ > 0, draws the weights from
+        needs less noise. Otherwise it chooses "gradient". "gibbs", for two classes and δ > 0, draws the weights from
         the regularised exponential mechanism. `reason_` explains the choice.
 
     Examples

@@ -29,9 +29,9 @@ class Guarantee(Part):
     release was chosen after seeing an earlier one. `epsilon(delta)`, `delta(epsilon)` and `renyi(order)` convert the
     guarantee. Every number is rounded towards more privacy loss.
 
-    Formally, let P and Q be the output distributions for any two neighbouring tables, in both orders. Then
-    `renyi(order)` ≥ D_order(P‖Q), the Rényi divergence, and `delta(epsilon)` ≥ sup_S P(S) − e^epsilon·Q(S) over events
-    S.
+    Formally, let P and Q be the output distributions for any two neighbouring tables (tables that differ in one unit),
+    in both orders. Then `renyi(order)` is at least D_order(P‖Q), their Rényi divergence, and `delta(epsilon)` is at
+    least sup_S P(S) − e^epsilon·Q(S) over events S.
 
     Examples
     --------
@@ -133,10 +133,18 @@ class Guarantee(Part):
     def tradeoff(self, false_positive_rate: float) -> float:
         """Return the least false-negative rate of any membership test.
 
-        A membership test sees everything that was released and decides whether a unit is in the table. If it wrongly
-        declares an absent unit present with probability `false_positive_rate`, in [0, 1], it misses a present unit with
-        at least the returned probability. This is the trade-off function of Dong, Roth and Su 2022, rounded down
-        (docs/theory/renyi_region.md).
+        Use it to see how well a guarantee hides that a person is in the table. A membership test sees everything that
+        was released and decides whether a unit is in the table. If it wrongly declares an absent unit present with
+        probability `false_positive_rate`, in [0, 1], it misses a present unit with at least the returned probability.
+        This is the trade-off function of Dong, Roth and Su 2022, rounded down (docs/theory/renyi_region.md).
+
+        Examples
+        --------
+        If ε = 1, a test that accuses 5 % of the absent people misses at least 86 % of those who are present:
+
+        >>> from gaugedp.guarantees import PureDP
+        >>> round(PureDP(1).tradeoff(0.05), 3)
+        0.864
         """
         from gaugedp.accountant.testing import highest_probability
 
@@ -150,8 +158,8 @@ class Guarantee(Part):
 
         Use it to explain a guarantee to people who do not know ε. A membership test sees everything that was released
         and guesses whether a unit is in the table. `prior`, in (0, 1), is the attacker's probability before the release
-        that the unit is in the table. The bound on the true-positive rate is stated at each of `false_positive_rates`
-        in (0, 1). Proofs: docs/theory/membership.md.
+        that the unit is in the table. The bound on the true-positive rate is given at each of `false_positive_rates` in
+        (0, 1). The proofs are in docs/theory/membership.md.
 
         Examples
         --------

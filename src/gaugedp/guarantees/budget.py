@@ -43,9 +43,10 @@ class RenyiBudget(SameAs, Guarantee, kind="BestOrder"):
 
     Use it as the budget of a ledger for many releases, because it usually allows more of them than a sum of (ε, δ).
     Each release adds its Rényi divergence at each of the `orders`. The budget lasts as long as the sum stays within its
-    bound (`capacity`) at one order at least. Guarantees may depend on earlier answers.
+    bound (`capacity`) at one order at least. You may choose a release, and its guarantee, after seeing earlier answers.
 
-    The bound at each of the m orders converts to (ε, δ/m), and a union bound gives δ: docs/theory/budgets.md.
+    The bound at each of the m orders converts to (ε, δ/m), and a union bound over the orders gives δ. The proof is in
+    docs/theory/budgets.md.
     """
 
     epsilon_value: float
@@ -193,9 +194,10 @@ class Budget:
     def in_words(self, spent: tuple[int, ...]) -> tuple[str, str]:
         """Return the spent and the remaining budget as text.
 
-        Both are exact guarantees, or for a `RenyiBudget` values of ε with few digits. A `RenyiBudget` has spent the ε
-        that its sums convert to at its δ. `PureDP` of the remaining ε still fits, because none of its Rényi divergences
-        is larger. Several smaller guarantees may fit whose sum is larger.
+        Both are exact guarantees, except for a `RenyiBudget`, for which they are values of ε with few digits. A
+        `RenyiBudget` has spent the ε to which its sums convert at its δ. A release with `PureDP` of the remaining ε
+        still fits, because none of its Rényi divergences is larger. Several smaller guarantees may fit even if their
+        sum is larger.
         """
         if not isinstance(self.total, RenyiBudget):
             return repr(self.guarantee(spent)), repr(self.left(spent))
@@ -221,14 +223,14 @@ class Budget:
 class Filter:
     """Privacy filter, which refuses releases that would exceed a budget.
 
-    Use it if you choose each release after seeing the answers of all earlier ones: the guarantees that the filter
+    Use it if you choose each release after seeing the answers of all earlier ones. All guarantees that the filter
     admits satisfy the `budget` together. A filter is lost when the process ends. For a durable budget that several
     processes share, use a `Ledger`.
 
     Notes
     -----
-    For PureDP, ApproxDP, ZCDP and GaussianDP, the sum of the costs is bounded. RenyiDP sums Rényi curves at every
-    order, and RenyiBudget until the last order is spent (docs/theory/budgets.md).
+    For PureDP, ApproxDP, ZCDP and GaussianDP, the sum of the costs is bounded. A RenyiDP budget sums Rényi curves and
+    bounds them at every order. A RenyiBudget admits releases until its last order is spent (docs/theory/budgets.md).
 
     Examples
     --------

@@ -46,15 +46,15 @@ class Noise(float):
 def gaussian_std(epsilon: float, delta: float, sensitivity: float = 1.0, count: int = 1) -> Noise:
     """Return the standard deviation of Gaussian noise for (ε, δ)-DP.
 
-    Use it to calibrate noise of your own. The result is the least σ, rounded up, with which `count` answers together
-    satisfy (ε, δ)-DP (Balle and Wang 2018, theorem 8).
+    Use it to calibrate noise of your own. The result is the smallest standard deviation σ, rounded up, with which
+    `count` answers together satisfy (ε, δ)-DP (Balle and Wang 2018, theorem 8).
 
     Parameters
     ----------
     epsilon, delta : float
         ε ≥ 0 and 0 < δ < 1 of all answers together.
     sensitivity : float
-        ℓ₂ sensitivity Δ of one answer: by how much one unit can change it. Default 1.
+        The ℓ₂ sensitivity of one answer: the largest change that one unit, such as a person, can cause. Default 1.
     count : int
         Number of answers. Default 1.
 
@@ -76,15 +76,15 @@ def gaussian_std(epsilon: float, delta: float, sensitivity: float = 1.0, count: 
 def laplace_scale(epsilon: float, delta: float = 0.0, sensitivity: float = 1.0, count: int = 1) -> Noise:
     """Return the scale of Laplace noise for (ε, δ)-DP.
 
-    Use it to calibrate noise of your own. The result is the least scale, rounded up, with which `count` answers
-    together satisfy (ε, δ)-DP. At δ = 0 it is count·Δ/ε, where Δ is the sensitivity.
+    Use it to calibrate noise of your own. The result is the smallest scale, rounded up, with which `count` answers
+    together satisfy (ε, δ)-DP. At δ = 0 it is count·Δ/ε, where Δ is the `sensitivity`.
 
     Parameters
     ----------
     epsilon, delta : float
         ε and 0 ≤ δ < 1 of all answers together. Default δ = 0.
     sensitivity : float
-        ℓ₁ sensitivity Δ of one answer: by how much one unit can change it. Default 1.
+        The ℓ₁ sensitivity Δ of one answer: the largest change that one unit, such as a person, can cause. Default 1.
     count : int
         Number of answers. Default 1.
 
@@ -135,9 +135,10 @@ def discrete_gaussian_std(epsilon: float, delta: float, sensitivity: int = 1, co
 def subsampled_noise_multiplier(epsilon: float, delta: float, rate: float, steps: int) -> Noise:
     """Return the noise multiplier of DP-SGD for (ε, δ)-DP.
 
-    Use it before training, to find the noise for a given budget. The result is the least multiplier, rounded up, with
-    which all steps together satisfy (ε, δ)-DP. Each step adds Gaussian noise to the sum over a Poisson sample.
-    Neighbours differ by one unit added or removed.
+    Use it before training, to find the noise for a given budget. The noise multiplier is the standard deviation of the
+    noise divided by the clipping norm. The result is the smallest one, rounded up, with which all steps together
+    satisfy (ε, δ)-DP. Each step adds Gaussian noise to the sum over a Poisson sample. Neighbours differ by one unit
+    added or removed.
 
     Parameters
     ----------

@@ -32,15 +32,21 @@ from gaugedp.guarantees.zcdp import ZCDP
 def from_event(event: Any) -> Guarantee:
     """Convert an event of dp-accounting into a guarantee.
 
-    Use it to account together for releases of this library and of another one. The function needs the extra `events`.
-    Supported events are Gaussian and Laplace noise, discrete or not, randomized response, the exponential mechanism,
-    permute-and-flip, zCDP with or without an offset and (ε, δ)-DP. Samples, repetitions and compositions of these are
-    supported too, and so are mixtures of Gaussians, truncated samples and trees of partial sums. Other events raise
-    InvalidRequest.
+    Use it to account together for releases of this library and of another one. An event is the description of a
+    mechanism in the package dp-accounting. The function needs the extra `events`.
 
-    The neighbours are those of the event: one record is added or removed with Poisson samples, and one is replaced with
-    samples without replacement. A replaced record moves a sum by twice the clipping norm, so the mechanism on such a
-    sample, and everything composed with it, is accounted for two records.
+    Parameters
+    ----------
+    event : DpEvent
+        Gaussian or Laplace noise, discrete or not, randomized response, the exponential mechanism, permute-and-flip,
+        zCDP with or without an offset, or (ε, δ)-DP; samples, repetitions and compositions of these; mixtures of
+        Gaussians, truncated samples and trees of partial sums. Other events raise InvalidRequest.
+
+    Notes
+    -----
+    The neighbours are those of the event. With Poisson samples, one record is added or removed; with samples without
+    replacement, one record is replaced. A replaced record moves a sum by twice the clipping norm, so the mechanism on
+    such a sample, and everything composed with it, is accounted for two records.
     """
     name = type(event).__name__
     if name not in _READERS or not isinstance(event, _events().DpEvent):
@@ -51,8 +57,10 @@ def from_event(event: Any) -> Guarantee:
 def to_event(guarantee: Guarantee) -> Any:
     """Convert a guarantee into an event of dp-accounting.
 
-    The event implies the guarantee. The function needs the extra `events`. Noise is rounded down. ε-DP becomes
-    randomized response, and the group guarantee of Gaussian noise on a Poisson sample becomes a mixture of Gaussians.
+    Use it to account for a release of this library in dp-accounting. The event implies the guarantee, and noise is
+    rounded down. ε-DP becomes randomized response, and the group guarantee of Gaussian noise on a Poisson sample
+    becomes a mixture of Gaussians. The function needs the extra `events`.
+
     Guarantees without such an event raise InvalidRequest: (ε, δ)-DP with δ > 0, Rényi curves, bounded range, discrete
     Gaussian noise, finite losses, and other groups.
     """

@@ -19,11 +19,21 @@ from gaugedp.guarantees.pure import PureDP
 class FiniteLoss(Guarantee):
     """Guarantee of a mechanism with finitely many outputs.
 
-    Use it for a mechanism of your own whose output probabilities you can list. `p` holds the probabilities of the
-    outputs with the unit in the table, and `q` those without it, in the same order.
+    Use it for a mechanism of your own whose output probabilities you can list, such as a coin that is biased by the
+    data. `p` holds the probabilities of the outputs with the unit in the table, and `q` those without it, in the same
+    order.
 
-    Floats are read as decimals, and Fractions exactly; sums within 1e-9 of 1 are scaled to 1. In a composition the same
-    neighbour has `p` everywhere, and both directions are counted.
+    Floats are read as decimals, and Fractions exactly; sums within 1e-9 of 1 are scaled to 1. In a composition, the
+    same neighbour has `p` in every release, and both directions (a unit removed, a unit added) are counted.
+
+    Examples
+    --------
+    A mechanism answers yes with probability 0.7 if the unit is in the table and 0.3 otherwise. Its ε is log(7/3) =
+    0.85:
+
+    >>> from gaugedp.guarantees import FiniteLoss
+    >>> round(FiniteLoss([0.7, 0.3], [0.3, 0.7]).epsilon(0), 2)
+    0.85
     """
 
     p: tuple[Fraction, ...]

@@ -27,6 +27,14 @@ class GaussianDP(Guarantee):
     -----
     Gaussian noise of standard deviation σ on an answer of ℓ₂ sensitivity Δ satisfies it with μ = Δ/σ, and no smaller μ
     (Dong, Roth and Su 2022, theorem 2.7 and corollary 2.13).
+
+    Examples
+    --------
+    A release with μ = 1 has ε = 4.89 at δ = 10⁻⁶:
+
+    >>> from gaugedp.guarantees import GaussianDP
+    >>> round(GaussianDP(1).epsilon(1e-6), 2)
+    4.89
     """
 
     mu: float

@@ -25,8 +25,9 @@ def doublings(size: int) -> int:
 def group_factor(order: float, steps: int, form: Literal["sharp", "printed"] = "sharp") -> float:
     """Return the factor of a Rényi curve for groups.
 
-    If a mechanism satisfies (a, ζ)-RDP for single units, that is, has a Rényi divergence of order a of at most ζ, it
-    satisfies (a/2^c, factor·ζ)-RDP for groups of 2^c units.
+    Use it to protect groups, such as families, by a mechanism that is analysed for single units. If the mechanism has a
+    Rényi divergence of order a of at most ζ for single units, called (a, ζ)-RDP, it satisfies (a/2^c, factor·ζ)-RDP for
+    groups of 2^c units.
 
     Parameters
     ----------

@@ -53,14 +53,31 @@ class Losses(NamedTuple):
 class LossDistribution(Guarantee):
     """Guarantee given by a discretised privacy loss distribution.
 
-    Use it to import the result of another accountant. `removed` holds the losses if a unit is removed, and `added`
-    holds the losses if one is added, both as multiples of `span`.
+    Use it to import the result of another accountant, which rounds the privacy loss to multiples of a fixed length.
+
+    Parameters
+    ----------
+    span : float
+        The length. The privacy losses are its multiples.
+    removed : (first, probabilities, infinite)
+        The losses if a unit is removed: the probabilities of the losses first·span, (first + 1)·span, … and that of an
+        infinite loss, by default 0.
+    added : (first, probabilities, infinite), optional
+        The losses if a unit is added. By default they are the same.
 
     Notes
     -----
-    E[(1 − e^{ε−L})₊] + P(L = ∞), for the loss L, must be an upper bound on the profile in each direction: the
-    definition of a "pessimistic" distribution. What rounding and truncation left out is not restored, with two
+    The distribution must be "pessimistic". This means that in each direction, E[(1 − e^{ε−L})₊] + P(L = ∞), for the
+    loss L, is an upper bound on the privacy profile. What rounding and truncation left out is not restored, with two
     exceptions: sums below 1, and small losses that no pair of distributions can have (E[e^{−L}] > 1).
+
+    Examples
+    --------
+    The loss is −1 with probability 0.27 and 1 with probability 0.73, so ε is 1 at δ = 0:
+
+    >>> from gaugedp.guarantees import LossDistribution
+    >>> LossDistribution(1.0, (-1, (0.27, 0.0, 0.73))).epsilon(0)
+    1.0
     """
 
     span: float

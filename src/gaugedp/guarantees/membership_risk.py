@@ -30,11 +30,13 @@ class MembershipTest:
 class MembershipRisk:
     """Upper bounds on the success of any membership test.
 
-    It explains a guarantee without ε. A membership test sees everything that was released and guesses whether one unit
-    is in the table. `prior` is the attacker's probability before the release. `advantage` bounds the true-positive rate
-    minus the false-positive rate, `accuracy` the probability of a correct guess, and `posterior` the probability after
-    any output. No test does better than the best test between the normal distributions N(0, 1) and N(`mu`, 1); `mu` is
-    None if no such number is known.
+    Use it to explain a guarantee to people who do not know ε. A membership test sees everything that was released and
+    guesses whether one unit is in the table. `prior` is the attacker's probability before the release that it is.
+
+    - `advantage` bounds the true-positive rate minus the false-positive rate.
+    - `accuracy` bounds the probability of a correct guess, and `posterior` the attacker's probability after any output.
+    - `mu`: no test does better than the best test between the normal distributions N(0, 1) and N(`mu`, 1). It is None
+      if no such number is known.
     """
 
     guarantee: Stated

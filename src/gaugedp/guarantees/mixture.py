@@ -24,8 +24,17 @@ class Mixture(Guarantee):
 
     Notes
     -----
-    The privacy profile is the mean of the profiles, or an upper bound if the index is not published
-    (docs/theory/sampling.md). Probabilities within 1e-9 of a sum of 1 are scaled; floats are read as decimals.
+    The privacy profile δ(ε) is the mean of the profiles, or an upper bound if the index is not published
+    (docs/theory/sampling.md). Probabilities whose sum is within 1e-9 of 1 are scaled; floats are read as decimals.
+
+    Examples
+    --------
+    The δ of two mechanisms, one of them with almost no privacy loss, is the mean of both:
+
+    >>> from gaugedp.guarantees import GaussianDP, Mixture
+    >>> mixture = Mixture([0.5, 0.5], [GaussianDP(1), GaussianDP(0.1)])
+    >>> round(mixture.delta(1), 4), round(GaussianDP(1).delta(1), 4)
+    (0.0635, 0.1269)
     """
 
     probabilities: tuple[Fraction, ...]

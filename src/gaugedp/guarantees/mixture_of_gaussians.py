@@ -29,17 +29,25 @@ _UNSEEN, _FARTHEST = 1e-30, 600.0  # δ, and ε, beyond which the profile counts
 class MixtureOfGaussians(Guarantee):
     """Guarantee of Gaussian noise around a random shift.
 
-    If a release with Gaussian noise uses a random sample of the rows, chance decides how far a unit moves the answers.
-    A group of units, for example, moves them further the more of its members are drawn. This class is the guarantee of
-    such a release: with probability `chances[i]` a unit shifts the answers by at most `shifts[i]`, and the noise has
-    the standard deviation `noise_std`.
+    Use it for a release with Gaussian noise on a random sample of the rows. Chance then decides how far a unit moves
+    the answers: a group of units, for example, moves them further the more of its members are drawn. With probability
+    `chances[i]` a unit shifts the answers by at most `shifts[i]`, and the noise has the standard deviation `noise_std`.
 
     Notes
     -----
     An attacker must distinguish N(0, σ²), the output without the unit, from the mixture Σ p_i·N(s_i, σ²) with it. Here
-    p_i are the chances, s_i the shifts and σ is `noise_std`. Longer shifts reveal more, so upper bounds on them suffice
-    (Choquette-Choo, Ganesh, Haque, Steinke and Thakurta 2024). A single release has a closed formula. Compositions use
-    points of this curve, joined by lines (docs/theory/sampling.md).
+    p_i are the chances, s_i the shifts and σ is `noise_std`. Longer shifts reveal more, so upper bounds on them are
+    sufficient (Choquette-Choo, Ganesh, Haque, Steinke and Thakurta 2024). A single release has a closed formula.
+    Compositions use points of this curve, joined by lines (docs/theory/sampling.md).
+
+    Examples
+    --------
+    A unit is in the sample with probability 0.1 and then shifts the answer by 1. The noise has the standard deviation
+    1:
+
+    >>> from gaugedp.guarantees import MixtureOfGaussians
+    >>> round(MixtureOfGaussians([0, 1], [0.9, 0.1], noise_std=1.0).epsilon(1e-6), 2)
+    2.18
     """
 
     shifts: tuple[float, ...]

@@ -16,7 +16,7 @@ class Odometer:
 
     Use it to keep track of ε while you add releases, without a budget. `add` the guarantee of each release, and read ε
     of all of them together with `epsilon`. The results are certified upper bounds if the guarantees were fixed in
-    advance. An update reads only the new releases.
+    advance, not chosen after seeing answers. An update computes only with the new releases.
 
     Examples
     --------

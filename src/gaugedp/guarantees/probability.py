@@ -15,7 +15,7 @@ def probability_range(guarantee: Guarantee, q: float) -> tuple[float, float]:
     guarantee : Guarantee
         The guarantee of the release.
     q : float
-        The probability of an event under one of two neighbouring tables, in [0, 1].
+        The probability of the event, in [0, 1], under one of two neighbouring tables: one with the person, one without.
 
     Returns
     -------

@@ -32,8 +32,16 @@ class PureDP(Guarantee):
 
     Notes
     -----
-    The Rényi curve and the privacy profile are those of randomized response, which dominates every ε-DP mechanism
-    (Kairouz, Oh and Viswanath 2015).
+    The Rényi curve and the privacy profile δ(ε) are those of randomized response. The reason is that no ε-DP mechanism
+    reveals more than randomized response does (Kairouz, Oh and Viswanath 2015).
+
+    Examples
+    --------
+    The ε of two releases add up:
+
+    >>> from gaugedp.guarantees import PureDP
+    >>> round((PureDP(1) + PureDP(2)).epsilon(0), 6)
+    3.0
     """
 
     epsilon_value: float

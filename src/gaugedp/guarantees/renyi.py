@@ -20,8 +20,9 @@ from gaugedp.guarantees.pure import PureDP
 class RenyiDP(Guarantee):
     """Rényi differential privacy at some orders.
 
-    Use it if you know a mechanism by one or several such bounds, as many accountants state them. The Rényi divergence
-    of order a between neighbours is at most the value for that order (Mironov 2017, definition 4).
+    Use it if you know a mechanism by one or several bounds on its Rényi divergence, as many accountants state them. The
+    Rényi divergence of order a between the outputs for two neighbouring tables is at most the value for that order
+    (Mironov 2017, definition 4).
 
     Parameters
     ----------
@@ -32,8 +33,16 @@ class RenyiDP(Guarantee):
 
     Notes
     -----
-    Bounds between two orders follow, because (a − 1)·D_a is convex in a, where D_a is the divergence of order a (van
-    Erven and Harremoës 2014, corollary 2), and D_a increases.
+    Bounds between two orders follow from those at the orders, because D_a, the divergence of order a, increases, and
+    because (a − 1)·D_a is convex in a (van Erven and Harremoës 2014, corollary 2).
+
+    Examples
+    --------
+    A bound of 0.5 at order 16 gives this ε at δ = 10⁻⁶:
+
+    >>> from gaugedp.guarantees import RenyiDP
+    >>> round(RenyiDP(16, 0.5).epsilon(1e-6), 2)
+    1.17
     """
 
     orders: tuple[float, ...]

@@ -30,14 +30,23 @@ class Sampled(Guarantee):
     """Guarantee of a mechanism on a secret random sample.
 
     Use it if you draw a random sample of the units and run a mechanism on the sample only. Sampling amplifies privacy,
-    because a unit that is not in the sample cannot affect the output.
+    because a unit that is not in the sample cannot affect the output. `guarantee` is that of the mechanism on the
+    sample.
 
     Notes
     -----
-    With `sampling` "poisson", each unit is in the sample with probability `rate`, independently, and neighbours differ
-    by one unit added or removed. With "without_replacement", the sample is uniform over m of n units, `rate` is m/n,
-    and neighbours differ by one unit replaced. `guarantee` is that of the mechanism on the sample, for the same
-    neighbours. The proof is in docs/theory/sampling.md.
+    With `sampling` "poisson", each unit is in the sample with probability `rate`, independently, and neighbouring
+    tables differ by one unit added or removed. With "without_replacement", the sample is uniform over m of n units,
+    `rate` is m/n, and neighbouring tables differ by one unit replaced. The guarantee of the mechanism on the sample
+    must be for the same kind of neighbours. The proof is in docs/theory/sampling.md.
+
+    Examples
+    --------
+    A mechanism with ε = 1 on a sample of 10 % of the units has ε = 0.159:
+
+    >>> from gaugedp.guarantees import PureDP, Sampled
+    >>> round(Sampled(PureDP(1), rate=0.1).epsilon(0), 3)
+    0.159
     """
 
     guarantee: Guarantee

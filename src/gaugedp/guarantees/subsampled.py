@@ -41,8 +41,16 @@ class SubsampledGaussian(Guarantee):
     -----
     If a units are removed and b added, the number of them in the sample is binomial. So the worst outputs to tell apart
     are the mixtures Σ Bin(a, q)(i)·N(i, σ²) and Σ Bin(b, q)(j)·N(−j, σ²) (docs/theory/sampling.md; Zhu, Dong and Wang
-    2022, theorem 11, for one unit). A composition uses the same (a, b) for all releases, and the worst of those with
-    a + b = `size`. If units are replaced, a = b = `size`.
+    2022, theorem 11, for one unit). A composition uses the same (a, b) for all releases, and takes the worst of those
+    with a + b = `size`. If units are replaced, a = b = `size`.
+
+    Examples
+    --------
+    1,000 steps of DP-SGD with batches of 1 % of the units have this ε at δ = 10⁻⁶:
+
+    >>> from gaugedp.guarantees import SubsampledGaussian
+    >>> round((1000 * SubsampledGaussian(rate=0.01, noise_multiplier=1.0)).epsilon(1e-6), 2)
+    2.12
     """
 
     rate: float

@@ -35,7 +35,7 @@ _NOT_SAMPLED = (  # banded batches, with epochs
 class TrainingRun:
     """Run of DP-SGD or DP-FTRL, described by its settings.
 
-    Use it to compute the privacy loss of a training run, also of another library, from its settings. Each step
+    Use it to compute the privacy loss of a training run from its settings, also for runs of another library. Each step
     publishes the sum of clipped gradients with Gaussian noise. `guarantee` bounds the privacy loss of the whole run for
     one example.
 
@@ -43,7 +43,7 @@ class TrainingRun:
     ----------
     noise_multiplier : float
         The standard deviation of the noise divided by the clipping norm. For "banded" batches it is divided also by the
-        largest ℓ₂ norm of a column of the factor C.
+        largest ℓ₂ norm of a column of the factor C, the matrix that correlates the noise of different steps.
     sampling_rate : float
         The expected batch size divided by the number of examples. Round it up, or give `epochs`.
     steps, epochs : int, optional
@@ -193,7 +193,7 @@ class TrainingLog:
 def training_log(text: str) -> TrainingLog:
     """Read a log of training runs in JSON.
 
-    Use it to account for several training runs on the same examples, for example of another library.
+    Use it to account for several training runs on the same examples, such as runs of another library.
 
     Parameters
     ----------

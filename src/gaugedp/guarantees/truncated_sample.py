@@ -39,10 +39,11 @@ def truncated_poisson(n_units: int, rate: float, batch_size: int, noise_multipli
     -----
     Groups of units are not covered, because their tables have other numbers of rows: `group` raises InvalidRequest.
 
-    With w = P(Bin(m − 1, q) ≥ B) and p = P(Bin(m, q) > B)·B/(m·w), a pair whose larger table has m units has the
-    mixture of `SubsampledGaussian`(q, σ), with probability 1 − w, and `SubsampledGaussian`(p, σ/2), with probability w.
-    The probability that only one of m = n and m = n + 1 has in its second part gets `SubsampledGaussian`(q, σ/2), which
-    dominates all: docs/theory/sampling.md.
+    Take a pair of neighbours whose larger table has m units. Let w = P(Bin(m − 1, q) ≥ B), the probability that the
+    other units fill the batch, and p = P(Bin(m, q) > B)·B/(m·w). With probability 1 − w the pair has the guarantee
+    `SubsampledGaussian`(q, σ), and with probability w it has `SubsampledGaussian`(p, σ/2). The number m is n or n + 1.
+    The probability that only one of the two has in its second part gets `SubsampledGaussian`(q, σ/2), which dominates
+    all. The proof is in docs/theory/sampling.md.
 
     Examples
     --------

@@ -26,8 +26,8 @@ def interval_noise(
 ) -> Noise:
     """Return the largest noise that a confidence interval allows.
 
-    Use it if an answer must be accurate to ± `half_width`. The privacy guarantee then follows from the accuracy, not
-    the other way round.
+    Use it if an answer must be accurate to ± `half_width`. For example, an office may promise counts that are accurate
+    to ± 5. The privacy guarantee then follows from the accuracy, not the other way round.
 
     Parameters
     ----------

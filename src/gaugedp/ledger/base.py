@@ -33,11 +33,12 @@ class Ledger:
     """Durable account of the privacy budget of one table.
 
     Open one ledger for each table with `Ledger.open`, and give it to every release of the table. A ledger has a budget
-    for one privacy unit, and refuses any charge that would exceed the budget. Threads and processes can share a ledger:
-    even if they race or are killed, all charges together stay within the budget.
+    for one privacy unit, such as a person, and refuses any charge that would exceed the budget. Threads and processes
+    can share a ledger: even if they race or are killed, all charges together stay within the budget.
 
-    A charge is on disk before the data is read, and it stays spent even if the release fails afterwards. Entries never
-    change, and a hash chain reveals edits by other programs. `is_new` is True if `open` created the ledger.
+    A charge is written durably before the data is read, and it stays spent even if the release fails afterwards. A
+    crash may therefore cost budget, but it never costs privacy. Entries never change, and a hash chain reveals edits by
+    other programs. `is_new` is True if `open` created the ledger.
     """
 
     is_new = False
@@ -61,14 +62,16 @@ class Ledger:
     ) -> "Ledger":
         """Open the ledger at `path`, or create it.
 
+        Call it first in every program that publishes from the table, and pass the ledger to `gd.release`.
+
         Parameters
         ----------
         path : path or str
             A file, ":memory:", or "postgresql://user@host:port/database?ledger=people" for a schema of a database
             (default "gaugedp"). Pass passwords by PGPASSWORD or a password file.
         budget : Guarantee, optional
-            The budget, which a new ledger needs. The budget of an existing ledger never changes: a different one is
-            refused.
+            The budget, such as `gd.PureDP(2)`, which a new ledger needs. The budget of an existing ledger never
+            changes: a different one is refused.
         table, unit : str and PrivacyUnit, optional
             Bind the ledger to a table and a unit, as the first charge otherwise does. A bound ledger must match.
         timeout : float
@@ -207,13 +210,28 @@ class Ledger:
     ) -> Reservation | Stored:
         """Charge a release, before any data is read.
 
-        On return, the charge is durable and final. The ledger charges the first of `guarantees` that its budget can
-        express. `request` describes the query, never the data. If a release with the same `key`, request and guarantee
-        is stored, it is returned at no cost. With `resume`, a charge that was never settled returns its reservation
-        again.
+        Use it if you publish results of a mechanism of your own; `gd.release` calls it for you. On return, the charge
+        is written durably and is final. Afterwards, store the result with `settle`.
 
-        The ledger refuses a charge that exceeds the budget, another table or unit, the key of another request and,
-        without `resume`, the key of an unsettled charge. Nothing is spent then.
+        Parameters
+        ----------
+        guarantees : sequence of Guarantee
+            Guarantees that the release satisfies. The ledger charges the first one that its budget can express.
+        table, unit : str and PrivacyUnit
+            The table and the privacy unit of the release. They must be those of the ledger.
+        request : mapping
+            A description of the query, never of the data.
+        key : str, optional
+            A name for the request. If a release with this key, request and guarantee is stored, it is returned at no
+            cost.
+        resume : bool
+            Whether a charge that was never settled returns its reservation again. Default False, which refuses its key.
+
+        Raises
+        ------
+        LedgerRefused
+            If the charge exceeds the budget, the table or the unit is another one, or the key belongs to another
+            request or, without `resume`, to an unsettled charge. Nothing is spent then.
         """
         _check_guarantees(guarantees)
         if table is None or unit is None:

@@ -23,17 +23,28 @@ class AboveThreshold(Selection):
     """Sparse vector technique: find the first score above a threshold.
 
     Use it to find the first of many scores that exceeds a public threshold, such as the first day with more than 100
-    cases. The privacy cost does not depend on the number of scores. Both the threshold and the scores get noise: the
-    output is the index of the first noisy score that reaches the noisy threshold, or k if none of the k scores does.
+    cases. The privacy cost does not depend on the number of scores, because only one index is published. Both the
+    threshold and the scores get noise: the output is the index of the first noisy score that reaches the noisy
+    threshold, or k if none of the k scores does.
 
     Notes
     -----
-    Let B be the largest change of one score between neighbouring tables (the ℓ_∞ radius of `body`). The threshold gets
-    discrete Laplace noise of scale 2B/ε, and each score gets such noise of scale 4B/ε. For counts with units added or
-    removed, whose scores all move in the same direction, the scale of a score's noise is 2B/ε.
+    Let B be the largest change of one score between neighbouring tables, that is, tables that differ in one protected
+    unit. It is the ℓ_∞ radius of `body`, which contains all changes of the scores. The threshold gets discrete Laplace
+    noise of scale 2B/ε, and each score gets discrete Laplace noise of scale 4B/ε. For counts with units added or
+    removed, all scores move in the same direction, so the scale of a score's noise is only 2B/ε.
 
-    Theorem. The mechanism is ε-DP, whatever k is (Dwork and Roth 2014, theorem 3.23, for discrete noise; Lyu, Su and Li
-    2017, theorem 4 for one answer). docs/theory/above_threshold.md
+    Theorem. The mechanism is ε-DP for every number k of scores (Dwork and Roth 2014, theorem 3.23, here with discrete
+    noise; Lyu, Su and Li 2017, theorem 4 for one answer). The proof is in docs/theory/above_threshold.md.
+
+    Examples
+    --------
+    Find the first of three counts that reaches 100. The threshold and each count get noise of scale 2:
+
+    >>> import gaugedp as gd
+    >>> body = gd.query(gd.Domain.of(day=["1", "2", "3"]), "day").sensitivity(gd.PrivacyUnit())
+    >>> gd.AboveThreshold.calibrate(body, gd.PureDP(1), threshold=100)
+    AboveThreshold(first of 3 at 100 or above, discrete Laplace, scale 2 and 2, PureDP(1), exact)
     """
 
     threshold: float = 0.0

@@ -27,10 +27,12 @@ FINE_STEPS = 2**12  # lattice steps per radius, for a body of real answers
 class Calibrated(ABC):
     """Randomness that is calibrated to a guarantee.
 
-    It is the base class of all mechanisms. `exactness` states how precisely draws follow the proven distribution: they
-    are "exact" if integers, or floats within proved bounds, decide them; "idealized" if floats do; "mixing" if they
-    come from a Markov chain. `form` is the family of the output distribution, which selects the tests of an audit, or
-    empty.
+    It is the base class of all mechanisms, which release answers, select candidates or collect responses.
+
+    `exactness` states how precisely the draws follow the distribution of the proof. Draws are "exact" if they are
+    decided by integers, or by floats within proved bounds, and "idealized" if they are computed in ordinary floats.
+    They are "mixing" if they come from a Markov chain. `form` names the family of the output distribution, by which an
+    audit selects its tests; it may be empty.
     """
 
     name: ClassVar[str]
@@ -74,9 +76,11 @@ class Calibrated(ABC):
 class Mechanism(Calibrated):
     """Calibrated randomness that turns an exact answer into a release.
 
-    A plan chooses one for you (`plan.mechanism`), or you calibrate a subclass yourself. The exact answer is a vector of
-    integers. `guarantee` holds if the answers of neighbouring tables differ by a point of `body`, the sensitivity body.
-    Errors and widths are in the units of the answers or, if `in_rows` is True, are ranks counted in rows.
+    A plan chooses a mechanism for you (`plan.mechanism`), or you calibrate one yourself, for example with
+    `gd.Laplace.calibrate`. The exact answer is a vector of integers, such as the counts of a table. The `guarantee`
+    holds if the answers of two neighbouring tables, which differ in one protected unit, differ by a point of the
+    sensitivity body, `body`. Errors and widths are in the units of the answers. Mechanisms for quantiles are an
+    exception (`in_rows` is True): their errors are distances in rank, counted in rows.
     """
 
     in_rows: ClassVar[bool] = False

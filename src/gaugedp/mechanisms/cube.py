@@ -35,15 +35,28 @@ from gaugedp.samplers.gauge_noise import gauge_noise
 class Cube(NormNoise):
     """K-norm noise shaped to a box.
 
-    Use it under pure differential privacy if the sensitivity body nearly fills a box: for example, if one unit can
-    change all answers at once in almost any combination. The noise is uniform on a box of random size.
+    Use it under pure differential privacy if one unit can change all answers at once in almost any combination, so that
+    the possible changes nearly fill a box. The noise is uniform on a box of random size.
 
     Notes
     -----
-    Let Δ be the ℓ_∞ radius of the body over the weights w: the largest |z_i|/w_i of a difference z between neighbours'
-    answers. The density of the noise is ∝ e^{−ε·max|z_i|/(w_i·Δ)}. It is drawn as R·U, with R ~ Gamma(d + 1) for d
-    answers, and U uniform on the box with half sides w_i·Δ/ε (Steinke and Ullman 2017, for w = 1). Draws are rounded
-    exactly (docs/theory/reals.md).
+    Let z be a difference between the answers of neighbouring tables, and w the weights, by default 1. The ℓ_∞ radius Δ
+    of the body is the largest possible |z_i|/w_i, and the density of the noise is proportional to
+    e^{−ε·max_i|z_i|/(w_i·Δ)}.
+
+    For d answers the noise is drawn as R·U, where R ~ Gamma(d + 1) is its random size, and U is uniform on the box with
+    half sides w_i·Δ/ε (Steinke and Ullman 2017, for w = 1). Draws are rounded exactly (docs/theory/reals.md).
+
+    Examples
+    --------
+    If one unit can change three answers by up to 1 each, the expected length of the noise is far below that of Laplace
+    noise:
+
+    >>> import gaugedp as gd
+    >>> import numpy as np
+    >>> body = gd.bodies.LpBall(3, np.inf)
+    >>> [round(noise.calibrate(body, gd.PureDP(1)).error(), 2) for noise in (gd.Cube, gd.Laplace)]
+    [3.84, 6.32]
     """
 
     name: ClassVar[str] = "Cube"

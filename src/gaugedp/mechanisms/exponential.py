@@ -25,17 +25,29 @@ from gaugedp.samplers.choice import choose
 class Exponential(Selection):
     """Exponential mechanism for selecting a candidate with a high score.
 
-    Use it to select one of finitely many candidates, such as the most frequent category. The higher the score of a
-    candidate, the more probable is its index; the best one is not always selected.
+    Use it to select one of finitely many candidates, such as the most frequent category. The output is the index of a
+    candidate. Candidates with a higher score are more likely to be selected, but the best one is not always selected.
 
     Notes
     -----
-    Let B be the largest change of one score between neighbouring tables (the ℓ_∞ radius of `body`). Index i has a
-    probability ∝ e^{ε·score_i/(2B)}. For counts it is ∝ e^{ε·score_i/B}, because all scores then move in the same
-    direction; counts are those of cells, prefixes or ranges with units added or removed ("add_remove").
+    Let B be the largest change of one score between neighbouring tables, which is the ℓ_∞ radius of `body`. The
+    probability of index i is proportional to e^{ε·score_i/(2B)}. For counts of cells, prefixes or ranges with units
+    added or removed ("add_remove"), it is proportional to e^{ε·score_i/B}, because all these counts move in the same
+    direction.
 
-    Theorem. The losses of any two outputs differ by at most ε between neighbours: ExponentialLoss(ε), hence ε-DP and
-    ε²/8-zCDP (McSherry and Talwar 2007, theorem 6; Dong, Durfee and Rogers 2020). docs/theory/exponential.md
+    Theorem. Between neighbours, the privacy losses of any two outputs differ by at most ε. This property is
+    ExponentialLoss(ε), also known as bounded range; it implies ε-DP and ε²/8-zCDP (McSherry and Talwar 2007, theorem 6;
+    Dong, Durfee and Rogers 2020). The proof is in docs/theory/exponential.md.
+
+    Examples
+    --------
+    Three parties have 10, 9 and 5 votes. With ε = 1, the first is selected with probability 0.73, the second with 0.27:
+
+    >>> import gaugedp as gd
+    >>> import numpy as np
+    >>> body = gd.query(gd.Domain.of(party=["a", "b", "c"]), "party").sensitivity(gd.PrivacyUnit())
+    >>> gd.Exponential.calibrate(body, gd.PureDP(1)).probabilities(np.array([10, 9, 5])).round(2).tolist()
+    [0.73, 0.27, 0.0]
     """
 
     name: ClassVar[str] = "Exponential"

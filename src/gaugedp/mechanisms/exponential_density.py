@@ -29,27 +29,44 @@ _BATCH = 2**14  # proposals that are scored together
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExponentialDensity(Calibrated):
-    """Exponential mechanism for points of a body, by their quality.
+    """Exponential mechanism for points of a continuous set.
 
-    Use it to select a point of a continuous set, if you can score how well each point fits the exact answer. By
-    default, the time of a draw depends on the data: anyone who can measure this time learns something that the
-    guarantee does not cover. With `constant_time` a slower walk is used, whose time reveals nothing.
+    Use it to select a point of a ball, an ellipsoid or a polytope, if you can score how well each point fits the exact
+    answer. Points with a higher score, their *quality*, are more likely to be drawn.
+
+    By default, the time of a draw depends on the data. Anyone who can measure this time learns something that the
+    guarantee does not cover. With `constant_time`, a slower random walk is used, whose time reveals nothing.
 
     Notes
     -----
-    Let u(a, y) be the quality of a point y for the answer a (see `Quality`). The point has a density ∝ e^{ε·u(a, y)/2}
-    on the body, and is rounded to a lattice (McSherry and Talwar 2007).
+    Let u(a, y) be the quality of a point y for the exact answer a (see `Quality`). The density of the selected point is
+    proportional to e^{ε·u(a, y)/2} on the set, and the point is then rounded to a lattice (McSherry and Talwar 2007).
 
-    Theorem. Under the hypotheses of `Quality` the losses of any two outputs differ by at most ε: ExponentialLoss(ε),
-    hence ε-DP (their theorem 6; Dong, Durfee and Rogers 2020). Rounding is post-processing.
-    docs/theory/exponential_density.md
+    Theorem. Under the hypotheses of `Quality`, the privacy losses of any two outputs differ by at most ε. This property
+    is ExponentialLoss(ε), and it implies ε-DP (their theorem 6; Dong, Durfee and Rogers 2020). Rounding is
+    post-processing. The proof is in docs/theory/exponential_density.md.
 
-    By default, draws use rejection from the uniform distribution on the body, which is exact in real arithmetic
-    ("idealized"). The number of tries, at most e^{ε(high − low)/2} on average, depends on the answer.
+    By default, the sampler draws uniform points until it accepts one (rejection), which is exact in real arithmetic
+    ("idealized"). The number of tries depends on the answer; on average, it is at most e^{ε(high − low)/2}, where low
+    and high are the bounds of the quality.
 
-    With `proposals` n > 0, a Metropolis walk always scores n uniform proposals ("mixing"). Its guarantee is ApproxDP(ε,
-    (1 + e^ε)·τ), where τ = (1 − e^{−ε(high − low)/2})^n bounds its total variation distance (Mengersen and Tweedie
-    1996, theorem 2.1).
+    With `proposals` = n > 0, a Metropolis walk always scores n uniform proposals ("mixing"). Its guarantee is
+    ApproxDP(ε, (1 + e^ε)·τ), where τ = (1 − e^{−ε(high − low)/2})^n bounds the total variation distance of the walk's
+    end from the distribution above (Mengersen and Tweedie 1996, theorem 2.1).
+
+    Examples
+    --------
+    Draw a point of a disc of radius 5, which is probably near the exact answer (3, 0). One unit changes the answer by a
+    vector of length at most 1, so it changes the score, a negative distance, by at most 1:
+
+    >>> import gaugedp as gd
+    >>> import numpy as np
+    >>> from gaugedp.bodies import LpBall
+    >>> def nearness(answer, points):
+    ...     return -np.linalg.norm(points - answer, axis=1)
+    >>> quality = gd.Quality(nearness, LpBall(2, 2), bounds=(-10, 0))
+    >>> gd.ExponentialDensity.calibrate(quality, LpBall(2, 2, 5), gd.PureDP(1)).sample(np.array([3.0, 0.0])).shape
+    (2,)
     """
 
     quality: Quality
@@ -65,11 +82,20 @@ class ExponentialDensity(Calibrated):
     def calibrate(
         cls, quality: Quality, over: Body, guarantee: Guarantee, constant_time: bool = False
     ) -> "ExponentialDensity":
-        """Return the mechanism, after `quality.check`.
+        """Return the mechanism for a quality on a set.
 
-        It supports PureDP(ε), ExponentialLoss(ε) and ApproxDP(ε, δ) with ε > 0. The set of points is `over`, around the
-        origin: a ball, an ellipsoid, or a polytope with exact uniform draws; others are refused. `constant_time`
-        selects the walk, which uses min(δ, 1e−9) of δ; it is refused if it would need more than 10^7 proposals.
+        Parameters
+        ----------
+        quality : Quality
+            The score of a point. `quality.check` tests it first.
+        over : Body
+            The set of points, around the origin: a ball, an ellipsoid, or a polytope with exact uniform draws. Other
+            bodies are refused.
+        guarantee : PureDP(ε), ExponentialLoss(ε) or ApproxDP(ε, δ)
+            The guarantee of one draw, with ε > 0.
+        constant_time : bool
+            Whether to use the walk, whose time does not depend on the data. It uses min(δ, 1e−9) of δ, and is refused
+            if it would need more than 10^7 proposals. Default False.
         """
         epsilon = _epsilon(guarantee)
         _check_body(over)
@@ -131,9 +157,12 @@ class ExponentialDensity(Calibrated):
     def error_bound(self, t: float, slope: float) -> float:
         """Return a bound on the gap to the best quality.
 
-        The gap is max u − u(out), for the output `out`. It exceeds the bound with probability at most e^{−t}, if |u(a,
-        y) − u(a, y′)| ≤ slope·‖y − y′‖_Y in the body Y of points. The bound is the least over λ in (0, 1] of 2λ·slope +
-        (2/ε)·(r·log(1/λ) + t), where r is the rank of Y, or it is the width of u. A walk adds its τ to the probability.
+        Use it before a draw to see how far the quality u(a, out) of the output can fall below the largest one. The gap,
+        max u − u(a, out), exceeds the bound with probability at most e^{−t}; for a walk, with its τ added. Here `slope`
+        is a number with |u(a, y) − u(a, y′)| ≤ slope·‖y − y′‖_Y, where Y is the body of points and ‖·‖_Y is its norm.
+
+        The bound is the least 2λ·slope + (2/ε)·(r·log(1/λ) + t) over λ in (0, 1], where r is the rank of Y, or the
+        width of u if that is smaller.
         """
         non_negative(t=t)
         positive(slope=slope)

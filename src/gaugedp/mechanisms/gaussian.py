@@ -25,16 +25,29 @@ from gaugedp.samplers.laws import DiscreteGaussian, Law, RoundedGaussian
 class Gaussian(IndependentNoise):
     """Independent Gaussian noise, for approximate, Gaussian or concentrated DP.
 
-    Use it for many answers, if a small δ is acceptable: the noise then grows with the square root of the number of
-    answers that one unit can change, while Laplace noise grows with their number.
+    Use it for many answers if you accept a small δ. The reason is that its noise grows with the square root of the
+    number of answers that one unit can change, while Laplace noise grows with their number.
 
     Notes
     -----
-    The standard deviation of answer i is w_i·σ, and Δ is the ℓ₂ radius of the body over the weights w: the largest
-    length of z/w for a difference z between neighbours' answers. For (ε, δ)-DP or μ-GDP, a normal variable with σ = Δ/μ
-    is rounded to the lattice. Rounding is post-processing, so the release is exactly μ-GDP (Dong, Roth and Su 2022,
-    theorem 2.7); for (ε, δ), μ is the largest whose profile is at most δ at ε. For ρ-zCDP, the noise is discrete
-    Gaussian with σ² = Δ²/(2ρ) (Canonne, Kamath and Steinke 2020). See docs/theory/gaussian.md.
+    Let z be a difference between the answers of neighbouring tables, and w the weights, by default 1. The ℓ₂ radius Δ
+    of the body is the largest possible length of z/w, and the standard deviation of answer i is w_i·σ.
+
+    - For μ-GDP, a normal variable with σ = Δ/μ is rounded to the lattice. Rounding is post-processing, so the release
+      is exactly μ-GDP (Dong, Roth and Su 2022, theorem 2.7).
+    - For (ε, δ)-DP, the noise is that of the largest μ for which μ-GDP implies (ε, δ)-DP.
+    - For ρ-zCDP, the noise is discrete Gaussian with σ² = Δ²/(2ρ) (Canonne, Kamath and Steinke 2020).
+
+    See docs/theory/gaussian.md.
+
+    Examples
+    --------
+    The noise for (1, 10⁻⁶)-DP, if one unit changes the answers by at most 1 in the ℓ₂ norm, has this standard
+    deviation:
+
+    >>> import gaugedp as gd
+    >>> gd.Gaussian.calibrate(gd.bodies.LpBall(2, 2), gd.ApproxDP(1, 1e-6))
+    Gaussian(rounded Gaussian, std 4.22541 on steps of 1/8192, GaussianDP(0.2368), exact)
     """
 
     name: ClassVar[str] = "Gaussian"

@@ -37,17 +37,28 @@ _lately: "deque[tuple[tuple[Any, ...], float]]" = deque(maxlen=128)  # errors th
 class Identity(AdditiveNoise):
     """Discrete Laplace noise on every cell of the joint table.
 
-    Use it for queries that need many of the cells, such as all ranges. Every cell gets noise once, and all answers are
-    computed from the noisy cells, so they are consistent with one another.
+    Use it for queries that need many cells of the table, such as the counts of all age ranges. Every cell gets noise
+    once, and all answers are computed from the noisy cells. Therefore the answers are consistent with one another: the
+    count of a range is the sum of the counts of its parts.
 
     Notes
     -----
-    Let x be the cells, and let F map them to the answers. The release is F(x + η), where η is discrete Laplace noise of
-    scale c/ε on each cell.
+    Let x be the vector of cells, and F the matrix that maps the cells to the answers. The release is F(x + η), where η
+    is discrete Laplace noise of scale c/ε on each cell, and c is the largest total change of the cells by one unit.
 
-    Theorem. Where neighbours' answers differ by F·z with z integer and ‖z‖₁ ≤ c, the release F(x + η) is a function of
-    the ε-DP histogram x + η, hence ε-DP. Where F has as many distinct columns as its rank (a histogram, prefix sums,
-    all ranges), this is the K-norm mechanism of F (Hardt and Talwar 2010; docs/theory/identity.md).
+    Theorem. Suppose that neighbours' answers differ by F·z for an integer vector z with ‖z‖₁ ≤ c. Then the release is
+    ε-DP, because it is a function of the ε-DP histogram x + η. If F has as many distinct columns as its rank (a
+    histogram, prefix sums, all ranges), this mechanism is the K-norm mechanism of F (Hardt and Talwar 2010;
+    docs/theory/identity.md).
+
+    Examples
+    --------
+    The counts of all 55 ranges of ten age groups get a much smaller error than with Laplace noise on every count:
+
+    >>> import gaugedp as gd
+    >>> body = gd.query(gd.Domain.of(age=gd.bins(0, 100, 10)), "ranges(age)").sensitivity(gd.PrivacyUnit())
+    >>> [round(noise.calibrate(body, gd.PureDP(1)).error()) for noise in (gd.Identity, gd.Laplace)]
+    [18, 311]
     """
 
     body: Polytope
@@ -139,13 +150,15 @@ class Identity(AdditiveNoise):
         return error
 
     def least_error(self, weights: np.ndarray | None = None) -> float:
-        """Return a lower bound on the expected ℓ₂ error.
+        """Return a proved lower bound on the expected ℓ₂ error.
 
-        It is √(E S/(1 + v)) for S = ‖F·η‖² and v ≥ Var S/(E S)²: E√S ≥ (E S)^{3/2}/√(E S²) by Hölder's inequality. With
-        G = FᵀF, E S = σ²·tr G and Var S = 2σ⁴·tr G² + κ·Σ G_jj², where κ = σ⁴·(2 + cosh(1/scale)) is the fourth
-        cumulant. tr G² ≤ tr G·‖G‖, and ‖G‖ is at most the largest sum of a row of |F| times that of a column. It is for
-        answers that add up cells, without weights; otherwise, and for noise so narrow that cosh is beyond a float, it
-        is 0.
+        A plan uses it to rule this mechanism out without drawing its noise. The bound is for answers that add up cells,
+        without weights. Otherwise, and for noise so narrow that cosh overflows a float, it is 0.
+
+        Let S = ‖F·η‖² be the squared error. The bound is √(E S/(1 + v)), where v ≥ Var S/(E S)²; it follows from
+        Hölder's inequality, E√S ≥ (E S)^{3/2}/√(E S²). With G = FᵀF, the moments are E S = σ²·tr G and Var S = 2σ⁴·tr
+        G² + κ·Σ G_jj², where κ = σ⁴·(2 + cosh(1/scale)) is the fourth cumulant of the noise. The trace tr G² is at most
+        tr G·‖G‖, and ‖G‖ is at most the largest sum of a row of |F| times that of a column.
         """
         if weights is not None or not self._adds.all() or float(self.law.scale) < 0.05:  # scale in steps
             return 0.0
@@ -160,9 +173,10 @@ class Identity(AdditiveNoise):
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
         """Return half-widths of intervals, exact for sums of cells.
 
-        Other answers get quantiles of trial draws or Chernoff bounds. Simultaneous widths are quantiles of the largest
-        noise relative to its deviation in trial draws or, with too few draws, widths at 1 − (1 − level)/d for each of
-        the d answers. Quantiles of draws are raised by three standard errors.
+        For other answers, the half-widths are quantiles of trial draws (noise that is drawn only to measure it) or
+        Chernoff bounds. Simultaneous half-widths are quantiles of the largest noise relative to its standard deviation
+        in trial draws. With too few draws, they are the individual half-widths at the level 1 − (1 − level)/d, for d
+        answers. Quantiles of draws are raised by three standard errors.
         """
         if not simultaneous:
             return self._each(level)

@@ -27,12 +27,12 @@ class Laplace(IndependentNoise):
 
     Notes
     -----
-    With weights w, the scale of answer i is w_i·Δ/ε, where Δ is the ℓ₁ radius of the body over w: the largest Σ_i
-    |z_i|/w_i of a difference z between neighbours' answers.
+    Let z be a difference between the answers of neighbouring tables, and w the weights, by default 1. The ℓ₁ radius Δ
+    of the body is the largest possible Σ_i |z_i|/w_i, and the scale of answer i is w_i·Δ/ε.
 
-    Theorem. Answers on the lattice whose neighbours differ by a point z of `body` are released with ε-DP: the ratio of
-    two outputs' probabilities is at most exp(Σ_i |z_i|·ε/(w_i·Δ)) ≤ e^ε (for one answer: Ghosh, Roughgarden and
-    Sundararajan 2012; docs/theory/laplace.md).
+    Theorem. If the answers on the lattice differ between neighbours by a point z of `body`, the release is ε-DP. The
+    reason is that the ratio of two outputs' probabilities is at most exp(Σ_i |z_i|·ε/(w_i·Δ)) ≤ e^ε (for one answer:
+    Ghosh, Roughgarden and Sundararajan 2012; docs/theory/laplace.md).
 
     Examples
     --------

@@ -52,23 +52,32 @@ _STEADY = 0.01  # of that; E√S ≥ √(E S)·(1 − Var S/(2·(E S)²)), by H�
 class Matrix(AdditiveNoise):
     """Matrix mechanism: correlated noise, optimised for a whole query.
 
-    Use it for many overlapping answers, such as all two-way tables. Its noise is correlated and suits all answers
-    together, so its error can be much smaller than that of independent noise.
+    Use it for many overlapping answers, such as all two-way tables of a survey. Its noise is correlated and chosen for
+    all answers together, so its error can be much smaller than that of independent noise.
 
     Notes
     -----
-    The noise is round(s·L·g): a matrix L, the strategy, maps independent standard normal (or Laplace) variables g to
-    the answers. The body lies in Δ·L·{‖u‖_p ≤ 1} with p = 2 (or 1 for Laplace variables). `scale` is s in lattice
-    steps, rounded up.
+    Let g be a vector of independent standard normal (or Laplace) variables. A matrix L, called the *strategy*, maps g
+    to the answers, and the noise is round(s·L·g). The sensitivity body lies in Δ·L·{‖u‖_p ≤ 1}, where p = 2 (or 1 for
+    Laplace variables). `scale` is s in lattice steps, rounded up.
 
-    Theorem (docs/theory/matrix.md, theorem 1). With s = Δ/μ and normal g the release is μ-GDP, and ρ-zCDP for μ² = 2ρ;
-    with s = Δ/ε and Laplace g it is ε-DP. Two answers differ by L·u, so both releases are one function of g and of g +
-    u/s; rounding is post-processing on lattice answers.
+    Theorem (docs/theory/matrix.md, theorem 1). With s = Δ/μ and normal g, the release is μ-GDP, and ρ-zCDP for μ² = 2ρ.
+    With s = Δ/ε and Laplace g, it is ε-DP. The reason is that two neighbouring answers differ by L·u, so both releases
+    are one function, applied to g and to g + u/s. Rounding is post-processing on lattice answers.
 
-    A Gaussian strategy has the least possible E‖noise/weights‖₂² over all L, if the strategy states it (Edmonds,
-    Nikolov and Ullman 2020; Nikolov 2015). A pure strategy is found by local search (McKenna, Miklau, Hay and
+    A Gaussian strategy minimises E‖noise/weights‖₂² over all L if the strategy states so (Edmonds, Nikolov and Ullman
+    2020; Nikolov 2015). A strategy for pure differential privacy is found by local search (McKenna, Miklau, Hay and
     Machanavajjhala 2018). Laplace noise on merged cells and sums is rounded exactly (docs/theory/reals.md). For other
-    strategies the products are computed in floating point, with errors far below the lattice spacing: "idealized".
+    strategies, the products are computed in floating point, with errors far below the lattice spacing: "idealized".
+
+    Examples
+    --------
+    The counts of all 55 ranges of ten age groups get a much smaller error than with independent Gaussian noise:
+
+    >>> import gaugedp as gd
+    >>> body = gd.query(gd.Domain.of(age=gd.bins(0, 100, 10)), "ranges(age)").sensitivity(gd.PrivacyUnit())
+    >>> [round(noise.calibrate(body, gd.GaussianDP(1)).error()) for noise in (gd.Matrix, gd.Gaussian)]
+    [11, 40]
     """
 
     body: Polytope

@@ -160,15 +160,21 @@ class NestedNoise(GaugeNoise):
 class NIM(NormNoise):
     """Nested K-norm mechanism with corrected recursion.
 
-    Use it under pure differential privacy if the sensitivity body is long in some directions and short in others: one
-    K-norm mechanism then adds more noise than necessary in the long directions. NIM adds K-norm noise, projects the
-    body onto the half of the eigendirections with the largest moments, and repeats (Hardt and Talwar 2010).
+    Use it under pure differential privacy if some combinations of answers can change much more than others, so that the
+    sensitivity body is long in some directions and short in others. A single K-norm mechanism then adds more noise than
+    necessary in the long directions.
+
+    NIM works on several *levels*. Each level adds K-norm noise to the answers and projects the body onto half of its
+    directions, the eigendirections with the largest moments, for the next level (Hardt and Talwar 2010). The noisy
+    answers of all levels are then combined.
 
     Notes
     -----
     Theorem. Let the shares ε_l of the levels l sum to ε, and let orthogonal splits not depend on data. Then the answers
-    of all levels together are ε-DP, and so is any function of them (docs/theory/nim.md). The splits come from estimated
-    second moments, whose error costs accuracy only; ε_l ∝ (mean square)^{1/3}; the depth is the best of all, or given.
+    of all levels together are ε-DP, and so is any function of them (docs/theory/nim.md).
+
+    The splits follow the eigenvectors of the estimated second moments, whose error costs accuracy only. The share ε_l
+    is proportional to the cube root of the level's mean square. The number of levels is the best of all, or `depth`.
     """
 
     name: ClassVar[str] = "NIM"
@@ -178,10 +184,17 @@ class NIM(NormNoise):
     def calibrate(cls, body: Body, guarantee: Guarantee, depth: int | None = None) -> "NIM":
         """Return the mechanism for PureDP(ε) or ApproxDP(ε, δ).
 
-        It has `depth` levels, by default the best number. It supports polytopes, ellipsoids, and balls of ℓ_p with
-        coordinates in units of their own (`bodies.image` by a diagonal matrix). Other bodies with a sampler have one
-        level, which is the K-norm mechanism. For PureDP(ε) and a body that needs a walk, the guarantee is ApproxDP(ε,
-        1e−9).
+        Parameters
+        ----------
+        body : Body
+            The sensitivity body: a polytope, an ellipsoid, or an ℓ_p ball whose coordinates may have different units
+            (`bodies.image` by a diagonal matrix). Other bodies with a sampler have one level, which is the K-norm
+            mechanism.
+        guarantee : PureDP or ApproxDP
+            The guarantee of the release. For PureDP(ε) and a body that needs a random walk, it becomes ApproxDP(ε,
+            1e−9).
+        depth : int, optional
+            The number of levels. By default the number with the smallest error.
         """
         check_body(body)
         if depth is not None:

@@ -24,19 +24,29 @@ _REACH = 45  # scales beyond which noise has no weight in floating point
 class NoisyMax(Selection):
     """Report noisy max: the index of the largest noisy score.
 
-    Use it to select the candidate with the largest score, by a noise that is simple to explain: every score gets
-    discrete Laplace noise η, and the index of the largest score + η (or |score + η| if `absolute`) is released. Ties go
-    to the first index. With a value, an output is the pair (index, value), where the value is the selected score with
-    fresh noise.
+    Use it to select the candidate with the largest score, such as the most frequent answer, by a noise that is simple
+    to explain. Every score gets discrete Laplace noise η, and the index of the largest score + η (or |score + η| if
+    `absolute`) is released. If several are equal, the first index is released. On request, the output is a pair (index,
+    value), where the value is the selected score with fresh noise.
 
     Notes
     -----
-    Let B be the largest change of one score between neighbouring tables (the ℓ_∞ radius of `body`).
+    Let B be the largest change of one score between neighbouring tables, which is the ℓ_∞ radius of `body`.
 
-    Theorem. With noise of scale 2B/ε the index by itself is ε-DP; for counts under add_remove, whose scores all move in
-    the same direction, B/ε suffices (Dwork and Roth 2014, claim 3.9). The noisy maximum itself is not covered: if
-    `value_scale` is given, the score gets fresh noise of that scale, which costs B/value_scale more.
-    docs/theory/noisy_max.md
+    Theorem. With noise of scale 2B/ε on every score, the index by itself is ε-DP. For counts with units added or
+    removed, all scores move in the same direction, and noise of scale B/ε is sufficient (Dwork and Roth 2014, claim
+    3.9). The proof does not cover the noisy maximum itself. Therefore the value, if requested, has fresh noise of scale
+    `value_scale`, which costs a further B/value_scale of ε. See docs/theory/noisy_max.md.
+
+    Examples
+    --------
+    Three parties have 10, 9 and 5 votes. With ε = 1, the first is selected with probability 0.82:
+
+    >>> import gaugedp as gd
+    >>> import numpy as np
+    >>> body = gd.query(gd.Domain.of(party=["a", "b", "c"]), "party").sensitivity(gd.PrivacyUnit())
+    >>> gd.NoisyMax.calibrate(body, gd.PureDP(1)).probabilities(np.array([10, 9, 5])).round(2).tolist()
+    [0.82, 0.18, 0.0]
     """
 
     value_scale: Fraction | None = None

@@ -24,17 +24,27 @@ _DOWN = 1 - 2.0**-30
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PartitionSelection(Calibrated):
-    """Partition selection: the keys whose noisy counts reach a cut.
+    """Partition selection: the keys whose noisy counts reach a threshold.
 
-    Use it to publish the categories (keys) of a column that are not known in advance. A key with count n ≥ 1 gets
-    random noise N, and is published with its noisy count n + N if that reaches the cut; otherwise it is hidden. Keys
-    that few people have therefore stay hidden.
+    Use it to publish the categories of a column that are not known in advance, such as the products that people bought.
+    Each category, called a *key*, has a count n ≥ 1 of people. It gets random noise N, and is published with its noisy
+    count n + N if that reaches a threshold; otherwise it is hidden. Keys that few people have therefore stay hidden.
 
     Notes
     -----
-    Theorem. Let the counts of neighbouring tables differ by one in at most `n_changed` keys, among them keys that only
-    one of the tables has. What is shown is (ε, δ)-DP. For one changed key no selection of independent keys that is (ε,
-    δ)-DP shows a key with a larger probability, whatever its count. docs/theory/partition_selection.md
+    Theorem. Let the counts of neighbouring tables differ by one in at most `n_changed` keys, including the keys that
+    only one of the tables has. Then the published keys and counts are (ε, δ)-DP. If one key changes, the selection is
+    optimal: no (ε, δ)-DP selection that treats keys independently shows a key with a larger probability, whatever its
+    count. See docs/theory/partition_selection.md.
+
+    Examples
+    --------
+    A key that only one person has is almost never shown, and a key with 20 people almost always:
+
+    >>> import gaugedp as gd
+    >>> selection = gd.PartitionSelection.calibrate(1, gd.ApproxDP(1, 1e-6))
+    >>> selection.chances([1, 10, 20]).round(3).tolist()
+    [0.0, 0.013, 0.999]
     """
 
     guarantee: ApproxDP

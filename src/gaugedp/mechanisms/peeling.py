@@ -34,22 +34,33 @@ NOISES = ("gumbel", "laplace")
 class Peeling(Selection):
     """Selection of the `k` largest scores, with noisy values.
 
-    Use it to select several candidates with large scores, and to release their scores. It chooses one index after
-    another: the largest absolute score or, for counts with units added or removed, the largest score. An output is a
-    row (i_1 … i_k, v_1 … v_k) of indices and values, which `split` separates.
+    Use it to select several candidates with large scores and to release their scores, such as the ten most frequent
+    words. It chooses one index after another: the one with the largest absolute score or, for counts with units added
+    or removed, the one with the largest score. An output is a row (i_1 … i_k, v_1 … v_k) of indices and values; `split`
+    separates the two.
 
     Notes
     -----
-    Let B be the largest change of one score between neighbouring tables (the ℓ_∞ radius of `body`).
+    Let B be the largest change of one score between neighbouring tables, which is the ℓ_∞ radius of `body`.
 
-    Theorem. With `noise` = "gumbel" (default), the choice is k exponential mechanisms of range e (drawn jointly as the
-    top k of scores with Gumbel noise: Durfee and Rogers 2019), and the values have Gaussian noise of μ-GDP, where μ =
-    min(√k·B, ℓ₂ radius)/std. Together they are k * ExponentialLoss(e) + GaussianDP(μ). Under PureDP, the values have
-    discrete Laplace noise.
+    Theorem. With `noise` = "gumbel" (default), the choice consists of k exponential mechanisms, each of which is
+    ExponentialLoss(e). They are drawn jointly, as the top k of the scores with Gumbel noise (Durfee and Rogers 2019).
+    The values have Gaussian noise, which is μ-GDP with μ = min(√k·B, ℓ₂ radius)/std. Together they are k *
+    ExponentialLoss(e) + GaussianDP(μ). Under PureDP, the values have discrete Laplace noise.
 
-    With `noise` = "laplace" it is the algorithm as published (Cai, Wang and Zhang 2021, algorithm 2): k times
-    PrivateMax with noise 2B·2√(3k·log(1/δ))/ε, whose true guarantee is k * PureDP(1.5·ε/(2√(3k·log(1/δ)))).
-    docs/theory/peeling.md
+    With `noise` = "laplace", it is the algorithm as published (Cai, Wang and Zhang 2021, algorithm 2): k times
+    PrivateMax with noise of scale 2B·2√(3k·log(1/δ))/ε, whose true guarantee is k * PureDP(1.5·ε/(2√(3k·log(1/δ)))).
+    See docs/theory/peeling.md.
+
+    Examples
+    --------
+    Select two of three parties. The output has two indices, followed by two noisy numbers of votes:
+
+    >>> import gaugedp as gd
+    >>> import numpy as np
+    >>> body = gd.query(gd.Domain.of(party=["a", "b", "c"]), "party").sensitivity(gd.PrivacyUnit())
+    >>> gd.Peeling.calibrate(body, gd.PureDP(1), 2).sample(np.array([10, 9, 5])).shape
+    (4,)
     """
 
     k: int

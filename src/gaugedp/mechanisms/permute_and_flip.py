@@ -19,18 +19,31 @@ from gaugedp.samplers.choice import coins, one_of_each
 class PermuteAndFlip(Selection):
     """Permute-and-flip: a candidate with a high score, in random order.
 
-    Use it instead of the exponential mechanism: its expected error is never larger at the same ε. The candidates are
-    visited in random order. Each one tosses a coin, which shows heads more often for a higher score, and the first
-    candidate with heads is chosen.
+    Use it in place of the exponential mechanism to select one of finitely many candidates: its expected error is never
+    larger at the same ε. The candidates are visited in random order. Each one tosses a coin, which shows heads more
+    often for a higher score, and the first candidate with heads is chosen.
 
     Notes
     -----
-    Let B be the largest change of one score between neighbouring tables (the ℓ_∞ radius of `body`). The probability of
-    heads is e^{−ε·(max score − score_i)/(2B)}; for counts with units added or removed, B takes the place of 2B.
+    Let B be the largest change of one score between neighbouring tables, which is the ℓ_∞ radius of `body`. The
+    probability of heads is e^{−ε·(max score − score_i)/(2B)}. For counts with units added or removed, B takes the place
+    of 2B, because all scores then move in the same direction.
 
-    Theorem. It reveals no more than Laplace noise of scale 1/ε on an answer of sensitivity 1: LaplaceLoss(1/ε), hence
-    ε-DP. Its expected gap to the best score is at most that of the exponential mechanism at the same ε, for all scores
-    (McKenna and Sheldon 2020, theorem 2). docs/theory/permute_and_flip.md
+    Theorem. The choice reveals no more than Laplace noise of scale 1/ε on an answer of sensitivity 1. Its guarantee is
+    therefore LaplaceLoss(1/ε), which implies ε-DP. Its expected gap to the best score is at most that of the
+    exponential mechanism at the same ε, for all scores (McKenna and Sheldon 2020, theorem 2). See
+    docs/theory/permute_and_flip.md.
+
+    Examples
+    --------
+    Three parties have 10, 9 and 5 votes. The first is selected with probability 0.81; the exponential mechanism would
+    select it with probability 0.73 only:
+
+    >>> import gaugedp as gd
+    >>> import numpy as np
+    >>> body = gd.query(gd.Domain.of(party=["a", "b", "c"]), "party").sensitivity(gd.PrivacyUnit())
+    >>> gd.PermuteAndFlip.calibrate(body, gd.PureDP(1)).probabilities(np.array([10, 9, 5])).round(2).tolist()
+    [0.81, 0.18, 0.0]
     """
 
     name: ClassVar[str] = "PermuteAndFlip"

@@ -26,13 +26,26 @@ _FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, Runti
 class Quality:
     """Quality of an output point for an exact answer.
 
-    `ExponentialDensity` uses it to select a point that fits the answer. You give a function `score`(a, points), which
-    returns one number for each of the `points`, shape (k, m), given the answer a, shape (d,). The quality u is the
-    score clipped to `bounds` = (low, high), and low where the score is not a number.
+    `ExponentialDensity` uses it to select a point that fits the answer. You pass a function `score`(a, points), which
+    scores points for the answer a, for example by their negative distance from it. You must prove two hypotheses:
 
-    You must prove two hypotheses. First, a score depends on its own point only. Second, |u(a + z, y) − u(a, y)| ≤ 1 for
-    all answers a, all z in `body` (the sensitivity body of the query) and all points y. `check` tests random pairs, but
-    a score that passes may be wrong elsewhere. A score beyond its bounds at the answer 0 is refused unless `clipped`.
+    - The score of a point depends on that point only, not on the other points.
+    - |u(a + z, y) − u(a, y)| ≤ 1 for all answers a, all points y, and all z in `body`, the sensitivity body of the
+      query.
+
+    `check` tests both on random pairs, but a score that passes may be wrong elsewhere.
+
+    Parameters
+    ----------
+    score : callable
+        Returns one number for each of the `points`, shape (k, m), given the answer a, shape (d,).
+    body : Body
+        The sensitivity body of the query, in ℝ^d.
+    bounds : (float, float)
+        The numbers (low, high) to which scores are clipped. The quality u is the clipped score, and low where the score
+        is not a number.
+    clipped : bool
+        Whether a score may exceed its bounds at the answer 0. Otherwise it is refused. Default False.
     """
 
     score: Score

@@ -27,17 +27,17 @@ _DEVIATIONS = 12  # beyond which a binomial has no weight in floating point
 class RandomizedResponse(Calibrated):
     """Randomized response: each person reports a random category.
 
-    Use it if nobody, not even the one who collects the data, may know the answers. With k categories, the true one is
-    reported with probability e^ε/(e^ε + k − 1), and each other one equally often. `estimate` and `interval` compute the
-    numbers of people from the responses.
+    Use it if nobody may know the true answers, not even the one who collects the data. With k categories, a person
+    reports the true one with probability e^ε/(e^ε + k − 1), and each other one equally often. `estimate` and `interval`
+    compute from the responses how many people have each category.
 
     Notes
     -----
-    Theorem. A person's response is ε-DP for the replacement of their category (k = 2: Warner 1965; Kairouz, Oh and
-    Viswanath 2015); a table of responses, one per row, is ε-DP for the replacement of one row.
-    docs/theory/randomized_response.md
+    Theorem. The response of a person is ε-DP if the person's category is replaced (Warner 1965 for k = 2; Kairouz, Oh
+    and Viswanath 2015). A table of responses, one per row, is ε-DP if one row is replaced. The proof is in
+    docs/theory/randomized_response.md.
 
-    `body` lives in the one-hot scores of the categories, ℝ^k; a body in ℝ¹ stands for yes or no.
+    `body` contains the changes of the one-hot scores of the categories, in ℝ^k. A body in ℝ¹ stands for yes or no.
 
     Examples
     --------
@@ -124,10 +124,11 @@ class RandomizedResponse(Calibrated):
     def interval(self, responses: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Return a confidence interval (lower, upper) for each category count.
 
-        Each interval contains its count with probability at least `level` over the randomness of the responses, for
-        fixed rows. If m rows have a category, the number of its responses is Binomial(m, p) + Binomial(n − m, q), which
-        grows with m. The interval contains all m for which the observed number is in neither tail of probability (1 −
-        level)/2.
+        Each interval contains the true count of its category with probability at least `level` over the randomness of
+        the responses, for fixed rows. If m of n rows have a category, the number of its responses is distributed as
+        Binomial(m, p) + Binomial(n − m, q). Here p is the probability of reporting the true category, and q that of
+        reporting one particular other category. The interval contains every m for which the observed number lies in
+        neither tail of probability (1 − level)/2.
         """
         between(0, 1, level=level)
         counts = self._counts(responses)

@@ -33,22 +33,21 @@ _MOST_PARTS = 2**20  # of a sensitivity, in which distances of different quantil
 class RankExponential(Mechanism):
     """Exponential mechanism for several quantiles jointly, with intervals.
 
-    `gd.quantiles` uses it to release medians and other quantiles of a column, in one or several cells. The values of a
-    lattice are drawn at random: a value is more probable the nearer its rank is to the rank of the quantile. Two more
-    draws give the lower and upper ends of the intervals. Without a `level` there are no ends, and one draw.
+    `gd.quantiles` uses it to release medians and other quantiles of a column, in one or several cells. It draws values
+    at random: a value is more probable the nearer its rank is to the rank of the quantile. Two more draws give the
+    lower and the upper ends of the intervals. Without a `level`, there are no ends, and one draw.
 
     Notes
     -----
-    Take a cell whose histogram has n rows, L of them below y and E at y. The rank distance of y from a target s is d(y)
-    = max(L − s, s − L − E, 0). For the q_j-quantile, the target is q_j·n for the answer, and q_j·n − t_j and q_j·n +
-    t_j for the ends, with a public number t_j of rows. Values are drawn with P(y_1, …, y_k) ∝ e^{−(ε/2)·max_j
-    d_j(y_j)/Δ_j}, where Δ_j = `rank_sensitivity`; for the ends, values beyond the lattice count as far away. `body` is
-    the body of the histogram, whose values vary fastest.
+    Take a cell with n rows, L of them below a value y and E equal to y. The rank distance of y from a rank s is d(y) =
+    max(L − s, s − L − E, 0). For the q_j-quantile the target s is q_j·n, and for its ends it is q_j·n ∓ t_j, with a
+    public number t_j of rows. Values are drawn with P(y_1, …, y_k) ∝ e^{−(ε/2)·max_j d_j(y_j)/Δ_j}, where Δ_j =
+    `rank_sensitivity`; for the ends, values beyond the lattice count as far away. `body` is that of the histogram,
+    whose values vary fastest.
 
-    Theorem. Between neighbours the max_j d_j/Δ_j of all cells together move by at most 1, whatever t is, so a draw, of
-    all quantiles in all cells, is ExponentialLoss(ε). There are three draws, at multiples of ε = `epsilon` by `budget`:
-    the answers, the lower and the upper ends. Whatever the histogram, all intervals contain their true quantiles
-    simultaneously with probability `level`. docs/theory/rank_exponential.md
+    Theorem (docs/theory/rank_exponential.md). Neighbours change the max_j d_j/Δ_j of all cells together by at most 1,
+    whatever t is. One draw of all quantiles in all cells is ExponentialLoss(ε); `budget` gives the draws' multiples of
+    ε = `epsilon`. For every histogram, all intervals contain their quantiles together with probability `level`.
     """
 
     body: Polytope
@@ -67,11 +66,11 @@ class RankExponential(Mechanism):
     def calibrate(
         cls, body: Body, guarantee: Guarantee, quantiles: Iterable[Fraction], level: float | None = 0.95, first: int = 0
     ) -> "RankExponential":
-        """Return the mechanism for PureDP, ApproxDP, ZCDP or GaussianDP.
+        """Return the mechanism for the quantiles of a histogram.
 
-        `body` belongs to the counts of a histogram; `first` is the value of the first step. A pure ε is divided: the
-        answers get half of it (two thirds if there are several), and the lower and the upper ends of the intervals
-        share the rest equally. If `level` is None, there are no intervals, and the answers get all of ε.
+        `body` is the sensitivity body of the histogram's counts; `first` is the number to release for its first value.
+        The guarantee is PureDP, ApproxDP, ZCDP or GaussianDP. Of a pure ε, the answers get half (two thirds if there
+        are several), and the lower and upper ends share the rest equally; with `level` None they get all. Default 0.95.
         """
         shares = tuple(sorted(quantiles))
         between(
@@ -165,11 +164,12 @@ class RankExponential(Mechanism):
         return shares / shares.sum()
 
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return a bound on the expected rank distance, in rows.
+        """Return a bound on the expected norm of rank distances.
 
-        It bounds the norm over all answers. At rate r weights above T are below e^{−rT}, and those at 0 sum to at least
-        1, so P(d > T) ≤ m^k·e^{−rT}. With l = k·log m, integrals give E d ≤ (l + 1)/r and E d² ≤ (l² + 2·l + 2)/r². d²
-        is convex in differences of ranks, which grow with y, and targets, which grow with q: sorting raises no sum.
+        It bounds the norm over all answers. At rate r, with m values and k quantiles, weights above T are below
+        e^{−rT}, and those at 0 sum to at least 1, so P(d > T) ≤ m^k·e^{−rT}. With l = k·log m, integrals give E d ≤ (l
+        + 1)/r and E d² ≤ (l² + 2·l + 2)/r². Sorting raises no sum, because d² is convex in differences of ranks
+        (growing in y) and targets (in q).
         """
         one_of(("1", "2"), norm=f"{norm:g}")
         size = float(self.reach(len(self.quantiles), 1))

@@ -26,16 +26,16 @@ from gaugedp.samplers.discrete import check_scale
 class RankTree(Mechanism):
     """Quantiles drawn jointly, with interval ends from noisy counts.
 
-    `gd.quantiles` uses it if its intervals are the shortest. It draws the quantiles, and releases noisy counts of the
-    rows in ranges of values, which are nested like a tree. From these counts it reads interval ends on either side of
-    the true quantile.
+    `gd.quantiles` uses it for medians and other quantiles if its intervals are the shortest. It draws the quantiles,
+    and in addition releases noisy counts of the rows in ranges of values. The ranges are nested like a tree: each one
+    is divided into smaller ones. From these counts it reads interval ends on either side of the true quantile.
 
     Notes
     -----
     Theorem (docs/theory/rank_tree.md). The draw of `ranks` is ExponentialLoss(speed·ε), and the counts in a tree, of
-    all cells, are 2ε-DP together: the ends are read off them, and cost nothing more. Whatever the histogram, the first
-    pairs of ends contain all their true quantiles simultaneously with probability `ranks.level`. Each of the second
-    pairs contains its own quantile with probability `alone`.
+    all cells, are 2ε-DP together. The ends are computed from the counts, so they cost nothing more. Whatever the
+    histogram, the first pairs of ends contain all their true quantiles simultaneously with probability `ranks.level`.
+    Each of the second pairs contains its own quantile with probability `alone`.
     """
 
     ranks: RankExponential

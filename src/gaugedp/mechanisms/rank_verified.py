@@ -33,17 +33,19 @@ _UNVERIFIED = 0.2  # of the cells, at most, on ordinary tables; by a bound that 
 class RankVerified(Mechanism):
     """Quantiles drawn jointly, with interval ends that noisy counts verify.
 
-    `gd.quantiles` uses it if its intervals are the shortest. Interval ends are proposed by a joint draw at a rank
-    distance of t (`shifts`) from the quantile. Noisy counts of the rows between the proposed ends decide which ends are
-    on their side of the quantile. The answers are drawn last. If an end of their cell is not verified, ends so far off
-    that no count is needed (`far`) are drawn with them.
+    `gd.quantiles` uses it for medians and other quantiles if its intervals are the shortest. It works in three steps:
+
+    - A joint draw proposes interval ends, at a distance of t rows (`shifts`) from the rank of the quantile.
+    - Noisy counts of the rows between the proposed ends decide which ends are on their side of the quantile.
+    - The answers are drawn. If an end of their cell is not verified, ends so far off that no count is needed (`far`)
+      are drawn with them.
 
     Notes
     -----
-    Theorem (docs/theory/rank_verified.md). The draws are ExponentialLoss(a·ε) and ExponentialLoss(b·ε), the counts
-    PureDP(c·ε), with (a, b) and c of `ranks.budget` and ε = `ranks.epsilon`, in adaptive composition. Whatever the
-    histogram, all intervals contain their true quantiles simultaneously with probability `ranks.level`. The distance t
-    does not depend on the number of values.
+    Theorem (docs/theory/rank_verified.md). In adaptive composition, the two draws are ExponentialLoss(a·ε) and
+    ExponentialLoss(b·ε), and the counts are PureDP(c·ε), with (a, b) and c of `ranks.budget` and ε = `ranks.epsilon`.
+    Whatever the histogram, all intervals contain their true quantiles simultaneously with probability `ranks.level`.
+    The distance t does not depend on the number of values.
     """
 
     ranks: RankExponential

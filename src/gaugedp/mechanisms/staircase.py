@@ -91,17 +91,26 @@ class StaircaseLaw(SymmetricLaw):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Staircase(AdditiveNoise):
-    """Staircase noise, with the least expected error for one answer.
+    """Staircase noise, which minimises the expected error of one answer.
 
-    Use it for a single sum, where it is more accurate than Laplace noise, above all at a large ε. If one unit changes
-    the sum by up to Δ lattice steps, the probabilities of the noise fall by a factor e^−ε within every Δ steps, in
-    stairs of the widths r and Δ − r.
+    Use it for a single sum, where it is more accurate than Laplace noise, above all at a large ε. One unit changes the
+    sum by at most Δ steps of the lattice on which it lies. The probabilities of the noise fall like a staircase: by a
+    factor of e^−ε within every Δ steps, with stairs of the widths r and Δ − r.
 
     Notes
     -----
-    Theorem. Answers on the lattice whose neighbours differ by at most Δ steps are released with ε-DP, for every r: P(k
-    + z) ≥ P(|k| + Δ) = e^−ε·P(k) for |z| ≤ Δ. No additive noise on the integers for one answer is ε-DP with a smaller
-    E|N| than that of the best r (Geng and Viswanath 2016; docs/theory/staircase.md).
+    Theorem. If the answers of neighbours differ by at most Δ steps, the release is ε-DP for every r. The reason is that
+    P(k + z) ≥ P(|k| + Δ) = e^−ε·P(k) for |z| ≤ Δ. No other additive noise on the integers for one answer is ε-DP with a
+    smaller E|N| than that of the best r (Geng and Viswanath 2016; docs/theory/staircase.md).
+
+    Examples
+    --------
+    At ε = 2, the expected size of the noise is 0.43, compared with 0.50 for Laplace noise:
+
+    >>> import gaugedp as gd
+    >>> body = gd.bodies.LpBall(1, 1)
+    >>> [round(noise.calibrate(body, gd.PureDP(2)).error(1), 2) for noise in (gd.Staircase, gd.Laplace)]
+    [0.43, 0.5]
     """
 
     body: Body

@@ -49,10 +49,25 @@ class FrankWolfe:
     ) -> "FrankWolfe":
         """Return the calibration for PureDP(ε) or ApproxDP(ε, δ).
 
-        It depends on public numbers only. Hypothesis: features in [−1, 1]. A score is ∓Σ_i φ′_i·x_ij, which one row
-        changes by at most 2·`lipschitz` if rows are replaced and `lipschitz` if they are added or removed. `n_rows`
-        sets the number of steps if `steps` is None, and the guarantee never uses it. If the number of rows is private,
-        give a public guess.
+        It depends on public numbers only. Each step of Frank–Wolfe selects a vertex of the ℓ₁ ball by its score ∓Σ_i
+        φ′_i·x_ij. If the features are in [−1, 1], one row changes a score by at most 2·`lipschitz` if rows are
+        replaced, and by `lipschitz` if they are added or removed.
+
+        Parameters
+        ----------
+        n_rows, n_columns : int
+            The numbers of rows and features. The guarantee never uses `n_rows`, which only sets the number of steps if
+            `steps` is None. If the number of rows is private, give a public guess.
+        loss : Loss
+            A smooth loss: Huber, Logistic or Squared.
+        radius : float
+            The radius of the ℓ₁ ball.
+        guarantee : PureDP or ApproxDP
+            The guarantee of all steps together.
+        neighbours : {"replace", "add_remove"}
+            Whether neighbouring data sets differ by a replaced row (default), or by a row added or removed.
+        steps : int, optional
+            The number of steps. By default the number with the smallest bound on the risk.
         """
         whole(minimum=1, n_rows=n_rows, n_columns=n_columns)
         positive(radius=radius)
@@ -86,9 +101,11 @@ class FrankWolfe:
     def risk_bound(self, n_rows: int, loss: Loss, radius: float) -> float:
         """Return a bound on the mean excess risk.
 
-        The risk F is the mean loss of `n_rows` rows, with features as rounded, and its minimum is over the ball of
-        radius R. With C = 4βR², where β is the loss's smoothness, and with α = 2B·log(2d)·R·lipschitz/(n·ε₀), the mean
-        loss of a choice, the bound is 2C/(T + 2) + α (Jaggi 2013, theorem 1; docs/theory/frank_wolfe.md), or
+        The risk is the mean loss of n = `n_rows` rows, with features as rounded. The excess is its distance from the
+        minimum over the ℓ₁ ball of radius R. Two errors contribute. T steps of Frank–Wolfe without noise have an error
+        of at most 2C/(T + 2), where C = 4βR² and β is the loss's smoothness (Jaggi 2013, theorem 1). The private choice
+        adds the mean loss α = 2B·log(2d)·R·lipschitz/(n·ε₀), where d is the number of features, ε₀ is the ε of one
+        step, and B is 2 if rows are replaced and 1 otherwise. The bound is the sum (docs/theory/frank_wolfe.md), or
         2R·lipschitz if that is smaller.
         """
         gap = math.log(self.selection.n_candidates) / float(self.selection.rate) + 1
@@ -108,12 +125,16 @@ def frank_wolfe(  # noqa: PLR0913, PLR0917 - data, problem, guarantee, randomnes
 ) -> np.ndarray:
     """Minimise a mean loss over an ℓ₁ ball, privately.
 
-    Use it to fit a linear model with many features, few of which matter, by private Frank–Wolfe. Return weights w (d,)
-    with ‖w‖₁ ≤ radius. The loss of a row with features x and target y is φ(⟨w, x⟩, y). Charge the budget first.
+    Use it to fit a linear model with many features, few of which matter, by private Frank–Wolfe. It returns weights w
+    (d,) with ‖w‖₁ ≤ radius. The loss of a row with features x and target y is φ(⟨w, x⟩, y). Charge the budget before
+    you call it.
 
-    Theorem (docs/theory/frank_wolfe.md). For features (n, d) in [−1, 1] and a loss of finite `lipschitz`, the weights
-    satisfy `calibration.guarantee`: all T vertices together satisfy it, and the weights are computed from them.
-    Features are rounded to multiples of 2^−12 and clipped, and count as 0 if not finite; sums of products are exact.
+    Notes
+    -----
+    Theorem (docs/theory/frank_wolfe.md). If the features (n, d) are in [−1, 1] and the loss has a finite `lipschitz`,
+    the weights satisfy `calibration.guarantee`. The reason is that all T selected vertices together satisfy it, and the
+    weights are computed from them. Features are rounded to multiples of 2^−12 and clipped, and count as 0 if not
+    finite. Sums of products are exact.
 
     Examples
     --------
@@ -127,6 +148,8 @@ def frank_wolfe(  # noqa: PLR0913, PLR0917 - data, problem, guarantee, randomnes
     >>> calibration = FrankWolfe.calibrate(1000, 20, Squared(1.0), 1.0, gd.ApproxDP(1, 1e-6))
     >>> frank_wolfe(X, X[:, 0], Squared(1.0), 1.0, calibration).shape
     (20,)
+
+    The result has one weight for each feature.
     """
     stream = system_rng() if rng is None else rng
     walk = start(features, targets, (loss, radius), calibration.steps)

@@ -37,23 +37,23 @@ class Geometry:
     """Ball of a norm, with a regulariser for Gibbs sampling.
 
     Use it for `Gibbs`, as the set of coefficients that a model may have: `radius` limits their norm. The norm is ℓ_p
-    for vectors, of shape (d,), and Schatten-p for matrices, of shape (m, n). Points are rows of arrays (k, d); matrices
-    are rows of length m·n, row after row.
+    for vectors, of shape (d,), and Schatten-p (the ℓ_p norm of the singular values) for matrices, of shape (m, n).
+    Points are rows of arrays (k, d); matrices are rows of length m·n, row after row.
 
     Notes
     -----
-    The ball is {x : ‖x‖_p ≤ radius}, 1 ≤ p ≤ ∞. With N entries or singular values, N = d or min(m, n), the regulariser
-    is r(x) = `weight`/2·‖x‖_q², where
+    The ball is {x : ‖x‖_p ≤ radius}, 1 ≤ p ≤ ∞. The regulariser is a convex function that draws the weights towards 0.
+    With N = d entries or N = min(m, n) singular values, it is r(x) = `weight`/2·‖x‖_q², where
 
     - p ≥ 2: q = 2 and weight 1;
     - p < 2: the weight is N^{2/p − 2/q}/(q − 1), and q in [p, 2] minimises it unless it is given.
 
     A larger q increases the bounds on risks, as √`range`, and makes the Gibbs sampler faster: q = 2 is a Gaussian.
 
-    Theorem. r is 1-strongly convex in ‖·‖_p, and `convexity`-strongly convex in ‖·‖₂, `convexity` = N^{2/p −
-    2/q}·2^{2/q − 1} (1 for p ≥ 2). On the ball it lies in [0, `range`], `range` = weight·radius²/2 for p ≤ 2 and N^{1 −
-    2/p}·radius²/2 above. (Ball, Carlen and Lieb 1994, for ‖x‖_q²/(2(q − 1)) in ‖·‖_q, and ‖x‖_q ≥ N^{1/q − 1/p}·‖x‖_p.
-    docs/theory/gibbs.md)
+    Theorem (docs/theory/gibbs.md). r is 1-strongly convex in ‖·‖_p, and `convexity`-strongly convex in ‖·‖₂, where
+    `convexity` = N^{2/p − 2/q}·2^{2/q − 1} (1 for p ≥ 2). On the ball, r lies in [0, `range`], where `range` is
+    weight·radius²/2 for p ≤ 2 and N^{1 − 2/p}·radius²/2 above. (Ball, Carlen and Lieb 1994, for ‖x‖_q²/(2(q − 1)) in
+    ‖·‖_q, and ‖x‖_q ≥ N^{1/q − 1/p}·‖x‖_p.)
 
     Examples
     --------
@@ -226,8 +226,8 @@ class Simplex:
 
     Notes
     -----
-    r is 1-strongly convex in ℓ₁ (Pinsker's inequality). It is 2-strongly convex in ℓ₂, since a difference h of two
-    points has sum 0, so ‖h‖₁² ≥ 2‖h‖₂². The mirror map is the softmax.
+    r is 1-strongly convex in ℓ₁ (Pinsker's inequality). It is 2-strongly convex in ℓ₂, because the difference h of two
+    points has the sum 0, so ‖h‖₁² ≥ 2‖h‖₂². The mirror map, which turns gradients into points, is the softmax.
     """
 
     d: int

@@ -42,26 +42,26 @@ class Gibbs:
 
     Notes
     -----
-    For rows x_i with targets y_i, the density is ∝ exp(−κ·Σ_i φ(⟨w, x_i⟩, y_i) − λ·r(w)) on 𝒳: the geometry's ball, the
-    simplex, or the smallest Euclidean ball if `in_ball` is False. κ is `rate` and λ is `strength` (k = κn and μ = λ/k
-    in the reference); `geometry` gives the norm, the ball, the regulariser r and its range Θ. Rows have dual norm at
-    most `row_norm`; G = lipschitz·row_norm; c = 2 if rows are replaced, 1 if they are added or removed. The end of the
-    walk and the target distribution are (2τ)-GDP to each other, τ = `total_variation`, which also bounds their distance
-    in total variation. `stop` bounds the probability of an early stop.
+    For rows x_i with targets y_i, the density is ∝ exp(−κ·Σ_i φ(⟨w, x_i⟩, y_i) − λ·r(w)) on a set 𝒳: the geometry's
+    ball, the simplex, or the smallest Euclidean ball if `in_ball` is False. κ is `rate` and λ is `strength` (k = κn and
+    μ = λ/k in the reference). `geometry` gives the norm, the ball, the regulariser r and its range Θ. Rows have a dual
+    norm of at most `row_norm`, and G = lipschitz·row_norm. c is 2 if rows are replaced, and 1 if they are added or
+    removed. The end of the walk and the target distribution are (2τ)-GDP to each other, where τ = `total_variation`
+    also bounds their distance in total variation. `stop` bounds the probability that the walk stops early.
 
-    Theorem 1 (privacy). The target is μ-GDP with μ = cGκ/√λ: neighbours' exponents differ by a cGκ-Lipschitz function
-    and are λ-strongly convex (Gopi and others 2023, theorem 2; they state c = 1 for replaced rows, and that is not
-    private enough: losses ±Gx attain c = 2). κ is the largest for which δ(ε) of μ-GDP is at most δ·(1 − 2⁻⁴). The
-    walk's end is (μ + 4τ)-GDP, and the sample (ε, δ(ε) of that + (1 + e^ε)·`stop`)-DP: at most δ.
+    Theorem 1 (privacy). The target is μ-GDP with μ = cGκ/√λ, because neighbours' exponents differ by a cGκ-Lipschitz
+    function and are λ-strongly convex (Gopi and others 2023, theorem 2; they state c = 1 for replaced rows, and that is
+    not private enough: losses ±Gx attain c = 2). κ is the largest for which δ(ε) of μ-GDP is at most δ·(1 − 2⁻⁴). The
+    walk's end is (μ + 4τ)-GDP, and the sample is (ε, δ(ε) of that + (1 + e^ε)·`stop`)-DP, which is at most δ.
 
-    Theorem 2 (PureDP(ε) requested). κ = ε over the range on 𝒳 of the change of the sum of losses by one row, so the
-    exponents' difference has the range ε: the target is ε-DP, the sample (ε, (1 + e^ε)(τ + `stop`))-DP, and `guarantee`
-    states this, with 1e−9 for the second number. The range is 2cGR if 𝒳 is the ball itself.
+    Theorem 2 (PureDP(ε) requested). κ is ε divided by the range on 𝒳 of the change of the sum of losses by one row. So
+    the exponents' difference has the range ε, and the target is ε-DP. The sample is (ε, (1 + e^ε)(τ + `stop`))-DP, and
+    `guarantee` states this, with 1e−9 for the second number. The range is 2cGR if 𝒳 is the ball itself, of radius R.
 
-    Theorem 3 (risk): see `risk_bound`. The proofs: docs/theory/gibbs.md
+    Theorem 3 (risk): see `risk_bound`. The proofs are in docs/theory/gibbs.md.
 
-    The sample is drawn by the proximal sampler ("mixing"), from 0, with a number of steps that depends on public
-    numbers only. The theorems also hold on the Euclidean ball; risk is compared with the geometry's.
+    The proximal sampler ("mixing") draws the sample, from 0, with a number of steps that depends on public numbers
+    only. The theorems also hold on the Euclidean ball; the risk is compared with that of the geometry's ball.
 
     Examples
     --------
@@ -117,21 +117,21 @@ class Gibbs:
         ----------
         geometry : Geometry, Simplex or Body
             The set of weights: a `Geometry`, the `Simplex`, or a body, which is an LpBall, SchattenBall,
-            Polytope.symmetric_hull, or an image of one. Weights of a polytope are F·x, x in the ℓ₁ ball of its
-            generators (see `WeightMap`): `geometry` is that ball. Matrices with p < 2 and no q use the largest q whose
-            Θ is at most 1.1 times the minimum: bounds on risks are at most 5 % larger, and steps fewer.
+            Polytope.symmetric_hull, or an image of one. Weights of a polytope are F·x, where x is in the ℓ₁ ball of its
+            generators (see `WeightMap`), and `geometry` is that ball. Matrices with p < 2 and no q use the largest q
+            whose Θ is at most 1.1 times the minimum: bounds on risks are at most 5 % larger, and steps are fewer.
         loss : Loss or function
             One of the library's losses or, with `lipschitz`, a function f(W, rows, targets) of your own (see
             `ValueLoss`), for rows that are replaced and weights in_ball.
         n_rows : int
-            The number of rows; under add_remove a public guess.
+            The number of rows; for rows that are added or removed, a public guess.
         purpose : {"erm", "sco", "strongly_convex"}
-            "erm" (default) minimises the bound on the mean loss of the rows (λ = d/Θ for any n, ε and δ), "sco" that on
-            the mean loss of their population (λ = (d + 2nμ²/c²)/Θ); "strongly_convex" is for losses to which
-            `convexity`·r has been added, and minimises those.
+            "erm" (default) minimises the bound on the mean loss of the rows (λ = d/Θ for any n, ε and δ). "sco"
+            minimises the bound on the mean loss of their population (λ = (d + 2nμ²/c²)/Θ). "strongly_convex" is for
+            losses to which `convexity`·r has been added, and minimises those.
         auxiliary_mu : float
             The μ of all Gaussian releases, before or after, that share an ApproxDP guarantee with the sample. The
-            distribution is √(μ² − auxiliary_mu²)-GDP, as Gaussian parameters compose as squares. Default 0.
+            distribution is √(μ² − auxiliary_mu²)-GDP, because Gaussian parameters compose as squares. Default 0.
         """
         inner, weight_map = set_and_map(geometry)
         walk = walk_of(inner, in_ball)
@@ -248,8 +248,8 @@ class Gibbs:
     def risk_bound(self, population: bool | None = None, *, confidence: float | None = None) -> float:
         """Return a bound on the excess loss of the weights.
 
-        It bounds the mean of F(w) − min F, or with `confidence` this excess itself. `population` is by default True if
-        the purpose is "sco".
+        The excess is F(w) − min F, where F is a mean loss. The result bounds its mean or, with `confidence`, the excess
+        itself. `population` selects the mean loss of the population; by default it is True if the purpose is "sco".
 
         Theorem 3. Let k = κn. If F is the mean loss of the rows, the bound on the mean is (d + λΘ)/k. If F is the mean
         loss of the population that the rows are drawn from, it is 2κG²/λ more. If the losses have `convexity`·r added,

@@ -25,20 +25,22 @@ Sums = Callable[[Of], np.ndarray]  # Σ of(features, target) over blocks of the 
 class LeastSquares:
     """Private linear least squares for rows in the unit ball.
 
-    Use it for a linear regression: it makes Σ(⟨w, x⟩ − t)² small for ‖x‖₂ ≤ 1, |t| ≤ 1 and ‖w‖₂ ≤ `radius`.
+    Use it for a linear regression. It finds weights w, ‖w‖₂ ≤ `radius`, that make the sum of squared residuals Σ(⟨w, x⟩
+    − t)² small over rows x with ‖x‖₂ ≤ 1 and targets t with |t| ≤ 1.
 
     Notes
     -----
-    Each step subtracts M⁻¹ times the gradient Σ x·clip(⟨w, x⟩ − t, ±c), with noise, and projects onto the ball in the
-    norm of M. The solver "preconditioned" takes Σ xxᵀ with noise for M, with its eigenvalues raised to the edge of the
-    noise, and averages the last steps. The solver "gradient" takes a multiple of the identity. The path's length
-    depends on n, d, ε and δ alone; a long path uses `momentum`, with about twice the square root of the steps (Nesterov
-    1983). With a `constant` it starts at the noisy mean of the target, and the way from there shrinks by the part that
-    noise explains. The width c is 1. "preconditioned" doubles it, once, and discards earlier gradients if a noisy count
-    of residuals beyond 1 shows that clipping changes the gradient more than noise does.
+    Each step subtracts M⁻¹ times the noisy gradient Σ x·clip(⟨w, x⟩ − t, ±c), and projects onto the ball in the norm of
+    M. For the solver "preconditioned", M is Σ xxᵀ with noise, with its eigenvalues raised to the edge of the noise, and
+    the result averages the last steps. For "gradient", M is a multiple of the identity. The path's length depends on n,
+    d, ε and δ alone; a long path uses `momentum`, with about twice the square root of the steps (Nesterov 1983). With a
+    `constant` it starts at the noisy mean of the target, and the way from there shrinks by the part that noise
+    explains. The width c is 1. "preconditioned" doubles it, once, and discards earlier gradients if a noisy count of
+    residuals beyond 1 shows that clipping changes the gradient more than noise does.
 
-    Theorem. One row changes Σ xxᵀ by at most √2 in the Frobenius norm (1 if rows are added or removed) and a gradient
-    by at most 2 (1) in ℓ₂; the releases compose to (ε, δ)-DP, μ-GDP with Gaussian noise. docs/theory/least_squares.md
+    Theorem (docs/theory/least_squares.md). One row changes Σ xxᵀ by at most √2 in the Frobenius norm (1 if rows are
+    added or removed) and a gradient by at most 2 (1) in ℓ₂. The releases compose to (ε, δ)-DP, and with Gaussian noise
+    to μ-GDP.
     """
 
     n_rows: int

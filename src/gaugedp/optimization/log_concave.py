@@ -9,9 +9,9 @@ from gaugedp.guarantees.gaussian import GaussianDP
 def log_concave_pair(lipschitz: float, convexity: float) -> GaussianDP:
     """Return the guarantee of sampling from a log-concave density.
 
-    Use it for a sampler of your own whose density is ∝ e^{−F}, where the exponent F depends on the rows. If one row
-    changes F to F̃, both μ-strongly convex on a convex set, and F̃ − F is G-Lipschitz, samples from the densities ∝
-    e^{−F} and ∝ e^{−F̃} are (G/√μ)-GDP (Gopi and others 2023, theorem 2).
+    Use it for a sampler of your own whose density is proportional to e^{−F}, where the exponent F depends on the rows.
+    Suppose that one row changes F to F̃, that both are μ-strongly convex on a convex set, and that F̃ − F is
+    G-Lipschitz. Then samples from the two densities are (G/√μ)-GDP (Gopi and others 2023, theorem 2).
 
     Parameters
     ----------
@@ -41,9 +41,10 @@ def log_concave_pair(lipschitz: float, convexity: float) -> GaussianDP:
 def lipschitz_tail(deviation: float, lipschitz: float, convexity: float) -> float:
     """Bound the tail of Lipschitz functions of log-concave variables.
 
-    The variable X has a density ∝ e^{−F}, where F is μ-strongly convex and the function ℓ is G-Lipschitz in one norm.
-    The bound on P(ℓ(X) − E ℓ(X) ≥ t) is e^{−t²μ/(2G²)} (Gopi and others 2023, lemma 5, after Ledoux 1999 and Bobkov and
-    Ledoux 2000).
+    Use it to bound how far a random draw, such as the loss of sampled weights, can lie above its mean. The variable X
+    has a density proportional to e^{−F}, where F is μ-strongly convex, and the function ℓ is G-Lipschitz in the same
+    norm. The bound on P(ℓ(X) − E ℓ(X) ≥ t) is e^{−t²μ/(2G²)} (Gopi and others 2023, lemma 5, after Ledoux 1999 and
+    Bobkov and Ledoux 2000).
 
     Parameters
     ----------

@@ -23,9 +23,10 @@ def check_loss(loss: object) -> None:
 class Loss(ABC):
     """Convex loss φ(z, y) of predictions z and targets y.
 
-    It is the base class of the losses that the methods of this package minimise. z and y have shape (n,), and φ is
-    convex in z. The loss of a row x is φ(⟨w, x⟩, y), and its gradient in the weights w is φ′·x. If ‖x‖ ≤ R in a norm,
-    it is `lipschitz`·R-Lipschitz in w for the dual norm, and `smoothness`·R²-smooth if that is finite.
+    It is the base class of the losses that the methods of this package minimise, such as `Logistic`. z and y have shape
+    (n,), and φ is convex in z. The loss of a row x is φ(⟨w, x⟩, y) for the weights w, and its gradient in w is φ′·x. If
+    ‖x‖ ≤ R in a norm, the loss is `lipschitz`·R-Lipschitz in w for the dual norm, and `smoothness`·R²-smooth if that is
+    finite.
     """
 
     is_clipped_residual: ClassVar[bool] = False  # True if φ′ = lipschitz·clip((z − y)·smoothness/lipschitz, ±1)
@@ -195,9 +196,10 @@ class Absolute(Loss):
 class Softmax:
     """Multinomial logistic loss, for several classes.
 
-    It is log Σ_k e^{z_k} − z_y. Predictions z have shape (n, K), and classes y (n,) are in 0 … K − 1. With the
-    probabilities p of the classes, a row's gradient in the weights (K, d) is (p − e_y)xᵀ, of Frobenius norm at most
-    √2·‖x‖₂. Its Hessian is (diag p − ppᵀ) ⊗ xxᵀ, of eigenvalues at most ‖x‖²/2 and trace at most (1 − 1/K)·‖x‖².
+    Use it for a classifier that predicts one of K classes. The loss is log Σ_k e^{z_k} − z_y for predictions z of shape
+    (n, K) and classes y of shape (n,), which are in 0 … K − 1. Let p be the probabilities of the classes. The gradient
+    of a row x in the weights (K, d) is (p − e_y)xᵀ, of Frobenius norm at most √2·‖x‖₂. The Hessian is (diag p − ppᵀ) ⊗
+    xxᵀ, with eigenvalues of at most ‖x‖²/2 and trace of at most (1 − 1/K)·‖x‖².
     """
 
     n_classes: int

@@ -69,18 +69,21 @@ class GramScale:
 class MatrixGrams:
     """Trace regression from Gram matrices.
 
-    Use it to estimate a matrix X of low rank from targets y that are near reach·⟨A, X⟩ for designs A, if the matrix of
-    all second moments of A (`MatrixMoments`) is too large to be released.
+    Use it to estimate a matrix X of low rank from targets y that are near reach·⟨A, X⟩ for known matrices A, the
+    *designs*. It is for designs so large that the matrix of all their second moments (`MatrixMoments`) cannot be
+    released.
 
     Notes
     -----
-    X with Σ(reach·⟨A, X⟩ − y)² small is estimated from L = Σ AAᵀ, R = Σ AᵀA, b = Σ t·A and a length. D minimises ½⟨D,
-    L·D·R⟩/tr L − ratio·⟨b, D⟩ on the region, as if rows and columns of designs varied independently. Then X = s·D, with
-    s in [0, 1] from Σ q² and Σ t·q for q = ⟨A, D⟩: s corrects the curvature along D.
+    X is estimated so that Σ(reach·⟨A, X⟩ − y)² is small. The method releases L = Σ AAᵀ, R = Σ AᵀA and b = Σ t·A with
+    noise, where t is the scaled target (see `MomentScale`). D minimises ½⟨D, L·D·R⟩/tr L − ratio·⟨b, D⟩ on the region,
+    the set of allowed matrices, as if rows and columns of designs varied independently. The constant `ratio` makes up
+    for the scale of t. Then X = s·D, where the length s in [0, 1] corrects the curvature along D. It is computed from
+    noisy sums Σ q² and Σ t·q for q = ⟨A, D⟩.
 
-    Theorem. A row changes (L, R), b and the two sums of the length by at most `of_grams`, `of_gradient` and
-    `of_length`, for any D. With Gaussian noise at shares of μ² with sum 1 they are jointly μ-GDP; with noise of balls
-    at shares of ε they are ε-DP. X is a function of them. docs/theory/matrix_grams.md
+    Theorem (docs/theory/matrix_grams.md). For any D, a row changes (L, R), b and the two sums of the length by at most
+    `of_grams`, `of_gradient` and `of_length`. With Gaussian noise at shares of μ² with sum 1 they are jointly μ-GDP.
+    With noise of balls at shares of ε they are ε-DP. X is a function of them.
     """
 
     scale: GramScale

@@ -25,10 +25,12 @@ MOST_COORDINATES = 1_600  # p: H has p² numbers, their decomposition takes p³ 
 class MomentScale:
     """Public scales from which the noise of `MatrixMoments` follows.
 
-    The design A is the vector a = vec(A) with ‖a‖₂ ≤ 1. Targets y are within `bounds`, and predictions are reach·⟨A,
-    X⟩. With c = `centre` ≥ 0, y_c = y − reach·c·tr A is the remainder of a target after the matrix c·I, and t =
-    y_c/`largest`. `products_at_least` is a lower bound on ⟨A, A′⟩ of two designs: 0 for A = zzᵀ, else −1. c > 0
-    requires A = zzᵀ.
+    They describe a trace regression: a matrix X predicts the target y of a design matrix A by reach·⟨A, X⟩. The design
+    is used as the vector a = vec(A) with ‖a‖₂ ≤ 1, and targets are within `bounds`. `products_at_least` is a lower
+    bound on ⟨A, A′⟩ of two designs: 0 for A = zzᵀ, else −1.
+
+    `centre` is a number c ≥ 0; c > 0 requires A = zzᵀ. The remainder of a target after the matrix c·I is y_c = y −
+    reach·c·tr A, and t = y_c/`largest`.
     """
 
     region: Region
@@ -101,9 +103,10 @@ class MomentScale:
     def least_product(self) -> float:
         """Lower bound on the inner product of two rows' moments.
 
-        It is a bound on k² + w²·q·k, k = ⟨a, a′⟩ and q = t·t′. For k ≥ 0 and t < 0 < t′, t ≥ (low − shift)/largest and
-        t′ ≤ (high − shift·k)/largest, as k ≤ ‖a′‖ ≤ tr A′. For k < 0, which designs cut to multiples of 2^−BITS may
-        have down to −2√p·2^−BITS, q is at most the largest t².
+        It determines how far two rows can move the released sums. It is a bound on k² + w²·q·k, where k = ⟨a, a′⟩ and q
+        = t·t′. For k ≥ 0 and t < 0 < t′, t ≥ (low − shift)/largest and t′ ≤ (high − shift·k)/largest, because k ≤ ‖a′‖
+        ≤ tr A′. For k < 0, which designs cut to multiples of 2^−BITS may have down to −2√p·2^−BITS, q is at most the
+        largest t².
         """
         p, square = self.region.n_coordinates, self.weight**2
         lowest_k = max(-1.0, self.products_at_least - 2 * math.sqrt(p) * 2.0**-BITS)
@@ -127,18 +130,20 @@ class MomentScale:
 class MatrixMoments:
     """Trace regression from noisy second moments of the designs.
 
-    Use it to estimate a matrix X of low rank from targets y that are near reach·⟨A, X⟩ for designs A. It adds noise to
-    two sums over the rows, and computes X from the noisy sums.
+    Use it to estimate a matrix X of low rank from targets y that are near reach·⟨A, X⟩ for known matrices A, the
+    *designs*. It adds noise to two sums over the rows, and computes X from the noisy sums.
 
     Notes
     -----
-    The sums are H = Σ aaᵀ and b = Σ t·a, with a = vec(A). Gaussian noise has one deviation on the joint vector (H,
-    w·b), in coordinates that preserve its Frobenius norm; noise for pure ε has the shapes of two balls, one for H and
-    one for b. X is the most likely matrix of the region given both sums and their public noise distributions: it
-    minimises ‖ratio·b − Hx‖² in the metric of all errors, so that Σ(reach·⟨A, X⟩ − y)² is small.
+    The sums are H = Σ aaᵀ and b = Σ t·a, where a = vec(A) and t is the scaled target (see `MomentScale`). Gaussian
+    noise has one standard deviation on the joint vector (H, w·b), in coordinates that preserve its Frobenius norm.
+    Noise for pure ε has the shapes of two balls, one for H and one for b. X is the most likely matrix of the region
+    (the set of allowed matrices), given both sums and their public noise distributions. It minimises ‖ratio·b − Hx‖² in
+    the metric of all errors, where x = vec(X) and ratio makes up for the scale of t, so that Σ(reach·⟨A, X⟩ − y)² is
+    small.
 
-    Theorem. Two rows change (H, w·b) by at most √(2 + 2w² − 2·least_product), a single row by √(1 + w²): the release is
-    μ-GDP, or ε-DP. The minimiser is a function of the release. docs/theory/matrix_moments.md
+    Theorem (docs/theory/matrix_moments.md). Two rows change (H, w·b) by at most √(2 + 2w² − 2·least_product), and a
+    single row by √(1 + w²). Therefore the release is μ-GDP, or ε-DP. The minimiser is a function of the release.
     """
 
     scale: MomentScale

@@ -34,12 +34,13 @@ class Vertex:
 class Spectraplex:
     """Positive semidefinite (d, d) matrices with trace at most radius.
 
-    Use it as the region of a trace regression over symmetric matrices of low rank.
+    Use it as the region of a trace regression over symmetric matrices of low rank, such as a covariance matrix.
 
     Notes
     -----
-    Theorem. The extreme points are 0 and radius·vvᵀ, ‖v‖₂ = 1, so min ⟨A, X⟩ = radius·min(0, λ_min(A)). The nearest
-    point has the eigenvectors of the symmetric part, and its eigenvalues are projected onto {w ≥ 0, Σw ≤ radius}.
+    Theorem. The extreme points are 0 and radius·vvᵀ with ‖v‖₂ = 1, so min ⟨A, X⟩ = radius·min(0, λ_min(A)). The nearest
+    point to a matrix has the eigenvectors of its symmetric part, and its eigenvalues are projected onto {w ≥ 0, Σw ≤
+    radius}.
     """
 
     n_columns: int
@@ -113,11 +114,12 @@ class Spectraplex:
 class NuclearBall:
     """Matrices (m, k) with nuclear norm at most radius.
 
-    Use it as the region of a trace regression over rectangular matrices of low rank.
+    Use it as the region of a trace regression over rectangular matrices of low rank. The nuclear norm is the sum of the
+    singular values.
 
     Notes
     -----
-    Theorem. Its extreme points are radius·uvᵀ with unit u and v, so min ⟨A, X⟩ = −radius·σ_max(A), and the dilation
+    Theorem. The extreme points are radius·uvᵀ with unit vectors u and v, so min ⟨A, X⟩ = −radius·σ_max(A). The dilation
     [[0, A], [Aᵀ, 0]], whose eigenvalues are ±σ_i(A) and zeros, has the lowest eigenvector (u, −v)/√2.
     """
 

@@ -73,20 +73,23 @@ class Schedule:
 class StochasticFrankWolfe:
     """Trace regression by Frank–Wolfe that reads each row once.
 
-    Use it if there are many rows: one pass over them is enough, because every row contributes to one gradient only.
+    Use it if there are many rows: one pass over them is enough, because every row contributes to one gradient only. It
+    fits a matrix X such that the products ⟨A, X⟩ with known matrices A, the *designs*, predict the targets.
 
     Notes
     -----
-    X_{t+1} = (1 − η)X_t + η·V_t from X_0 = 0, with V_t the oracle's point for D_t. D_0 = Σ φ′(0)·A/n_0 over n_0 = n/2
-    rows, and D_t = (1 − η)·D_{t−1} + g_t with g_t = (φ′(X_t) − (1 − η)·φ′(X_{t−1}))·A, for each other row once
-    (algorithm 2 of the thesis of the theory page); beyond 65,536 rows, or if noise would take more than 1 GiB, g_t is
-    the mean of several rows.
+    The method starts at X_0 = 0 and moves by X_{t+1} = (1 − η)X_t + η·V_t. Here V_t is an extreme point of the region
+    (the set of allowed matrices), which the private `oracle` finds for a gradient estimate D_t. The first estimate is
+    D_0 = Σ φ′(0)·A/n_0 over n_0 = n/2 rows, where φ′ is the slope of the loss. Later ones are D_t = (1 − η)·D_{t−1} +
+    g_t with g_t = (φ′(X_t) − (1 − η)·φ′(X_{t−1}))·A, for each other row once (algorithm 2 of the thesis of the theory
+    page). Beyond 65,536 rows, or if the noise would take more than 1 GiB, g_t is the mean of several rows.
 
-    Theorem. A row adds to D_0 a matrix of norm at most 1/n_0, or to one g_t one of at most η·`growth` over its number
-    of rows: 1 + swing·β for any loss with |φ′| ≤ 1 and β-Lipschitz φ′, 1 for the squared loss, whose φ′ is affine in X.
-    With Δ_0 and Δ these numbers, doubled if rows are replaced, all V_t together, and so X, satisfy the oracle's
-    guarantee. The weights of A are clipped to these bounds, so that the guarantee holds for any slope.
-    docs/theory/stochastic_frank_wolfe.md
+    Theorem (docs/theory/stochastic_frank_wolfe.md). A row adds to D_0 a matrix of norm at most 1/n_0, or to one g_t a
+    matrix of norm at most η·`growth` over its number of rows. `growth` is 1 + swing·β for any loss with |φ′| ≤ 1 and
+    β-Lipschitz φ′, where swing is the largest difference between two predictions ⟨A, X⟩ in the region. It is 1 for the
+    squared loss, whose φ′ is affine in X. Let Δ_0 and Δ be these norms, doubled if rows are replaced. Then all V_t
+    together, and so X, satisfy the oracle's guarantee. The weights of A are clipped to these bounds, so that the
+    guarantee holds for any slope.
     """
 
     schedule: Schedule

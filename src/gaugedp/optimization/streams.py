@@ -25,14 +25,14 @@ class ToeplitzRoot:
 
     Notes
     -----
-    The noise is added to D_0 … D_{n−1}, where D = A·g, A_{ts} = a^{t−s} and A = C·C. C is the lower triangular Toeplitz
-    matrix of c_k = a^k·C(2k, k)/4^k (a binomial coefficient), with the generating function (1 − ax)^{−½}. Column and
-    row norms are (Σ c_k²)^½, about (1 + log(n)/π)^½ at most. Noise is convolved by the fast Fourier transform and
-    stored, 8·n bytes a coordinate; beyond 1 GiB it is refused.
+    The noise is added to D_0 … D_{n−1}, where D = A·g for the updates g, A_{ts} = a^{t−s} with a = `decay`, and A =
+    C·C. C is the lower triangular Toeplitz matrix of c_k = a^k·C(2k, k)/4^k (a binomial coefficient), with the
+    generating function (1 − ax)^{−½}. Column and row norms are (Σ c_k²)^½, about (1 + log(n)/π)^½ at most. Noise is
+    convolved by the fast Fourier transform and stored in 8·n bytes per coordinate; beyond 1 GiB it is refused.
 
-    Theorem. If one row changes g_0 by at most Δ_0, or one later g_s by at most Δ, and each depends on its rows and on
-    earlier releases, D + σ·C·w is (max(Δ_0·c_0, Δ·c_1)/σ)-GDP, (c_0, c_1) = `columns`. The g may be chosen adaptively.
-    docs/theory/stochastic_frank_wolfe.md
+    Theorem (docs/theory/stochastic_frank_wolfe.md). Let one row change g_0 by at most Δ_0, or one later g_s by at most
+    Δ, and let each g depend on its rows and on earlier releases. Then D + σ·C·w is (max(Δ_0·c_0, Δ·c_1)/σ)-GDP, where
+    (c_0, c_1) = `columns`. The g may be chosen adaptively.
     """
 
     n_steps: int

@@ -166,9 +166,11 @@ class CountedSlope:
 class TraceProblem:
     """Data of a trace regression: designs, targets, and a slope.
 
-    The targets have shape (n,), and the slope is that of a loss, clipped to [−1, 1]. You must prove that the slope of a
-    row depends on its prediction and target alone, because the guarantees rest on that, and on nothing else about the
-    slope. If it is not the increasing slope of a convex loss, the methods may not find a minimum.
+    A trace regression predicts each target by the inner product ⟨A, X⟩ of a known matrix A, its *design*, with an
+    unknown matrix X. The targets have shape (n,). The slope is the derivative of a loss with respect to the prediction,
+    clipped to [−1, 1]. You must prove that the slope of a row depends on its prediction and target alone, because the
+    guarantees rest on that, and on nothing else about the slope. If it is not the increasing slope of a convex loss,
+    the methods may not find a minimum.
     """
 
     designs: Designs

@@ -96,9 +96,10 @@ class MechanismChoice(ABC):
 class Query(ABC):
     """Request for numbers about a table, described without reading it.
 
-    `gd.query` makes one from text. You can plan it, release it, or combine it with other queries. A query maps a table
-    to integers in public steps, and knows by how much one unit can change these integers (`sensitivity`). A release
-    adds noise to them, and computes the answers (`estimates`) from the noisy integers.
+    `gd.query` makes one from text, such as `sex*age` for a table of counts. You can plan a query, release it, or
+    combine it with other queries. A query maps a table to integers in public units, and knows by how much one person or
+    row can change these integers (`sensitivity`). A release adds noise to them, and computes the answers (`estimates`)
+    from the noisy integers.
     """
 
     if TYPE_CHECKING:  # read-only: a field of some queries, computed by others

@@ -117,8 +117,8 @@ def ranges(domain: Domain, attribute: str) -> Workload:
 def product(*queries: Workload) -> Workload:
     """Cross several count queries into one.
 
-    You get the counts for every combination of an answer of each query. The queries are marginals, prefix sums or
-    ranges of different attributes. The answers of the last query vary fastest.
+    Use it to repeat counts for every group: you get them for every combination of an answer of each query. The queries
+    are marginals, prefix sums or ranges of different attributes. The answers of the last query vary fastest.
 
     Examples
     --------
@@ -159,12 +159,14 @@ def _factor(query: Workload) -> tuple[tuple[str, ...], list[CellMap]]:
 def workload(matrix: np.ndarray, domain: Domain) -> Workload:
     """Return a query for given linear combinations of cell counts.
 
+    Use it for combinations that no other function offers, such as weighted sums of counts.
+
     Parameters
     ----------
     matrix : array_like, shape (n_answers, n_cells)
         The answers are `matrix @ counts`. The counts are those of the contingency table of all attributes of `domain`,
-        the last attribute fastest. Entries are rounded to public steps: fractions with small denominators exactly,
-        other entries by at most 2^−24 of the largest entry of their row.
+        the last attribute fastest. Entries are rounded: fractions with small denominators stay exact, and other entries
+        change by at most 2^−24 of the largest entry of their row.
     domain : Domain
         Description of the table.
 
@@ -198,8 +200,9 @@ def workload(matrix: np.ndarray, domain: Domain) -> Workload:
 def bounded_sums(domain: Domain, column: str, by: Names = None, *, weighted: bool = True) -> Workload:
     """Return the query for the sum of a bounded column.
 
-    The sum is over all rows or, with attributes `by`, over the rows of each of their cells. In a domain with weights,
-    each value is multiplied by its row's weight unless `weighted` is False.
+    Use it for totals, such as the total pay of each sex. The sum is over all rows or, with attributes `by`, over the
+    rows of each of their cells. In a domain with weights, each value is multiplied by its row's weight unless
+    `weighted` is False.
 
     Examples
     --------
@@ -214,10 +217,10 @@ def bounded_sums(domain: Domain, column: str, by: Names = None, *, weighted: boo
 def bounded_means(domain: Domain, column: str, by: Names = None, *, weighted: bool = True) -> Workload:
     """Return the query for the mean of a bounded column.
 
-    The mean is over all rows or, with attributes `by`, over the rows of each of their cells. In a domain with weights,
-    it is weighted unless `weighted` is False. A release publishes noisy counts and noisy sums of the distances from the
-    middle of the bounds, and computes the means from both. A cell whose noisy count is not positive gets the middle of
-    the bounds.
+    Use it for averages, such as the mean pay of each sex. The mean is over all rows or, with attributes `by`, over the
+    rows of each of their cells. In a domain with weights, it is weighted unless `weighted` is False. A release
+    publishes noisy counts and noisy sums of the distances from the middle of the bounds, and computes the means from
+    both. A cell whose noisy count is not positive gets the middle of the bounds.
 
     Examples
     --------
@@ -232,11 +235,11 @@ def bounded_means(domain: Domain, column: str, by: Names = None, *, weighted: bo
 def bounded_deviations(domain: Domain, column: str, by: Names = None, *, weighted: bool = True) -> Workload:
     """Return the query for the standard deviation of a column.
 
-    The standard deviation is that of all rows or, with attributes `by`, of the rows of each of their cells. Its divisor
-    is the number of rows. It is computed from noisy counts, sums and sums of squares. Values are squared in integer
-    steps, with a rounding error of at most 2^−24 of the range. A cell whose noisy count is not positive gets a quarter
-    of the range. In a domain with weights, the statistic is weighted unless `weighted` is False, and squares are
-    rounded more coarsely (`tables.aggregate.Coarse`).
+    Use it to show how much a number, such as pay, varies among all rows or, with attributes `by`, among the rows of
+    each of their cells. The divisor is the number of rows. It is computed from noisy counts, sums and sums of squares.
+    Values are squared in integer steps, with a rounding error of at most 2^−24 of the range. A cell whose noisy count
+    is not positive gets a quarter of the range. In a domain with weights, the statistic is weighted unless `weighted`
+    is False, and squares are rounded more coarsely (`tables.aggregate.Coarse`).
 
     Examples
     --------
@@ -251,9 +254,10 @@ def bounded_deviations(domain: Domain, column: str, by: Names = None, *, weighte
 def shares(domain: Domain, attributes: Sequence[str] | str, by: Names = None, *, weighted: bool = True) -> Workload:
     """Return the query for shares of rows in each cell.
 
-    The shares of the cells of `attributes` add up to 1, over all rows or within each cell of the attributes `by`. They
-    are computed from the noisy counts of both sets of attributes crossed. A group whose noisy total is not positive
-    gets equal shares. In a domain with weights, the counts are weighted unless `weighted` is False.
+    Use it for percentages, such as the share of each sex in every age group. The shares of the cells of `attributes`
+    add up to 1, over all rows or within each cell of the attributes `by`. They are computed from noisy counts of the
+    cells of both sets of attributes together. A group whose noisy total is not positive gets equal shares. In a domain
+    with weights, the counts are weighted unless `weighted` is False.
 
     Examples
     --------
@@ -274,7 +278,7 @@ def comparisons(domain: Domain, kind: str, attribute: str, by: Names = None, *, 
         Description of the table.
     kind : {"difference", "ratio", "index", "change"}
         "difference", "ratio" and "index" (100 times the ratio) compare each cell with the first cell. "change" compares
-        each cell with the previous one, in percent of the previous one.
+        each cell with the previous one, such as a year with the year before, in percent of the previous one.
     attribute : str
         An attribute with at least two cells. The counts are compared within each cell of the attributes `by`.
     weighted : bool
@@ -352,8 +356,9 @@ def equality(
 def stack(*queries: Query) -> Query:
     """Join queries about the same rows into one query.
 
-    Use it to answer several queries together, for one charge. Counts, sums and means share one mechanism. Each quantile
-    query has its own mechanism and an equal share of the guarantee. All simultaneous intervals hold together.
+    Use it to answer several queries together, for one charge. Counts, sums and means share one mechanism, which is
+    chosen for all of them. Each quantile query has its own mechanism and an equal share of the guarantee. All
+    simultaneous intervals hold together.
 
     Examples
     --------

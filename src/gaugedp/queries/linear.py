@@ -55,10 +55,12 @@ class Term:
 class Workload(Query):
     """Query of counts, sums and statistics computed from them.
 
-    Make it with `gd.query` or a function such as `gd.marginals`. It can have several terms, which are answered
-    together. All terms use the same rows: if a row's value in an attribute of any term is missing or out of domain, and
-    the rule of this attribute is "drop", the row is left out of the whole query. A bounded column with this rule leaves
-    the row out of only the terms about that column. The rules of the attributes `also` leave rows out too.
+    Make it with `gd.query` or a function such as `gd.marginals`. It can have several terms, such as `sex; mean(pay)`,
+    which are answered together.
+
+    All terms use the same rows. If a row's value in an attribute of any term is missing or out of domain, and the rule
+    of this attribute is "drop", the row is left out of the whole query. A bounded column with this rule leaves the row
+    out of only the terms about that column. The rules of the attributes `also` leave rows out too.
     """
 
     domain: Domain
@@ -142,8 +144,9 @@ class Workload(Query):
     def with_importance(self, importance: Mapping[str, float]) -> "Workload":
         """Return the query with different importance of its terms.
 
-        Use it if some terms need to be more accurate than others. The mechanism is then chosen to minimise the weighted
-        sum of squared errors. The exact answers and the guarantee do not change.
+        Use it if some terms need to be more accurate than others, such as totals compared with details. The mechanism
+        is then chosen to minimise the weighted sum of squared errors. The exact answers and the guarantee do not
+        change.
 
         Parameters
         ----------
@@ -168,14 +171,26 @@ class Workload(Query):
         return WorkloadColumns.of(self.domain, self.choices, self.pieces)
 
     def sensitivity(self, unit: PrivacyUnit) -> Polytope:
-        """Return all changes of the exact answers between neighbouring tables.
+        """Return the sensitivity body of the query.
 
-        Let v run over the possible contributions of a row. With neighbours of kind "add_remove" the body is
-        max_rows·conv{±v}, and with "replace" it is max_rows·conv({v − v′} ∪ {±v}). The ±v are included because a rule
-        may leave a row out. For sums of several columns over all rows, and for means of columns that have a value in
-        every row, the body is a `BoxHull`. Its radii are exact for these, for single marginals, prefix sums, ranges and
-        sums, and for stacks of marginals; otherwise they are upper bounds. If all terms are weighted, the body is the
-        largest weight times the body without weights.
+        The body contains all changes of the exact answers between neighbouring tables, and mechanisms scale their noise
+        to it. Let v run over the possible contributions of a row to the answers, and let conv be the convex hull. If
+        units are added or removed ("add_remove"), the body is max_rows·conv{±v}. If they are replaced ("replace"), it
+        is max_rows·conv({v − v′} ∪ {±v}), which includes the ±v because a rule may leave a row out.
+
+        The body is a `BoxHull` for sums of several columns over all rows, and for means of columns that have a value in
+        every row. Its radii are exact for these, for single marginals, prefix sums, ranges and sums, and for stacks of
+        marginals; otherwise they are upper bounds. If all terms are weighted, the body is the largest weight times the
+        body without weights.
+
+        Examples
+        --------
+        A row counts once in the first query and twice in the second, so it changes all answers together by 1 or 2:
+
+        >>> import gaugedp as gd
+        >>> domain, unit = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10)), gd.PrivacyUnit()
+        >>> [gd.query(domain, text).sensitivity(unit).radius(1) for text in ("sex", "sex; sex*age")]
+        [1.0, 2.0]
         """
         replace = unit.neighbours == "replace"
         corners, factor = self.operator.corners, unit.max_rows * heaviest(self.pieces)

@@ -48,9 +48,9 @@ _HEAVIEST = 2**12  # steps of a weight: ranks of 2^31 rows, times denominators o
 class Quantiles(Query):
     """Query for quantiles of a bounded column, with confidence intervals.
 
-    Make it with `gd.quantiles` or `gd.query`. The release publishes each quantile and both ends of its interval. All
-    intervals together contain the exact quantiles with probability at least `level`, whatever the rows are. Without
-    `interval`, only the quantiles are published.
+    Make it with `gd.quantiles` or `gd.query`, for example for a median income by region. The release publishes each
+    quantile and both ends of its interval. All intervals together contain the exact quantiles with probability at least
+    `level`, whatever the rows are. Without `interval`, only the quantiles are published.
 
     Notes
     -----
@@ -297,8 +297,8 @@ def quantiles(
     interval : bool
         Whether to publish intervals. Without them, the answers get the whole budget. Default True.
     weighted : bool
-        Whether to use the domain's weights, if it has any: a row then counts as often as its weight has steps, at most
-        4,096 times. Default True.
+        Whether to use the domain's weights, if it has any. A row then counts as often as its weight divided by the step
+        of weights, at most 4,096 times. Default True.
 
     Examples
     --------

@@ -78,8 +78,8 @@ def with_sampling_error(query: Query, share: float | None = None) -> Query:
 
     Use it for a survey, where an answer differs from the population for two reasons: the noise, and the sample. A
     release of the returned query has intervals for both. They cover weighted counts, sums, means, shares and
-    comparisons. The sample is taken as drawn with replacement, in the strata or of the clusters that the domain names
-    (docs/theory/survey_weights.md, theorems 4 to 6).
+    comparisons. The sample is treated as drawn with replacement, within the strata or by the clusters that the domain
+    names (docs/theory/survey_weights.md, theorems 4 to 6).
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ class Release(Tabular):
     `gd.release` returns it. The answers are in `values`, and `interval` returns their confidence intervals; `to_frame`
     and `save_html` show both. Everything in a release is public. `facts` describes how it was made: query, privacy
     unit, rules for rows, guarantee, mechanism, and the account at that time. `numbers` are the noisy integers behind
-    the answers, in steps that are fixed before the data is read.
+    the answers, in units that are fixed before the data is read.
     """
 
     numbers: np.ndarray
@@ -95,16 +95,16 @@ class Release(Tabular):
         """Return the release with processed answers, at no cost.
 
         Use it to make tables add up, or to remove negative counts. It reads no data, so the guarantee, the raw answers
-        and the intervals stay the same.
+        and the intervals stay the same. Without steps, it returns the raw release.
 
         Parameters
         ----------
         *steps : {"consistent", "non_negative", "rounded", "rounded to 5"}
-            The steps, which are applied to the raw answers in this order; without steps, the raw release is returned.
-            "consistent" moves the answers to the nearest ones that some table could have, by weighted least squares;
-            quantiles stay as they are. "non_negative" raises negative counts and shares to 0. "rounded" rounds counts.
-            "consistent" and "non_negative" together fit one table without negative cells, of at most 100,000 cells.
-            "consistent" and "rounded" make rounded counts add up exactly for at most 4,096 joint cells or one tree.
+            The steps, which are applied to the raw answers in this order. "consistent" moves the answers to the nearest
+            ones that some table could have, by weighted least squares; quantiles stay as they are. "non_negative"
+            raises negative counts and shares to 0, and "rounded" rounds counts. "consistent" and "non_negative"
+            together fit one table of at most 100,000 cells, without negative cells. "consistent" and "rounded" make
+            rounded counts add up exactly, for at most 4,096 joint cells or one tree.
         query : Query, optional
             The query of this release, which "consistent" needs.
 
@@ -151,21 +151,20 @@ class Release(Tabular):
     def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return confidence intervals (lower, upper) of the raw answers.
 
-        Each interval contains its exact answer with probability at least `level` over the noise. If `intervals` is
-        "total", the intervals of weighted terms approximately include the sampling error too. The exact answer excludes
-        rows that the rules leave out. Quantile intervals have the level at which they were released; a higher one is
-        refused.
+        Each interval contains the exact answer, without the rows that the rules leave out, with probability at least
+        `level` over the noise. If `intervals` is "total", those of weighted terms approximately include sampling error.
 
-        A mean has a Fieller interval: all m with |sum − m·count| ≤ q(m), the `level` quantile of |noise_sum −
-        m·noise_count|. For a share, its count and its group's total take their places. Simultaneous widths use 0.6 of 1
-        − level.
+        An interval for a mean contains all m for which |sum − m·count| is at most the `level` quantile of |noise_sum −
+        m·noise_count| (Fieller). For a share, its count and its group's total take the places of sum and count.
 
         Parameters
         ----------
         level : float
-            The probability, which is raised to the next of LEVELS. Default 0.95, at most 0.999.
+            The probability, raised to the next of LEVELS. Default 0.95, at most 0.999. Intervals of quantiles have the
+            level at which they were released, and a higher one is refused.
         simultaneous : bool
-            Whether all intervals together contain their answers with that probability. Default False.
+            Whether all intervals together contain their answers with that probability. Widths then allow for 0.6 of the
+            error 1 − level, and the ends of quantiles for the rest. Default False.
         """
         between(0, LEVELS[-2] + 1e-12, level=level)
         for estimate in self.estimates:

@@ -94,7 +94,7 @@ def compare(
     query : Query
         The query to plan.
     unit : PrivacyUnit
-        Who is protected.
+        Who is protected, such as one row or one person.
     epsilons : iterable of float
         The values of ε to compare.
     delta : float, optional

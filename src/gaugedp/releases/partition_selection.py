@@ -36,11 +36,11 @@ _RULES = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KeyRelease:
-    """Categories that enough people share, as `gd.release_keys` returns them.
+    """Categories that enough people share, from `gd.release_keys`.
 
-    The list `keys` of the categories is sorted and public from now on. The array `counts` of shape (n,) says how many
-    people have each key, with noise. A key is published only if its noisy count is large, so these counts are too large
-    on average. For counts with confidence intervals, release a query about the attribute.
+    The list `keys` of the categories is sorted and public from now on. The array `counts` of shape (n,) holds the noisy
+    number of people with each key. Because a key is published only if its noisy count is large, these counts are too
+    large on average. For counts with confidence intervals, release a query about the attribute.
     """
 
     attribute: str

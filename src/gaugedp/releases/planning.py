@@ -157,11 +157,11 @@ class Plan:
     def terms(self) -> list[dict[str, Any]]:
         """Return one row per term with the widths of intervals.
 
-        Use it to see how precise each table will be. Widths are half-widths with the chosen mechanism. For a mean they
-        describe the centred sums and the counts behind it, and `of_1000_rows` is the worst-case half-width of the mean
-        in a cell of 1,000 rows, [individual, simultaneous]; the same holds for shares and standard deviations. For a
-        quantile they are worst-case errors in rank, and `ordinary_95` (else None) is the error to expect on ordinary
-        tables, whose values spread over many steps. `quantile_widths` converts ranks into the column's unit.
+        Use it to see how precise each table will be. Widths are half-widths with the chosen mechanism. For means,
+        shares and standard deviations they describe the sums and counts behind them (sums are centred), and
+        `of_1000_rows` is the worst-case half-width, [individual, simultaneous], in a cell of 1,000 rows. For a quantile
+        they are worst-case errors in rank, and `ordinary_95` (else None) is the error to expect on ordinary tables,
+        whose values spread over many steps. `quantile_widths` converts ranks into the column's unit, such as euros.
         """
         single, all_at_once = self._widths(self.mechanism), self._widths(self.mechanism, simultaneous=True)
         has_ranks = any(estimate.ends for estimate in self.query.estimates)
@@ -314,12 +314,12 @@ def plan(
     Parameters
     ----------
     query, unit : Query and PrivacyUnit
-        What to publish, and who is protected.
+        What to publish, and who is protected, such as one person.
     epsilon, delta, rho, mu : float, optional
         ε of pure, ε and δ of approximate, ρ of zero-concentrated, or μ of Gaussian differential privacy.
     error : float, optional
         A target for the expected ℓ₂ norm of the noise over all answers, in `Plan.unit_of_error` (rows for a mean). The
-        plan has the least ε that reaches it, rounded up to three digits.
+        plan has the smallest ε that reaches it, rounded up to three digits.
 
     Examples
     --------

@@ -38,16 +38,16 @@ def hit_and_run(
     """Draw nearly uniform points of a body by hit-and-run walks.
 
     Use it for experiments with bodies for which `uniform` has no exact method. Each step chooses a random chord through
-    the current point and moves to a uniform point of it. The walk is `mixing`: the uniform distribution is stationary
-    (Smith 1984), but nothing proves how near a finite walk is to it. Steps are exact on polytopes; on other bodies
-    chords are found by bisection of the gauge.
+    the current point and moves to a uniform point of it. The walk is `mixing`: its stationary distribution is uniform
+    (Smith 1984), but nothing proves how near a finite walk is to it. Steps are exact on polytopes. On other bodies, the
+    ends of the chords are found by bisection of the gauge, the norm of which the body is the unit ball.
 
     Parameters
     ----------
     body, size, rng
         As for `ball_walk`.
     chains : int
-        The number of independent walks, at most `size`. Rows come walk after walk. Default 32.
+        The number of independent walks, at most `size`. The rows of one walk follow those of another. Default 32.
     burn_in : int, optional
         The number of steps of each walk before its first row. Default 20·r, where r is the rank of the body.
     thin : int, optional

@@ -71,14 +71,15 @@ def ball_walk(
 
     Use it for experiments only; no mechanism uses it. Each step proposes a uniform point of a small ball around the
     current point. The walk is `mixing`: its stationary distribution is uniform on the body (Metropolis and others
-    1953), but no number of steps is proved to suffice, and successive rows are dependent.
+    1953), but no number of steps is proved to be sufficient, and successive rows are dependent.
 
     Parameters
     ----------
     body : Body
-        A body with a gauge, of rank r.
+        A body in ℝ^d with a gauge (a norm that tells which points lie inside). Below, r is its rank, the number of
+        dimensions that it spans.
     size : int
-        The number of rows.
+        The number of points to draw.
     rng : Entropy, optional
         The source of randomness. By default the operating system's.
     radius : float, optional
@@ -131,9 +132,9 @@ def grid_walk(
 ) -> np.ndarray:
     """Draw nearly uniform lattice points of a body: grid walk.
 
-    Use it for experiments only. Each step moves to a neighbouring point of a lattice. The walk is `mixing`: its
-    stationary distribution is uniform on the lattice points of the body that can be reached (Dyer, Frieze and Kannan
-    1991).
+    Use it for experiments only; no mechanism uses it. Each step moves to a neighbouring point of a lattice, that is, of
+    a grid of equally spaced points. The walk is `mixing`: its stationary distribution is uniform on the lattice points
+    of the body that can be reached (Dyer, Frieze and Kannan 1991).
 
     Parameters
     ----------

@@ -17,10 +17,12 @@ from gaugedp.samplers.sums import uniform_sum
 def uniform(body: Body, size: int, rng: Entropy | None = None) -> np.ndarray:
     """Draw uniform points of a body, shape (size, d).
 
+    Use it to estimate properties of a body, such as its moments, or to simulate noise that is shaped to it.
+
     Draws are exact and independent for balls, ellipsoids, and polytopes of rank at most 8 or with as many generators as
     their rank. For other polytopes they are nearly uniform and correlated, because a walk over facets draws them (see
-    `gauge_noise`). Points of a `MinkowskiSum` are drawn exactly, by rejection from a box, if at least 3 of 500 points
-    of the box lie in it, and otherwise by `ball_walk`.
+    `gauge_noise`). Points of a `MinkowskiSum` are drawn from a box around it, until one lies in the sum (rejection).
+    This is exact, and is used if at least 3 of 500 points of the box lie in the sum; otherwise `ball_walk` draws them.
 
     Parameters
     ----------
@@ -51,10 +53,11 @@ def uniform(body: Body, size: int, rng: Entropy | None = None) -> np.ndarray:
 class UniformMoments:
     """Moments of a uniform point of a body.
 
-    For a uniform point Z, `mean_norm` is E‖Z‖₂ and `second_moment` is E ZZᵀ, shape (d, d). They determine the expected
-    error of K-norm noise that is shaped to the body. The second moment is "exact" up to rounding or "estimated" from
-    draws with a public seed, as `kind` states. `mean_norm` comes from such draws, and `standard_error` is its standard
-    error. `autocorrelation_time`, in steps, is that of their walk, or 0 without one.
+    They determine the expected error of K-norm noise that is shaped to the body. For a uniform point Z, `mean_norm` is
+    E‖Z‖₂ and `second_moment` is the matrix E ZZᵀ, shape (d, d). `kind` states how the second moment is known: "exact"
+    up to rounding, or "estimated" from random draws with a public seed. `mean_norm` always comes from such draws, and
+    `standard_error` is its standard error. `autocorrelation_time`, in steps, is that of the walk that made the draws,
+    or 0 if no walk did.
     """
 
     rank: int
@@ -68,9 +71,9 @@ class UniformMoments:
 def moments(body: Body) -> UniformMoments:
     """Return the moments of a uniform point of a body.
 
-    They are computed once. From them follow the moments of K-norm noise N, whose density is ∝ e^{−‖z‖_K}: E‖N‖₂ = (r +
-    1)·E‖Z‖₂ and E NNᵀ = (r + 1)(r + 2)·E ZZᵀ for a body K of rank r. The reason is that N is R·Z, where R ~ Gamma(r +
-    1) is independent of the uniform point Z (Hardt and Talwar 2010).
+    Use it to compute the expected error of K-norm noise, N, whose density is proportional to e^{−‖z‖_K}. For a body K
+    of rank r, E‖N‖₂ = (r + 1)·E‖Z‖₂ and E NNᵀ = (r + 1)(r + 2)·E ZZᵀ. The reason is that N is R·Z, where R ~ Gamma(r +
+    1) is independent of the uniform point Z (Hardt and Talwar 2010). The moments are computed only once for each body.
     """
     noise = gauge_noise(body)
     lengths = np.linalg.norm(noise.trials, axis=2).mean(axis=1) / (noise.rank + 1)

@@ -186,9 +186,19 @@ class Statistic(ABC):
     def intervals(self, values: np.ndarray, widths: np.ndarray, curves: np.ndarray | None = None) -> Ends:
         """Return intervals of the answers, given widths of released numbers.
 
-        The intervals contain `answers` too. `curves`, shape (n_answers, places), are widths of a pivot at several
-        possible values of an answer: an interval then holds the values at which the pivot is within its width. Without
-        `curves`, it holds the values of all numbers that are within their `widths` of the released numbers.
+        For example, the interval of a mean follows from the widths of its sum and its count. The intervals contain
+        `answers` too.
+
+        Parameters
+        ----------
+        values : ndarray, shape (n_released,)
+            The released numbers, such as sums and counts.
+        widths : ndarray
+            Bounds on the noise of the released numbers. Without `curves`, an interval holds the answers for all numbers
+            that are within their widths of the released ones.
+        curves : ndarray, shape (n_answers, n), optional
+            Widths of a pivot, a combination of the noise, at n possible values of each answer. An interval then holds
+            the values at which the pivot is within its width.
         """
 
     def simultaneous_intervals(self, values: np.ndarray, widths: np.ndarray) -> Ends:

@@ -80,7 +80,7 @@ def release_adaptively(  # noqa: PLR0913 - the arguments of `release`
 
     Notes
     -----
-    The release is ρ-zCDP for the largest ρ that implies (ε, δ)-DP. ρ bounds the sum over all rounds, because the
+    The release is ρ-zCDP for the largest ρ that implies (ε, δ)-DP. This ρ bounds the sum over all rounds, because the
     selection, the noise of a round and the number of rounds depend on released results only
     (docs/theory/adaptive_tables.md, theorems 1 and 2; McKenna, Mullins, Sheldon and Miklau 2022). The noise is discrete
     Gaussian; exactness is "exact".

@@ -28,8 +28,9 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 def synthesize(release: Release | Sequence[Release], n_rows: int | None = None, rng: Entropy | None = None) -> Any:
     """Draw synthetic rows that match released counts.
 
-    Use it if software or colleagues need rows instead of tables. The rows are computed from releases only: no table is
-    read and nothing is spent. They have one column for each attribute of a released table of counts.
+    Use it if software or colleagues need rows instead of tables, for example to test a program. The rows are computed
+    from releases only: no table is read and nothing is spent. They have one column for each attribute of a released
+    table of counts.
 
     Parameters
     ----------
@@ -55,8 +56,8 @@ def draw_rows(
 
     Use it to check how well the synthetic rows reproduce the released counts. The rows follow the distribution of
     maximum entropy near the released counts, fitted by least squares in which a squared error is divided by its
-    variance. Attributes that are in no common table therefore depend on each other as little as possible. Raw counts
-    are used.
+    variance. Attributes that no released table contains together therefore depend on each other as little as possible.
+    Raw counts are used, without post-processing.
 
     Parameters
     ----------

@@ -40,6 +40,8 @@ def by_person(table: Table, person: str, /, **made: PerPerson) -> Table:
     >>> people = gd.by_person(table, "who", visits=gd.PerPerson.count(gd.integers(1, 9)))
     >>> list(people.domain.attributes)
     ['visits']
+
+    The new table has two rows, one for each person, and one attribute.
     """
     if not isinstance(table, Table):
         raise InvalidRequest(f"The table is of type {type(table).__name__}.", "Pass gd.Table.scan(…).")

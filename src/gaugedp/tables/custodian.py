@@ -73,7 +73,7 @@ def check(table: Table, *, on_progress: Progress = silent) -> Custody:
     """Find values that do not fit a table's domain.
 
     Use it as the custodian of the data, to find mistakes in codes and formats before a release. It reads all rows and
-    charges nothing, so its result is not private: do not publish it.
+    charges nothing, so its result is not private. Do not publish it.
 
     Parameters
     ----------

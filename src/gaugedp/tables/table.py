@@ -131,8 +131,8 @@ class Table(Rows):
     ) -> "Table":
         """Return this table, to be read in several parts.
 
-        Use it if reading the whole table at once would need too much memory; the answers are the same. `scan` chooses
-        it by itself for a large file.
+        Use it if reading the whole table at once would need too much memory; the answers are the same. `scan` makes
+        this choice by itself for a large file.
 
         Parameters
         ----------
@@ -150,19 +150,38 @@ class Table(Rows):
     def totals(self, totals: Sequence[Aggregate], row_key: bytes) -> list[np.ndarray]:
         """Read the rows once and return the exact totals.
 
-        Each total is a flat array over the cells of its `attributes`, the last attribute fastest; without attributes it
-        has one cell. With `each`, the values low … high of the column, in steps, are one more axis, the fastest. Counts
-        are int64. Sums are Python integers: a row adds 2·k − (low_steps + high_steps), where k is its clipped value in
-        steps, rounded half away from 0. In a weighted total this is multiplied by the row's weight in steps.
+        Queries call it to compute their exact answers, which are not private. All totals of one call describe the same
+        rows.
 
-        All totals of one call describe the same rows. A row is left out if a total uses an attribute with outside =
-        "drop" in which the row has no cell. It is also left out if the unit has a person column and the row has no
-        person. Of the rest, at most `max_rows` rows of each person remain: `row_key` chooses them uniformly, whatever
-        the order of rows. A row without a value in a bounded column with missing = "drop" is left out only of the
-        totals of that column.
+        Parameters
+        ----------
+        totals : sequence of Aggregate
+            The totals. Each result is a flat array over the cells of its `attributes`, the last attribute fastest;
+            without attributes it has one cell. With `each`, the values low … high of the column, in steps, are one more
+            axis, the fastest.
+        row_key : bytes
+            A random key, which selects the rows of persons with more than `max_rows` rows.
 
-        A wrong total, or one of more than 10^7 cells times values with `each`, raises UnknownName or InvalidRequest
-        before anything is read. If the engine fails, UnreadableTable is raised.
+        Returns
+        -------
+        list of ndarray
+            Counts are int64. Sums are Python integers: a row adds 2·k − (low_steps + high_steps), where k is its
+            clipped value in steps, rounded half away from 0. In a weighted total, this is multiplied by the row's
+            weight in steps.
+
+        Raises
+        ------
+        UnknownName, InvalidRequest
+            If a total is wrong, or has more than 10^7 cells times values with `each`. Nothing is read then.
+        UnreadableTable
+            If the engine fails.
+
+        Notes
+        -----
+        A row is left out if a total uses an attribute with outside = "drop" in which the row has no cell. It is also
+        left out if the unit has a person column and the row has no person. Of the rest, at most `max_rows` rows of each
+        person remain, which are chosen uniformly, whatever the order of rows. A row without a value in a bounded column
+        with missing = "drop" is left out only of the totals of that column.
         """
         from gaugedp.tables.statement import Aggregation
 
@@ -186,11 +205,13 @@ class Table(Rows):
     def rows(self, attributes: Sequence[str], columns: Sequence[str], row_key: bytes) -> tuple[np.ndarray, np.ndarray]:
         """Read the remaining rows once and return (cells, steps), int64.
 
-        `cells` (n, len(attributes)) holds the cell of each attribute. `steps` (n, len(columns)) holds the clipped value
-        of each column in steps above its lower bound, rounded half away from 0, or −1 if it is missing.
+        Estimators call it if they need single rows, which are not private. `cells` (n, len(attributes)) holds the cell
+        of each attribute. `steps` (n, len(columns)) holds the clipped value of each column in steps above its lower
+        bound, rounded half away from 0, or −1 if it is missing.
 
-        The same rows remain as in `totals`, at most `max_rows` for each person. They are sorted by their contents, so
-        the order of the source has no influence. Their number depends on the data.
+        The remaining rows are those of `totals`: rows that the rules do not leave out, and at most `max_rows` for each
+        person. They are sorted by their contents, so the order of the source has no influence. Their number depends on
+        the data.
         """
         aggregation = self._listing(attributes, columns)
         parts = (replace(aggregation, bucket=bucket) for bucket in self._buckets.of_people(self.unit))
@@ -200,9 +221,10 @@ class Table(Rows):
     def vector_sum(self, names: tuple[Sequence[str], Sequence[str]], of: RowSum, row_key: bytes) -> np.ndarray:
         """Read the remaining rows once and return a vector sum.
 
-        The function `of`(cells, steps) is called with batches of rows as in `rows`, in any order, for `names` =
-        (attributes, columns). It returns integers, each a sum over the batch, in the same shape for every batch, also
-        an empty one. On Spark it runs where the rows are, so it must be picklable, and gaugedp must be installed there.
+        Use it to add up a function of your own over all rows. The function `of`(cells, steps) is called with batches of
+        rows as in `rows`, in any order, for `names` = (attributes, columns). It returns integers, each a sum over the
+        batch, in the same shape for every batch, also for an empty one. On Spark it runs where the rows are, so it must
+        be picklable, and gaugedp must be installed there.
         """
         attributes, columns = names
         aggregation, on_batch = self._listing(attributes, columns), OnBatch(len(attributes), len(columns), of)
@@ -215,10 +237,10 @@ class Table(Rows):
     def moments(self, columns: Sequence[str], row_key: bytes, bits: int = 12, products: bool = True) -> "Moments":
         """Read the remaining rows and return first and second moments.
 
-        The moments are Σ x and, with `products`, Σ x xᵀ. For each row, the vector x holds the clipped values of the
-        bounded columns, scaled to ±2^bits and rounded to integers; missing values count 0. The result is the same on
-        every engine. `bits` is at most 22, or 12 with products. For many columns the products come from batches, as in
-        `vector_sum`.
+        Use it for a regression or principal components. The moments are Σ x and, with `products`, Σ x xᵀ. For each row,
+        the vector x holds the clipped values of the bounded columns, scaled to ±2^bits and rounded to integers; a
+        missing value counts as 0. The result is the same on every engine. `bits` is at most 22, or 12 with products.
+        For many columns, the products are computed in batches, as in `vector_sum`.
         """
         from gaugedp.tables.moments import Scaled
 

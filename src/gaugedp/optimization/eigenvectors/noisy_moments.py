@@ -97,15 +97,15 @@ def check_components(n_columns: int, n_components: int, name: str = "n_component
 class NoisyMoments:
     """Leading eigenvectors of Σ xxᵀ, from noisy second moments.
 
-    Use it for principal components if you accept a δ; it is the default. It adds noise to the matrix Σ xxᵀ, summed over
-    the rows x, only once, and computes the eigenvectors of the noisy matrix.
+    Use it for principal components if you accept a small δ; it is the default. It adds noise to the matrix Σ xxᵀ,
+    summed over the rows x, only once, and computes the eigenvectors of the noisy matrix.
 
     Notes
     -----
-    Theorem. One row of norm at most 1 changes the matrix by at most √2 in the Frobenius norm if it is replaced and by 1
-    if it is added, plus rounding: the noisy matrix is μ-GDP, and so is everything computed from it
-    (docs/theory/eigenvectors.md). This is algorithm 1 of Dwork, Talwar, Thakurta and Zhang 2014 with noise from the
-    Gaussian orthogonal ensemble: half the variance off the diagonal.
+    Theorem (docs/theory/eigenvectors.md). Let all rows have a norm of at most 1. One row changes the matrix by at most
+    √2 in the Frobenius norm if it is replaced and by 1 if it is added, plus rounding. Therefore the noisy matrix is
+    μ-GDP, and so is everything computed from it. This is algorithm 1 of Dwork, Talwar, Thakurta and Zhang 2014 with
+    noise from the Gaussian orthogonal ensemble, which has half the variance off the diagonal.
 
     Examples
     --------

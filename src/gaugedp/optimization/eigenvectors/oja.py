@@ -25,14 +25,14 @@ class Oja:
 
     Notes
     -----
-    One of `steps` steps replaces the vectors V (d, k) by the orthonormal factor of V·R + η·(AV + noise). The step size
-    η varies: with M the weighted mean of the noisy products, M ← (1 − w)M + w(AV + noise) and V is the orthonormal
-    factor of M = VR, so η = w/(1 − w), divided for k = 1 by ‖M‖, which is about λ₁. The weight w is 1 (the power
+    Each of the `steps` steps replaces the vectors V (d, k) by the orthonormal factor of V·R + η·(AV + noise). The step
+    size η varies. Let M = VR be the weighted mean of the noisy products. A step computes M ← (1 − w)M + w(AV + noise),
+    so η = w/(1 − w), divided for k = 1 by ‖M‖, which is about λ₁, the largest eigenvalue. The weight w is 1 (the power
     method) for the first quarter of the steps and then 1, 1/2, 1/3, …, so that the result averages the noise of all
     later steps. With `pace` > 0 the step is x ← x + pace·(Ax + noise), as published.
 
-    Theorem. One row changes AV by at most min(√k, √2) in the Frobenius norm if it is replaced, and by 1 if it is added.
-    Hence T steps whose noise is this sensitivity divided by μ/√T are μ-GDP. docs/theory/eigenvectors.md
+    Theorem (docs/theory/eigenvectors.md). One row changes AV by at most min(√k, √2) in the Frobenius norm if it is
+    replaced, and by 1 if it is added. Hence T steps whose noise is this sensitivity divided by μ/√T are μ-GDP.
     """
 
     shape: tuple[int, int]

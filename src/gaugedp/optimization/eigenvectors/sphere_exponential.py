@@ -34,14 +34,14 @@ class SphereExponential:
 
     Notes
     -----
-    Each direction is drawn on the unit sphere orthogonal to those before it, with density ∝ e^{β·xᵀAx} for A = Σ xxᵀ.
-    With ε_k for each direction, β = ε_k/2 if a row is replaced. If one is added or removed, β = ε_k, as all scores then
-    change in the same direction. Rounding of rows reduces both slightly. The values Σ⟨x, v⟩² at the released directions
-    v have Laplace noise, for a twentieth of ε.
+    Each direction is drawn on the unit sphere orthogonal to those before it. For A = Σ xxᵀ, summed over the rows x, its
+    density is proportional to e^{β·xᵀAx}. With a budget of ε_k for each direction, β = ε_k/2 if a row is replaced. If a
+    row is added or removed, β = ε_k, because all scores then change in the same direction. Rounding of rows reduces
+    both slightly. A twentieth of ε is spent on Laplace noise for the values Σ⟨x, v⟩² at the released directions v.
 
-    Theorem. Every direction is ExponentialLoss(ε_k) given those before; together they are ε-DP, without an upper limit
-    on β or a condition on the spectrum. docs/theory/eigenvectors.md. The draws are "idealized": made in floats, and
-    rounded to a lattice of step 2^−24.
+    Theorem (docs/theory/eigenvectors.md). Every direction is ExponentialLoss(ε_k), given those before. Together they
+    are ε-DP, without an upper limit on β or a condition on the spectrum. The draws are "idealized": they are made in
+    floats, and rounded to a lattice of step 2^−24.
     """
 
     shape: tuple[int, int]

@@ -87,6 +87,8 @@ def compare_releases(
     ...     years.append(gd.release(gd.query(domain, "sex"), table, ledger=ledger, epsilon=1.0))
     >>> gd.compare_releases(years[1], years[0], "change(sex)").facts["query"]
     'change(sex)'
+
+    The values of the result are near 20, because each sex has grown from 50 to 60 rows.
     """
     check_level(level)
     if _is_one(later, earlier):

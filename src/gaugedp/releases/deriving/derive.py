@@ -178,8 +178,8 @@ def derive(
     Returns
     -------
     Release
-        The statistics. Their intervals follow from draws of the release's noise; for Gini, Lorenz and compared means
-        the coverage is approximate (docs/theory/derived.md, theorem 8).
+        The statistics. Their intervals are computed from simulated draws of the release's noise. For Gini, Lorenz and
+        compared means, the coverage is approximate (docs/theory/derived.md, theorem 8).
 
     Raises
     ------

@@ -63,13 +63,15 @@ class Publication:
     """Set of tables that are published together, for one charge.
 
     Use it for a regular publication, such as an annual report. A TOML file describes its tables, and `Publication.load`
-    reads it (docs/how-to/publish.md). All tables share one guarantee. A table's share is in proportion to its `weight`
-    (default 1). A table with `within` instead gets the least share for which its 95 % intervals are at most ± `within`,
-    and the tables with weights divide the rest. If `intervals` is "total", a part of the guarantee is spent on sampling
-    errors (`queries.sampling`).
+    reads it (docs/how-to/publish.md).
 
-    The remaining options cost nothing: the `processing` steps of each table and the `flags` that mark its noisy
-    answers, the `labels` of cells in files ("codes", "labels" or "both"), and the `language` of pages and notes.
+    All tables share one guarantee. A table's share is in proportion to its `weight` (default 1). A table with `within`
+    instead gets the smallest share for which its 95 % intervals are at most ± `within`, and the tables with weights
+    divide the rest. If `intervals` is "total", a part of the guarantee is spent on estimating sampling errors
+    (`queries.sampling`).
+
+    The remaining options cost nothing: the `processing` steps of each table, the `flags` that mark its noisy answers,
+    the `labels` of cells in files ("codes", "labels" or "both"), and the `language` of pages and notes.
     """
 
     title: str

@@ -36,14 +36,14 @@ class Stream:
     Use it to publish the same counts or sums every month, for a number of months that you fix in advance. Open it with
     `Stream.open`, and call `next` with the table of each period. The noise is correlated over the periods, so that the
     running totals are accurate too. All answers together satisfy `guarantee` for two series of tables that differ in
-    one unit, in at most `periods_per_person` periods (docs/theory/streams.md, theorem 1). The library cannot check in
-    how many periods a person appears; you vouch for it.
+    one unit, such as a person, in at most `periods_per_person` periods (docs/theory/streams.md, theorem 1). The library
+    cannot check in how many periods a person appears; you vouch for it.
 
     Notes
     -----
-    For each period, the ledger notes its beginning, the noise is drawn and saved in the state file, the table is read,
-    the ledger stores the answer, and the state advances. Therefore a period gets only one answer, even if the process
-    is killed. The state file holds the noise: keep it as secret as the tables.
+    In each period, the ledger notes the beginning of the period, the noise is drawn and saved in the state file, the
+    table is read, the ledger stores the answer, and the state advances. Therefore a period gets only one answer, even
+    if the process is killed. The state file holds the noise: keep it as secret as the tables.
     """
 
     def __init__(self, file: StateFile, query: Query, unit: PrivacyUnit, ledger: Ledger, noise: StreamNoise) -> None:
@@ -162,11 +162,12 @@ class Stream:
     ) -> StreamAnswer:
         """Publish the answer for the next period, from its table.
 
-        With `period`, a repeated call returns the stored answer and reads nothing. If an earlier call was killed before
-        it stored an answer, the period is answered now with new noise. `rng` is for research only.
+        Call it once a period, for example every month. If you pass the number of the `period`, a repeated call returns
+        the stored answer and reads nothing. If an earlier call was killed before it stored an answer, the period is
+        answered now with new noise. `rng` is for research only.
 
-        A table of another domain or unit, a period after the next one, a stream without periods left, and a state file
-        that is older than the ledger are refused. Nothing is read then.
+        The method refuses a table of another domain or unit, a period after the next one, a stream without periods
+        left, and a state file that is older than the ledger. Nothing is read then.
         """
         self._check_table(table)
         with self._file.locked():
