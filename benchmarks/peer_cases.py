@@ -122,8 +122,8 @@ def block(answers: list[tuple[Case, Answer]]) -> list[str]:
         f"Of {len(answers)} cases of {peers}, {verdicts['holds']} hold, {verdicts['looser']} are looser, "
         f"{verdicts['below']} are below, and {verdicts['cannot be expressed']} cannot be expressed.",
         "",
-        "| cases | first of them | query | gaugedp | expected | verdict | reason |",
-        "|---:|---|---|---:|---:|---|---|",
+        "| cases | first of them | verdict | reason |",
+        "|---:|---|---|---|",
         *(line(reason, found) for reason, found in others.items()),
     ]
 
@@ -131,15 +131,7 @@ def block(answers: list[tuple[Case, Answer]]) -> list[str]:
 def line(reason: str, found: list[tuple[Case, Answer]]) -> str:
     """Return the line of the cases with one reason; it shows the first."""
     case, answer = found[0]
-    return (
-        f"| {len(found)} | {case.test} | `{case.requested or '–'}` | {shown(answer.number)} | {case.expected:.9g} "
-        f"| {answer.verdict} | {reason} |"
-    )
-
-
-def shown(number: float | None) -> str:
-    """Return a number in words."""
-    return "–" if number is None else f"{number:.9g}"
+    return f"| {len(found)} | {case.test} | {answer.verdict} | {reason} |"
 
 
 def main() -> None:
