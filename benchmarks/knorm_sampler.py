@@ -8,11 +8,8 @@ release is timed in a process of its own. Prints a table and writes docs/benchma
     python benchmarks/knorm_sampler.py
 """
 
-import importlib.metadata
-import importlib.util
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -139,14 +136,8 @@ def cold(d: int, n: int, kind: str) -> tuple[float, float, int]:
 
 def main() -> None:
     compiled = facet_walk.fastest() is not facet_walk.numpy_steps
-    pages.put("knorm", "sampler", [*table(), "", f"Medians of {ROUNDS} rounds. {versions()}"])
+    pages.put("knorm", "sampler", [*table(), "", f"Medians of {ROUNDS} rounds."])
     pages.put("knorm", "cold", cold_table(compiled))
-
-
-def versions() -> str:
-    parts = ["gaugedp", "numpy", "scipy", "cvxopt"] + (["numba"] if importlib.util.find_spec("numba") else [])
-    packages = ", ".join(f"{part} {importlib.metadata.version(part)}" for part in parts)
-    return f"Python {platform.python_version()}, {packages}; {os.cpu_count()} cores."
 
 
 def table() -> list[str]:
