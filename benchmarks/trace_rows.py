@@ -9,7 +9,6 @@ docs/benchmarks/matrices.md; takes some fifteen minutes of one core.
 """
 
 import math
-import sys
 import time
 
 import numpy as np
@@ -200,9 +199,8 @@ def summary(found: dict[tuple[int, float], dict]) -> list[str]:
 def main() -> None:
     start = time.perf_counter()
     found = {(d, delta): cells_of(d, delta) for d, delta in REPEATS}
-    versions = f"Python {sys.version.split()[0]}, numpy {np.__version__}."
     lines = [*table(found, COUNTS[1]), "", *summary(found)]
-    pages.put("matrices", "trace_rows", [*lines, f"{million(50)} {versions}"])
+    pages.put("matrices", "trace_rows", [*lines, million(50)])
     print(f"{time.perf_counter() - start:.0f} s")
 
 
