@@ -21,8 +21,6 @@ DRAWS = [  # geometry, whether in the norm's ball, how many steps are run: all, 
     ("ℓ₁, d = 1,000", Geometry((1000,), 1), True, None),
     ("Schatten 1, 30 × 30, Frobenius ball, q = 2", Geometry((30, 30), 1, q=2), False, None),
     ("Schatten 1, 30 × 30, the default", Geometry((30, 30), 1), True, None),
-    ("Schatten 1, 30 × 30, q of the least bound", Geometry((30, 30), 1, q=Geometry((30, 30), 1).exponent), True, 1000),
-    ("Schatten 1, 30 × 30, q = 2", Geometry((30, 30), 1, q=2), True, None),
 ]
 
 
