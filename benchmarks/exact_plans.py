@@ -252,36 +252,31 @@ def spread(numbers: list[Any], shape: str) -> str:
     return " to ".join(ends)
 
 
-def line_of(name: str, cases: list[Found]) -> str:
-    """Return the line of all mechanisms of a name."""
-    same = [case.same for case in cases if case.same is not None]
+def words(cases: list[Found]) -> str:
+    """Return a sentence on all cases."""
     worst = max(cases, key=lambda case: case.revealed / case.allowed)
-    cells = (
-        name, str(len(cases)),
-        "–" if not same else "yes" if all(same) else "NO",
-        spread([case.slower for case in cases if case.slower is not None], ".2f"),
-        f"{worst.revealed:.2f} of {worst.allowed:.3g}",
-    )  # fmt: skip
-    return "| " + " | ".join(cells) + " |"
+    ratios = spread([case.slower for case in cases if case.slower is not None], ".2f")
+    agreed = "always agreed" if all(case.same is not False for case in cases) else "did NOT always agree"
+    return (
+        f"In {len(cases)} cases the integers {agreed}, and draws took {ratios} times as long as floats. The most that "
+        f"was revealed is {worst.revealed:.2f} of {worst.allowed:.3g} allowed."
+    )
 
 
 def main() -> int:
     n_considered, cases, broken = planned()
     seen, most = control()
     broken += [] if seen > most else ["the control is not detected"]
-    found = dict[str, list[Found]]()
+    found: list[Found] = []
     for text, mechanism in cases:
         one = measured(mechanism)
         print(text, one, flush=True)
-        found.setdefault(one.name, []).append(one)
+        found.append(one)
         broken += one.faults(text)
     lines = [
-        "| mechanism | cases | same integers | ratio to floats | revealed of allowed, largest |",
-        "|---|---:|---|---:|---:|",
-        *(line_of(name, each) for name, each in found.items()),
-        f"| numpy's normal noise, the control | 1 |  |  | **{seen:.2f}** of {most:.3g} |",
-        "",
         f"All {n_considered} additive mechanisms that {len(PLANS)} plans consider are exact.",
+        words(found),
+        f"The control, numpy's normal noise, reveals {seen:.2f} of {most:.3g} allowed.",
         *broken,
     ]
     pages.put("noise", "exact_plans", lines)

@@ -149,12 +149,11 @@ def cells_of(d: int, delta: float) -> dict[tuple[str, int], dict]:
 
 def table(found: dict[tuple[int, float], dict], shown: int) -> list[str]:
     """Return the table at one number of rows and two d."""
-    names = (*SOLVERS, *ONE_PASS)
-    lines = [f"| δ = {DELTA:g} | d | X = 0 | {' | '.join(names)} |", "|---|---:|---:|" + "---:|" * len(names)]
+    lines = [f"| δ = {DELTA:g} | d | X = 0 | {' | '.join(SOLVERS)} |", "|---|---:|---:|" + "---:|" * len(SOLVERS)]
     for (d, delta), cells in found.items():
         for (kind, n), result in cells.items():
             if delta and d in SHOWN and n == shown:
-                texts = (text(result.get(name)) for name in names)
+                texts = (text(result.get(name)) for name in SOLVERS)
                 lines.append(f"| {kind} | {d} | {np.mean(result['X = 0']):.2g} | {' | '.join(texts)} |")
     return lines
 
