@@ -153,9 +153,12 @@ def row_words(sizes: list[int], laws: dict[str, Law], n: int = 10**8) -> list[st
 
 
 def stage_table(found: dict[int, dict[str, float]]) -> list[str]:
-    head = "| queries | plan and noise | charge | evaluation | storage |"
-    body = [f"| {size:,} | {' | '.join(words(value) for value in parts.values())} |" for size, parts in found.items()]
-    return [head, "|---:|---:|---:|---:|---:|", *body]
+    """Return the table of planning and evaluation, and a sentence on the two other parts."""
+    rows = {size: list(parts.values()) for size, parts in found.items()}
+    body = [f"| {size:,} | {words(plan)} | {words(evaluation)} |" for size, (plan, _, evaluation, _) in rows.items()]
+    most = max(max(charge, storage) for _, charge, _, storage in rows.values())
+    last = f"The charge and the storage of the answers each take at most {words(most)}."
+    return ["| queries | plan and noise | evaluation |", "|---:|---:|---:|", *body, "", last]
 
 
 def draw(sizes: list[int], found: np.ndarray, laws: dict[str, Law]) -> None:
