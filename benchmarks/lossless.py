@@ -121,7 +121,7 @@ def random_cases(n_cases: int) -> list[str]:
     below, above = (sum(each[place] for each in found) for place in (1, 2))
     words = "; ".join(line for line, *_ in found)
     return [
-        f"Median and largest excess by part: {words}.",
+        f"Median and largest excess: {words}.",
         f"Upper bounds below the reference: {below}. Lower bounds above it: {above}.",
     ]
 
