@@ -201,11 +201,8 @@ def measured(folder: Path, store: Path) -> dict[str, Any]:
 
 
 def page(found: dict[str, Any]) -> list[str]:
-    head = "| table (rows fitted) | score | without privacy: boosting | model |"
-    lines = [
-        head + "".join(f" ε = {epsilon:g} |" for epsilon in SHOWN),
-        "|---|---|---:|---|" + "---:|" * len(SHOWN),
-    ]
+    head = "| table (rows fitted): score of boosting without privacy | model |"
+    lines = [head + "".join(f" ε = {epsilon:g} |" for epsilon in SHOWN), "|---|---|" + "---:|" * len(SHOWN)]
     wins = cells = 0
     for name, line in found.items():
         others = sorted(set(line) - {"n", "number", "boosting", "additive"})
@@ -216,13 +213,13 @@ def page(found: dict[str, Any]) -> list[str]:
         wins += int((counted & (np.array(line["additive"]) >= best - NOISE)).sum())
         for kind in kinds:
             first = kind == kinds[0]
-            start = f"{name} ({line['n']:,}) | {'R²' if line['number'] else 'AUC'} | {line['boosting'][0]:.3f}"
+            start = f"{name} ({line['n']:,}): {'R²' if line['number'] else 'AUC'} {line['boosting'][0]:.3f}"
             values = [
                 f"**{x:.3f}**" if x == top else f"{x:.3f}"
                 for epsilon, x, top in zip(EPSILONS, line[kind], best, strict=True)
                 if epsilon in SHOWN
             ]
-            lines.append(f"| {start if first else ' | | '} | {kind} | {' | '.join(values)} |")
+            lines.append(f"| {start if first else ''} | {kind} | {' | '.join(values)} |")
     values = f"{', '.join(f'{epsilon:g}' for epsilon in EPSILONS[:-1])} and {EPSILONS[-1]:g}"
     share = f"{wins} of the {cells} cases with n·ε above 1,000"
     return [*lines, "", f"For ε = {values}, the additive model is best, or within {NOISE} of the best, in {share}."]
