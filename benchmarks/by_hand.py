@@ -11,14 +11,12 @@ docs/benchmarks/releases.md.
 """
 
 import gc
-import platform
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -247,13 +245,11 @@ def main() -> None:
     for case in chosen:
         pairs.append([measured(case, n_rows, clock) for n_rows in ROUNDS])
         print(case.name, pairs[-1], flush=True)
-    packages = ", ".join(f"{name} {version(name)}" for name in ("duckdb", "polars", "pandas", "sqlglot", "pyarrow"))
     rounds = ", ".join(str(n_rounds) for n_rounds in ROUNDS.values())
     about = f"Medians of {rounds} rounds; seconds {'of a clock' if '--wall' in sys.argv else 'of processors'}."
     if len(chosen) == len(CASES):
         draw([case.name for case in chosen], sizes, [[b / a for a, b in each] for each in pairs])
-        last = f"{about} Python {platform.python_version()}, {packages}."
-        pages.put("releases", "by_hand", [*summary(pairs, sizes), last])
+        pages.put("releases", "by_hand", [*summary(pairs, sizes), about])
 
 
 def draw(names: list[str], sizes: list[str], ratios: list[list[float]]) -> None:

@@ -10,11 +10,9 @@ cell. Each is run in turn; the fastest run stands in the table, in docs/benchmar
 10^7 rows and 5 runs by default.
 """
 
-import platform
 import sys
 import tempfile
 import time
-from importlib.metadata import version
 from pathlib import Path
 
 import duckdb
@@ -108,14 +106,12 @@ def measure(path: str, runs: int) -> dict[str, float]:
 
 def block(best: dict[str, float], n_rows: int, runs: int) -> list[str]:
     hand = best["handwritten SQL"]
-    packages = ", ".join(f"{name} {version(name)}" for name in ("duckdb", "pyarrow", "numpy"))
     return [
         "| method | seconds | ratio to handwritten |",
         "|---|---:|---:|",
         *(f"| {name} | {seconds:.2f} | {seconds / hand:.2f} |" for name, seconds in best.items()),
         "",
-        f"{n_rows:,} rows of {n_rows // 10:,} people, Parquet; fastest of {runs} runs; 2 cores. "
-        f"Python {platform.python_version()}, {packages}.",
+        f"{n_rows:,} rows of {n_rows // 10:,} people, Parquet; fastest of {runs} runs.",
     ]
 
 

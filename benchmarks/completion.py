@@ -1,7 +1,7 @@
 """What does it cost to keep ratings private?
 
 InstEval (73,421 evaluations of 1,128 lecturers by 2,972 students, 1 to 5; package lme4), nine tenths fitted, one tenth
-predicted, five splits; and ratings made with three factors. δ = 1e-6, units are replaced. Beside `MatrixCompletion`:
+predicted, five splits. δ = 1e-6, units are replaced. Beside `MatrixCompletion`:
 the mean of all ratings, and item means without shrinkage, each released with Gaussian noise at the whole guarantee;
 item means shrunk as ours are; fits without privacy. Writes docs/benchmarks/matrices.md.
 
@@ -11,7 +11,6 @@ item means shrunk as ours are; fits without privacy. Writes docs/benchmarks/matr
 import math
 import statistics
 import sys
-from importlib.metadata import version
 
 import numpy as np
 import pages
@@ -25,19 +24,6 @@ from gaugedp.optimization.ratings.stages import Completion, Terms
 
 DELTA, ROUNDS, MAX_ROWS = 1e-6, 5, 4
 Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # rows and ratings, to fit and to predict
-
-
-def made(shape: tuple[int, int], count: int, rank: int, key: int) -> tuple[np.ndarray, np.ndarray]:
-    """Ratings 1 … 5: means of users (0.3) and items (0.4), factors (0.7), noise (0.7); some items are rated more."""
-    rng = np.random.default_rng((*shape, key))
-    left, right = rng.standard_normal((shape[0], rank)), rng.standard_normal((shape[1], rank))
-    often = [np.exp(scale * rng.standard_normal(size)) for scale, size in zip((0.5, 0.7), shape, strict=True)]
-    drawn = [rng.choice(size, 2 * count, p=one / one.sum()) for size, one in zip(shape, often, strict=True)]
-    cells = rng.permutation(np.unique(drawn[0] * shape[1] + drawn[1]))[:count]
-    users, items = cells // shape[1], cells % shape[1]
-    exact = 3 + 0.3 * rng.standard_normal(shape[0])[users] + 0.4 * rng.standard_normal(shape[1])[items]
-    exact += 0.7 * (left[users] * right[items]).sum(axis=1) / math.sqrt(rank) + 0.7 * rng.standard_normal(len(users))
-    return np.stack([users, items], axis=1), np.clip(np.rint(exact), 1, 5)
 
 
 def split(rows: np.ndarray, stars: np.ndarray, key: int) -> Split:
@@ -120,9 +106,9 @@ def ours(data: Split, unit: str, epsilon: float, shape: tuple[int, int]) -> dict
     return {"public": public, "own": joint}
 
 
-def table(name: str, splits: list[Split], shape: tuple[int, int], guarantees: list[tuple[str, float]]) -> list[str]:
+def table(splits: list[Split], shape: tuple[int, int], guarantees: list[tuple[str, float]]) -> list[str]:
     lines = [
-        f"| {name}: unit | ε | global mean | item means | shrunk item means | `predict` | `predict` with `own=` |",
+        "| unit | ε | global mean | item means | shrunk item means | `predict` | `predict` with `own=` |",
         "|---|" + "---:|" * 6,
     ]
     for unit, epsilon in guarantees:
@@ -142,21 +128,16 @@ def main() -> None:
         return
     frame = pd.read_parquet(sys.argv[1])
     rows = np.stack([pd.factorize(frame.s)[0], pd.factorize(frame.d)[0]], axis=1).astype(int)
-    stars, shape, large = frame.y.to_numpy(float), (2972, 1128), (10_000, 4000)
+    stars, shape = frame.y.to_numpy(float), (2972, 1128)
     splits = [split(rows, stars, key) for key in range(ROUNDS)]
     free = statistics.mean(min(without_privacy(data, shape, rank, 20) for rank in (1, 4)) for data in splits)
     guarantees = [("rating", 1.0), ("rating", 4.0), ("user", 1.0), ("user", 4.0)]
-    first = table("InstEval", splits, shape, guarantees)
-    synthetic = [split(*made(large, 734_210, 3, 1), 1)]
-    second = table("synthetic", synthetic, large, guarantees)
-    versions = f"Python {sys.version.split()[0]}, numpy {np.__version__}, scikit-learn {version('scikit-learn')}"
-    words = [
-        f"InstEval: {len(stars):,} ratings, {shape[0]:,} users, {shape[1]:,} items; means over {ROUNDS} splits; "
-        f"without privacy, means of items and users with the best of two ranks: {free:.4f}.",
-        "Synthetic: 734,210 ratings, 10,000 users, 4,000 items; one split; without privacy: "
-        f"{without_privacy(synthetic[0], large, 3, 3):.4f}. {versions}, one thread.",
-    ]
-    pages.put("matrices", "ratings", [*first, "", *second, "", *words])
+    lines = table(splits, shape, guarantees)
+    words = (
+        f"{len(stars):,} ratings, {shape[0]:,} users, {shape[1]:,} items; means over {ROUNDS} splits. Without privacy, "
+        f"means of items and users with the best of two ranks have an error of {free:.4f}."
+    )
+    pages.put("matrices", "ratings", [*lines, "", words])
 
 
 if __name__ == "__main__":

@@ -6,14 +6,11 @@ and writes its blocks of docs/benchmarks/releases.md and docs/images/cost.svg: m
     python benchmarks/cost.py [MOST_ROWS]    10^7 rows, in a file of 150 MB
 """
 
-import os
-import platform
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 
@@ -145,25 +142,23 @@ def words(value: float) -> str:
     return f"{value:.2g} s" if value < 10 else f"{value:.0f} s"
 
 
-def row_table(sizes: list[int], found: np.ndarray, laws: dict[str, Law]) -> list[str]:
-    lines = ["| rows | " + " | ".join(NAMES) + " | |", "|---:|---:|---:|---:|---|"]
-    for power in POWERS[2:]:
-        n = 10**power
-        if n in sizes:
-            by_row, whole, again = found[sizes.index(n)]
-            values, how = [by_row, whole, whole + (BUCKETS - 1) * again], f"measured; {BUCKETS} buckets"
-        else:
-            values = [laws[name](n) for name in NAMES]
-            count = max(1, int(np.ceil(n / ROWS_A_BUCKET)))
-            how = f"extrapolated; {count:,} bucket{'s' * (count > 1)}"
-        lines.append(f"| 10^{power} | {' | '.join(map(words, values))} | {how} |")
-    return lines
+def row_words(sizes: list[int], laws: dict[str, Law], n: int = 10**8) -> list[str]:
+    """Return sentences on the sizes that were measured, and on a larger one."""
+    rows, people, parts = (words(laws[name](n)) for name in NAMES)
+    return [
+        f"Measured up to {sizes[-1]:,} rows, with at most {MAX_ROWS} rows per person; medians of {TIMES}. For {n:,} "
+        f"rows, the extrapolation is {rows} if rows are protected. If people are, it is {people} in one piece, and "
+        f"{parts} in {max(1, int(np.ceil(n / ROWS_A_BUCKET)))} buckets."
+    ]
 
 
 def stage_table(found: dict[int, dict[str, float]]) -> list[str]:
-    head = "| queries | plan and noise | charge | evaluation | storage |"
-    body = [f"| {size:,} | {' | '.join(words(value) for value in parts.values())} |" for size, parts in found.items()]
-    return [head, "|---:|---:|---:|---:|---:|", *body]
+    """Return the table of planning and evaluation, and a sentence on the two other parts."""
+    rows = {size: list(parts.values()) for size, parts in found.items()}
+    body = [f"| {size:,} | {words(plan)} | {words(evaluation)} |" for size, (plan, _, evaluation, _) in rows.items()]
+    most = max(max(charge, storage) for _, charge, _, storage in rows.values())
+    last = f"The charge and the storage of the answers each take at most {words(most)}."
+    return ["| queries | plan and noise | evaluation |", "|---:|---:|---:|", *body, "", last]
 
 
 def draw(sizes: list[int], found: np.ndarray, laws: dict[str, Law]) -> None:
@@ -184,12 +179,6 @@ def draw(sizes: list[int], found: np.ndarray, laws: dict[str, Law]) -> None:
     figure.savefig(pages.IMAGES / "cost.svg", metadata={"Date": None})
 
 
-def machine() -> str:
-    """Return a sentence on what was measured."""
-    names = f"Python {platform.python_version()}, duckdb {version('duckdb')}, numpy {version('numpy')}"
-    return f"{names}; {os.cpu_count()} cores, medians of {TIMES}."
-
-
 def main(most: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -197,8 +186,7 @@ def main(most: int) -> None:
         sizes, result = rows(most, folder)
     laws = row_laws(sizes, result)
     draw(sizes, result, laws)
-    until = f"Measured up to {sizes[-1]:,} rows, with at most {MAX_ROWS} rows per person. {machine()}"
-    pages.put("releases", "cost_rows", [*row_table(sizes, result, laws), "", until])
+    pages.put("releases", "cost_rows", row_words(sizes, laws))
     pages.put("releases", "cost_queries", stage_table(by_queries))
 
 

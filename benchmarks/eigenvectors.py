@@ -10,7 +10,6 @@ diffprivlib's where that imports (it does with scikit-learn up to 1.7). Writes d
 
 import math
 import signal
-import sys
 import time
 import warnings
 from importlib.metadata import version
@@ -138,7 +137,7 @@ def digits() -> list[str]:
         "diffprivlib, ε | random |",
         "|" + "---:|" * 8,
     ]
-    for k, epsilon in ((1, 1.0), (2, 1.0), (5, 1.0), (10, 1.0), (5, 4.0)):
+    for k, epsilon in ((1, 1.0), (5, 1.0), (10, 1.0), (5, 4.0)):
         mean = ours_on(rows, k, epsilon, delta=DELTA)
         middle = ours_on(rows, k, epsilon, delta=DELTA, centre="public")
         pure = ours_on(rows, k, epsilon, delta=0.0)
@@ -158,8 +157,7 @@ def main() -> None:
         "not satisfy its ε (`tests/optimization/test_eigen.py`)." if peers
         else "diffprivlib did not import and is left out."
     )  # fmt: skip
-    versions = f"Python {sys.version.split()[0]}, numpy {np.__version__}, scikit-learn {version('scikit-learn')}."
-    pages.put("matrices", "vectors", [*vectors(), "", versions])
+    pages.put("matrices", "vectors", vectors())
     pages.put("matrices", "digits", [*digits(), "", peer])
 
 

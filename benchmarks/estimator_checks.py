@@ -111,19 +111,15 @@ def lines(reports: list[dict[str, Any]]) -> list[str]:
 
 
 def block(reports: list[dict[str, Any]]) -> list[str]:
-    """Return the block of the page, the oldest version first."""
+    """Return the block of the page, the oldest version first; print the reasons."""
     reports = sorted(reports, key=lambda report: [int(part) for part in report["version"].split(".")])
-    versions = [f"scikit-learn {report['version']}" for report in reports]
-    counts = [sum(n for n, _ in report["found"].values()) for report in reports]
-    failures = [sum(len(errors) for _, errors in report["found"].values()) for report in reports]
-    totals = (f"{v}: {f} of {c:,}" for v, f, c in zip(versions, failures, counts, strict=True))
-    return [
-        f"| reason | {' | '.join(versions)} |",
-        f"|---|{'---:|' * len(versions)}",
-        *lines(reports),
-        "",
-        f"{len(reports[-1]['found'])} estimators. Failures: {'; '.join(totals)}.",
-    ]
+    print(*lines(reports), sep="\n")
+    totals = []
+    for report in reports:
+        n_checks = sum(n for n, _ in report["found"].values())
+        n_failures = sum(len(errors) for _, errors in report["found"].values())
+        totals.append(f"{n_failures} of {n_checks:,} fail with scikit-learn {report['version']}")
+    return [f"Of the checks of {len(reports[-1]['found'])} estimators, {' and '.join(totals)}."]
 
 
 def main(pythons: list[str]) -> None:

@@ -9,8 +9,6 @@ With several threads of linear algebra and other work on the machine, products o
 """
 
 import math
-import os
-import platform
 import sys
 import time
 from collections.abc import Callable
@@ -97,12 +95,10 @@ def main() -> int:
     result = rows()
     draw([label for _, label, _ in result], [ratio for *_, ratio in result])
     counts = [ratio for is_counts, _, ratio in result if is_counts]
-    most, threads = max(ratio for *_, ratio in result), os.environ.get("OPENBLAS_NUM_THREADS", "all")
+    most = max(ratio for *_, ratio in result)
     lines = [
         f"Ratios are between {min(counts):.2f} and {max(counts):.2f} for counts, and at most {most:.2f} for real "
         f"answers. Least processor time of {ROUNDS} rounds.",
-        f"Python {platform.python_version()}, numpy {np.__version__}; {os.cpu_count()} cores, threads of linear "
-        f"algebra: {threads}.",
     ]
     pages.put("noise", "exact_noise", lines)
     return 0 if max(counts) <= MOST else 1

@@ -11,8 +11,6 @@ release tells more than its guarantee, or the control is not caught. Writes docs
 
 import hashlib
 import math
-import os
-import platform
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -233,7 +231,6 @@ class Found:
     """What was measured of one mechanism of a plan."""
 
     name: str
-    n_answers: int
     same: bool | None
     slower: float | None
     revealed: float
@@ -246,7 +243,7 @@ class Found:
 
 
 def measured(mechanism: Any) -> Found:
-    return Found(mechanism.name, mechanism.body.ambient_dim, *made_of_reals(mechanism), *attacked(mechanism))
+    return Found(mechanism.name, *made_of_reals(mechanism), *attacked(mechanism))
 
 
 def spread(numbers: list[Any], shape: str) -> str:
@@ -255,39 +252,31 @@ def spread(numbers: list[Any], shape: str) -> str:
     return " to ".join(ends)
 
 
-def line_of(name: str, cases: list[Found]) -> str:
-    """Return the line of all mechanisms of a name."""
-    same = [case.same for case in cases if case.same is not None]
+def words(cases: list[Found]) -> str:
+    """Return a sentence on all cases."""
     worst = max(cases, key=lambda case: case.revealed / case.allowed)
-    cells = (
-        name, str(len(cases)), spread([case.n_answers for case in cases], ","),
-        "–" if not same else "yes" if all(same) else "NO",
-        spread([case.slower for case in cases if case.slower is not None], ".2f"),
-        f"{worst.revealed:.2f} of {worst.allowed:.3g}",
-    )  # fmt: skip
-    return "| " + " | ".join(cells) + " |"
+    ratios = spread([case.slower for case in cases if case.slower is not None], ".2f")
+    agreed = "always agreed" if all(case.same is not False for case in cases) else "did NOT always agree"
+    return (
+        f"In {len(cases)} cases the integers {agreed}, and draws took {ratios} times as long as floats. The most that "
+        f"was revealed is {worst.revealed:.2f} of {worst.allowed:.3g} allowed."
+    )
 
 
 def main() -> int:
     n_considered, cases, broken = planned()
     seen, most = control()
     broken += [] if seen > most else ["the control is not detected"]
-    found = dict[str, list[Found]]()
+    found: list[Found] = []
     for text, mechanism in cases:
         one = measured(mechanism)
         print(text, one, flush=True)
-        found.setdefault(one.name, []).append(one)
+        found.append(one)
         broken += one.faults(text)
-    threads = os.environ.get("OPENBLAS_NUM_THREADS", "all")
     lines = [
-        "| mechanism | cases | answers | same integers | ratio to floats | revealed of allowed, largest |",
-        "|---|---:|---:|---|---:|---:|",
-        *(line_of(name, each) for name, each in found.items()),
-        f"| numpy's normal noise, the control | 1 | 1 |  |  | **{seen:.2f}** of {most:.3g} |",
-        "",
-        f"All {n_considered} additive mechanisms that {len(PLANS)} plans consider are exact. "
-        f"Python {platform.python_version()}, numpy {np.__version__}; {os.cpu_count()} cores, threads of linear "
-        f"algebra: {threads}.",
+        f"All {n_considered} additive mechanisms that {len(PLANS)} plans consider are exact.",
+        words(found),
+        f"The control, numpy's normal noise, reveals {seen:.2f} of {most:.3g} allowed.",
         *broken,
     ]
     pages.put("noise", "exact_plans", lines)

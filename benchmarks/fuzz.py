@@ -1,20 +1,18 @@
 """Does every damaged input end in a result or in a refusal in words?
 
 Valid inputs of each kind are damaged at random and tried, each kind in a process of its own; tests/faults/fuzzing.py
-says what counts as a failure. A process that makes no progress is ended and counted as a hang. Prints a table, writes
-docs/benchmarks/audits.md, and ends with 1 where anything failed.
+says what counts as a failure. A process that makes no progress is ended and counted as a hang. Writes a
+sentence of docs/benchmarks/audits.md, and ends with 1 where anything failed.
 
     python benchmarks/fuzz.py [TRIALS] [SEED]    100,000 trials, seed 0
 """
 
 import multiprocessing
 import os
-import platform
 import queue
 import sys
 import tempfile
 import time
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -81,27 +79,18 @@ def fuzzed(total: int, seed: int) -> list[fuzzing.Tally]:
     return tallies
 
 
-def row(tally: fuzzing.Tally) -> str:
-    refused = tally.trials - tally.outcomes["result"] - tally.outcomes["failure"]
-    results, failures = tally.outcomes["result"], tally.outcomes["failure"]
-    return f"| {tally.kind} | {tally.trials:,} | {results:,} | {refused:,} | {failures:,} |"
-
-
-def block(tallies: list[fuzzing.Tally], seed: int) -> list[str]:
+def block(tallies: list[fuzzing.Tally]) -> list[str]:
     total = sum(tally.trials for tally in tallies)
+    results, failures = (sum(tally.outcomes[word] for tally in tallies) for word in ("result", "failure"))
     return [
-        "| input | trials | results | refused | failures |",
-        "|---|---:|---:|---:|---:|",
-        *map(row, tallies),
-        "",
-        f"{total:,} inputs. Python {platform.python_version()}, numpy {version('numpy')}, duckdb {version('duckdb')}; "
-        f"seed {seed}.",
+        f"Of {total:,} damaged inputs, {results:,} were answered, {total - results - failures:,} were refused, and "
+        f"{failures:,} failed."
     ]
 
 
 def main(total: int, seed: int) -> None:
     tallies = fuzzed(total, seed)
-    pages.put("audits", "fuzz", block(tallies, seed))
+    pages.put("audits", "fuzz", block(tallies))
     failures = [f"{tally.kind}: {what}: {one}" for tally in tallies for what, one in tally.failures.items()]
     if failures:
         sys.exit("\n".join(failures))

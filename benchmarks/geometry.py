@@ -8,7 +8,6 @@ docs/benchmarks/queries.md, and docs/images/geometry.svg and geometry_rates.svg,
 
 import math
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 import matplotlib as mpl
@@ -84,11 +83,9 @@ def draw(random: list[list[float]], thin: list[list[float]]) -> None:
     figure.savefig(pages.IMAGES / "geometry_rates.svg", metadata={"Date": None})
 
 
-def table(heads: tuple[str, ...], places: Iterable[float], rows: list[list[float]]) -> list[str]:
-    """Return the lines of a table of numbers, one place a row."""
-    numbers = [[place, *row] for place, row in zip(places, rows, strict=True)]
-    lines = ["| " + " | ".join(f"{number:.3g}" for number in row) + " |" for row in numbers]
-    return [f"| {' | '.join(heads)} |", "|" + "---:|" * len(heads), *lines]
+def spread(ratios: list[float]) -> str:
+    """Return the least and the largest."""
+    return f"{min(ratios):.2f} to {max(ratios):.2f}"
 
 
 GUIDE = """# How to inspect the shape of a query
@@ -149,19 +146,18 @@ def main() -> None:
     by_d = exponents([float(d) for d in DIMENSIONS], wide)
     falls = [exponent(slope) for slope in exponents(list(CONDITIONS), thin)]
     fitted = (
-        f"Fitted exponents: of 1 + log(n/d), {by_share[0]:.2f} for K-norm noise and {by_share[1]:.2f} for the bound; "
-        f"of d, at n = 10·d for d from {DIMENSIONS[0]} to {DIMENSIONS[-1]}, {by_d[0]:.2f} and {by_d[1]:.2f}."
+        f"Fitted exponents of 1 + log(n/d): {by_share[0]:.2f} for K-norm noise and {by_share[1]:.2f} for the bound. "
+        f"Fitted exponents of d, at n = 10·d for d from {DIMENSIONS[0]} to {DIMENSIONS[-1]}: {by_d[0]:.2f} and "
+        f"{by_d[1]:.2f}."
     )
-    heads = ("n/d", "KNorm", "lower bound", "ratio")
-    lines = table(heads, SHARES, [[*row, row[0] / row[1]] for row in random])
-    pages.put("queries", "random_bodies", [*lines, "", fitted])
-    fitted = (
+    least = [
+        f"The error of K-norm noise is {spread([row[0] / row[1] for row in random])} times the lower bound for random "
+        f"bodies, and that of NIM {spread([row[1] / row[2] for row in thin])} times for thin ones.",
+        fitted,
         f"Fitted exponents of the condition: {falls[0]} for K-norm noise, {falls[1]} for NIM, {falls[2]} for the lower "
-        f"bound and {falls[3]} for the bound from the volume alone."
-    )
-    heads = ("condition", "KNorm", "NIM", "lower bound", "volume alone", "NIM over the bound")
-    lines = table(heads, CONDITIONS, [[*row, row[1] / row[2]] for row in thin])
-    pages.put("queries", "thin_bodies", [*lines, "", fitted])
+        f"bound and {falls[3]} for the bound from the volume alone.",
+    ]
+    pages.put("queries", "shapes", least)
 
 
 if __name__ == "__main__":

@@ -7,13 +7,11 @@ ways run in every round, one after the other. Prints a table of medians and writ
 """
 
 import gc
-import platform
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 
 import duckdb
@@ -101,11 +99,6 @@ def table(times: dict[str, list[float]], pairs: list[tuple[str, str]]) -> str:
     return "\n".join(lines)
 
 
-def machine() -> str:
-    packages = ", ".join(f"{name} {version(name)}" for name in ("duckdb", "polars", "sqlglot", "pyarrow", "numpy"))
-    return f"Python {platform.python_version()}, {packages}; {pl.thread_pool_size()} threads."
-
-
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "people.parquet"
@@ -123,7 +116,7 @@ def main() -> None:
         times = measured(ways)
     names = list(ways)
     result = table(times, [(names[0], names[1]), (names[2], names[3])])
-    pages.put("releases", "histogram", [result, "", f"Medians of {ROUNDS} rounds. {machine()}"])
+    pages.put("releases", "histogram", [result, "", f"Medians of {ROUNDS} rounds; {pl.thread_pool_size()} threads."])
 
 
 if __name__ == "__main__":

@@ -8,11 +8,8 @@ release is timed in a process of its own. Prints a table and writes docs/benchma
     python benchmarks/knorm_sampler.py
 """
 
-import importlib.metadata
-import importlib.util
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -123,30 +120,24 @@ mechanism = gd.KNorm.calibrate(gd.bodies.Polytope.symmetric_hull(matrix), gd.Pur
 mechanism.error(), mechanism.half_widths(0.95)
 planned = time.perf_counter()
 mechanism.prepare()
-print(json.dumps([planned - start, time.perf_counter() - planned, mechanism.steps]))
+print(json.dumps([planned - start, time.perf_counter() - planned]))
 """
 
 
-def cold(d: int, n: int, kind: str) -> tuple[float, float, int]:
-    """Return the seconds of planning and of drawing in a new process, and the steps: the median of three by sum."""
+def cold(d: int, n: int, kind: str) -> tuple[float, float]:
+    """Return the seconds of planning and of drawing in a new process: the median of three by sum."""
     command = [sys.executable, "-c", COLD, str(d), str(n), kind]
     facts = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     texts = [subprocess.run(command, capture_output=True, text=True, check=True, env=facts).stdout for _ in range(4)]
     runs = [json.loads(text) for text in texts[1:]]  # the first may have compiled
-    planning, drawing, steps = sorted(runs, key=lambda run: run[0] + run[1])[1]
-    return planning, drawing, int(steps)
+    planning, drawing = sorted(runs, key=sum)[1]
+    return planning, drawing
 
 
 def main() -> None:
     compiled = facet_walk.fastest() is not facet_walk.numpy_steps
-    pages.put("knorm", "sampler", [*table(), "", f"Medians of {ROUNDS} rounds. {versions()}"])
-    pages.put("knorm", "cold", cold_table(compiled))
-
-
-def versions() -> str:
-    parts = ["gaugedp", "numpy", "scipy", "cvxopt"] + (["numba"] if importlib.util.find_spec("numba") else [])
-    packages = ", ".join(f"{part} {importlib.metadata.version(part)}" for part in parts)
-    return f"Python {platform.python_version()}, {packages}; {os.cpu_count()} cores."
+    pages.put("knorm", "sampler", [*table(), "", f"Medians of {ROUNDS} rounds."])
+    pages.put("knorm", "cold", cold_words(compiled))
 
 
 def table() -> list[str]:
@@ -162,16 +153,14 @@ def table() -> list[str]:
     return lines
 
 
-def cold_table(compiled: bool) -> list[str]:
-    lines = ["| d, n | steps | walk | planning | drawing | total |", "|---|---:|---|---:|---:|---:|"]
-    for d, n in SHAPES:
-        for kind in ("numpy", "compiled"):
-            if kind == "compiled" and not compiled:
-                continue
-            planning, drawing, steps = cold(d, n, kind)
-            total = planning + drawing
-            lines.append(f"| {d}, {n} | {steps:,} | {kind} | {planning:.2f} s | {drawing:.2f} s | {total:.2f} s |")
-    return lines
+def cold_words(compiled: bool) -> list[str]:
+    """Return sentences on the seconds of planning and drawing in a new process."""
+    found = []
+    for kind in ("compiled", "numpy") if compiled else ("numpy",):
+        times = [(d, cold(d, n, kind)) for d, n in SHAPES]
+        parts = " and ".join(f"{planning + drawing:.2f} s for d = {d}" for d, (planning, drawing) in times)
+        found.append(f"With {kind} steps, planning and drawing together take {parts}.")
+    return found
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ one process alone. Prints a table and writes docs/benchmarks/ledger.md.
 
 import multiprocessing
 import os
-import platform
 import sqlite3
 import sys
 import tempfile
@@ -122,7 +121,7 @@ def places(where: str | None) -> Iterator[tuple[Path, Server | None]]:
 
 def main(where: str | None) -> None:
     with places(where) as (folder, server):
-        versions = f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
+        versions = f"SQLite {sqlite3.sqlite_version}"
         if server is not None:
             versions += f", PostgreSQL {server.execute('SHOW server_version')[0][0].split()[0]} by a socket"
         table = [row(writers, folder, server) for writers in WRITERS]
@@ -131,7 +130,7 @@ def main(where: str | None) -> None:
         "|---:|---:|---:|---:|---:|---:|",
         *table,
         "",
-        f"{versions}, {os.cpu_count()} cores; {SECONDS:g} seconds a cell, one run.",
+        f"{versions}; {SECONDS:g} seconds for each number, one run.",
     ]
     pages.put("ledger", "ledger", lines)
 

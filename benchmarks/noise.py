@@ -8,8 +8,6 @@ times faster than opendp's and at most 30 times slower than numpy's. Prints a ta
 
 import importlib.metadata
 import importlib.util
-import os
-import platform
 import statistics
 import sys
 import time
@@ -93,12 +91,6 @@ def row(name: str, scale: Fraction) -> tuple[str, list[str]]:
     return f"| `{name}` | {scale} | {ours:,.0f} | {seen[0]} | {seen[1]} | {floor:,.1f} | {ours / floor:.1f} |", faults
 
 
-def versions() -> str:
-    packages = ["numpy", "cryptography", *(["opendp"] if has_opendp() else [])]
-    named = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in packages)
-    return f"Python {platform.python_version()}, {named}; {os.cpu_count()} cores."
-
-
 def main() -> int:
     rows, faults = [], []
     for name in ("discrete_laplace", "discrete_gaussian", "rounded_gaussian"):
@@ -111,7 +103,7 @@ def main() -> int:
         "|---|---:|---:|---:|---:|---:|---:|",
         *rows,
         "",
-        f"Medians of {ROUNDS} rounds; {SIZE:,} draws a call ({PEER_SIZE:,}: opendp). {versions()}",
+        f"Medians of {ROUNDS} rounds; {SIZE:,} draws a call ({PEER_SIZE:,}: opendp).",
         *faults,
     ]
     pages.put("noise", "noise", lines)

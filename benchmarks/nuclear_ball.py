@@ -2,14 +2,13 @@
 
 y = ⟨zzᵀ, uuᵀ⟩ + noise, clipped to [0, 1], rows z on the unit sphere at a uniform angle to u, X ⪰ 0 with tr X ≤ 1:
 squared loss with L₀ = L₁ = 1 and gradients of rank one. ε = 1, δ = 1e-6, rows are replaced. Population excess, from
-200,000 other rows. Then the same with a truth of three directions. Writes docs/benchmarks/matrices.md and
+200,000 other rows. Writes docs/benchmarks/matrices.md and
 docs/images/nuclear_ball.svg; takes some six minutes on a core of its own, ten beside others.
 
     python benchmarks/nuclear_ball.py
 """
 
 import math
-import sys
 import time
 from pathlib import Path
 
@@ -34,7 +33,6 @@ NAMES = {
     "printed": "one pass, Toeplitz root, Δ as published",
 }
 MOST = {"printed": 4_096}  # rows
-SEVERAL = ("descent", "frank_wolfe", "oja", "toeplitz")  # for a truth of three directions
 LEAST = 1e-5  # what the plot shows
 
 
@@ -46,14 +44,6 @@ def made(n: int, d: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarr
     away /= np.linalg.norm(away, axis=1, keepdims=True)
     rows = np.cos(angle)[:, None] * direction + np.sin(angle)[:, None] * away
     return rows, np.clip(np.cos(angle) ** 2 + 0.2 * rng.standard_normal(n), 0, 1)
-
-
-def made_of_three(n: int, d: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """y = ⟨zzᵀ, Σ w_i·u_iu_iᵀ⟩ + noise, w = (0.5, 0.3, 0.2): the optimum is inside a face of rank three."""
-    frame = np.linalg.qr(np.random.default_rng(200 + d).standard_normal((d, d)))[0][:, :3]
-    rows = rng.standard_normal((n, 3)) @ frame.T + rng.standard_normal((n, d)) / math.sqrt(d)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows, np.clip((rows @ frame) ** 2 @ [0.5, 0.3, 0.2] + 0.1 * rng.standard_normal(n), 0, 1)
 
 
 def risk(point: np.ndarray, rows: np.ndarray, target: np.ndarray) -> float:
@@ -115,24 +105,9 @@ def table(d: int) -> tuple[dict[str, list[tuple[float, float, float]]], float]:
 Found = dict[str, list[tuple[float, float, float]]]  # mean excess, its standard error and seconds, by rows
 
 
-def several(d: int, zeros: dict[int, float]) -> list[str]:
-    """Return the table for a truth of three directions; `zeros` are the excesses of X = 0 for one direction."""
-    rows, target = made_of_three(200_000, d, np.random.default_rng(d))
-    least = risk(optimum(rows, target), rows, target)
-    counts = ROWS[1:3]
-    lines = [f"| three directions, d = {d} | {' | '.join(f'{n:,} rows' for n in counts)} |", "|---|---:|---:|"]
-    for name in SEVERAL:
-        cells = []
-        for n in counts:
-            data = [made_of_three(n, d, np.random.default_rng((n, d, key))) for key in range(REPEATS)]
-            excess = [risk(fitted(name, *one), rows, target) - least for one in data]
-            cells.append(f"{np.mean(excess):.2g} ± {np.std(excess, ddof=1) / math.sqrt(REPEATS):.1g}")
-        lines.append(f"| {NAMES[name]} | {' | '.join(cells)} |")
-        print(lines[-1], flush=True)
-    starts = ", ".join(f"{start:.3f} (d = {d})" for d, start in zeros.items())
-    zero = risk(np.zeros((d, d)), rows, target) - least
-    versions = f"Python {sys.version.split()[0]}, numpy {np.__version__}."
-    return [*lines, "", f"X = 0 has an excess of {starts} and {zero:.3f} (three directions). {versions}"]
+def of_zero(zeros: dict[int, float]) -> str:
+    """Return a sentence on the excesses of X = 0."""
+    return f"X = 0 has an excess of {' and '.join(f'{zero:.3f} (d = {d})' for d, zero in zeros.items())}."
 
 
 def plot(tables: dict[int, Found]) -> None:
@@ -160,7 +135,7 @@ def main() -> None:
     found = {d: table(d) for d in COLUMNS}
     tables = {d: each for d, (each, _) in found.items()}
     plot(tables)
-    pages.put("matrices", "nuclear_ball", several(COLUMNS[0], {d: zero for d, (_, zero) in found.items()}))
+    pages.put("matrices", "nuclear_ball", [of_zero({d: zero for d, (_, zero) in found.items()})])
     print(f"{time.perf_counter() - start:.0f} s")
 
 

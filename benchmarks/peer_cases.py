@@ -114,32 +114,17 @@ def block(answers: list[tuple[Case, Answer]]) -> list[str]:
     """Return the block of the page."""
     verdicts = Counter(answer.verdict for _, answer in answers)
     peers = ", ".join(sorted({case.test.split(",")[0] for case, _ in answers}))
-    others: dict[str, list[tuple[Case, Answer]]] = {}
-    for case, answer in answers:
-        if answer.verdict != "holds":
-            others.setdefault(case.reason or "not explained", []).append((case, answer))
     return [
         f"Of {len(answers)} cases of {peers}, {verdicts['holds']} hold, {verdicts['looser']} are looser, "
         f"{verdicts['below']} are below, and {verdicts['cannot be expressed']} cannot be expressed.",
-        "",
-        "| cases | first of them | query | gaugedp | expected | verdict | reason |",
-        "|---:|---|---|---:|---:|---|---|",
-        *(line(reason, found) for reason, found in others.items()),
     ]
 
 
-def line(reason: str, found: list[tuple[Case, Answer]]) -> str:
-    """Return the line of the cases with one reason; it shows the first."""
-    case, answer = found[0]
-    return (
-        f"| {len(found)} | {case.test} | `{case.requested or '–'}` | {shown(answer.number)} | {case.expected:.9g} "
-        f"| {answer.verdict} | {reason} |"
-    )
-
-
-def shown(number: float | None) -> str:
-    """Return a number in words."""
-    return "–" if number is None else f"{number:.9g}"
+def print_others(answers: list[tuple[Case, Answer]]) -> None:
+    """Print the cases that do not hold, with the reason."""
+    for case, answer in answers:
+        if answer.verdict != "holds":
+            print(case.test, answer.verdict, case.reason or "not explained", sep=": ")
 
 
 def main() -> None:
@@ -147,6 +132,7 @@ def main() -> None:
     word = sys.argv[1] if len(sys.argv) > 1 else ""
     answers = [(case, judged(case)) for case in read_cases() if word in case.family]
     lines = block(answers)
+    print_others(answers)
     if word:
         print("\n".join(lines))
     else:

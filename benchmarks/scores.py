@@ -45,7 +45,7 @@ def scored(model: Any, table: Table, epsilon: float, key: int) -> dict[str, tupl
     return score_report(model, *table, neighbours="replace", epsilon=epsilon, random_state=key).scores_
 
 
-def seen(table: Callable[[np.ndarray], Table], n: int, epsilon: float, times: int) -> dict[str, str]:
+def seen(table: Callable[[np.ndarray], Table], n: int, epsilon: float, times: int) -> dict[str, tuple[float, float]]:
     """Return coverage and width of the intervals of each score."""
     rng = np.random.default_rng((n, round(epsilon)))
     model = MODELS[table].fit(*table(np.random.default_rng(1).random((10_000, 4))))
@@ -58,19 +58,20 @@ def seen(table: Callable[[np.ndarray], Table], n: int, epsilon: float, times: in
         share = ((ends[:, 0] <= value) & (value <= ends[:, 1])).mean()
         half = np.median(ends[:, 1] - ends[:, 0]) / 2
         wide = half / (Z * np.std([result[name][0] for result in without], ddof=1))
-        cells[name] = f"{100 * share:.1f} | {wide:.2g}"
+        cells[name] = 100 * float(share), float(wide)
         print(name, n, f"{value:.4f}", cells[name], f"{half:.3g}", flush=True)
     return cells
 
 
 def main(times: int) -> None:
     """Write the block of the page."""
-    heads = " | ".join(f"{n:,} rows: coverage, % | ratio" for n, _ in CASES)
-    lines = [f"| score | {heads} |", "|---|" + "---:|" * 2 * len(CASES)]
+    lines = [f"| score: ratio | {' | '.join(f'{n:,} rows' for n, _ in CASES)} |", "|---|" + "---:|" * len(CASES)]
+    shares: list[float] = []
     for table in MODELS:
         found = [seen(table, *case, times) for case in CASES]
-        lines += [f"| {name} | {' | '.join(cells[name] for cells in found)} |" for name in found[0]]
-    pages.put("intervals", "scores", lines)
+        shares += [share for cells in found for share, _ in cells.values()]
+        lines += [f"| {name} | {' | '.join(f'{cells[name][1]:.2g}' for cells in found)} |" for name in found[0]]
+    pages.put("intervals", "scores", [f"Coverage is {min(shares):.1f} to {max(shares):.1f} %.", "", *lines])
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ import math
 import sys
 import time
 import warnings
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -130,8 +129,7 @@ def main() -> None:
         print(lines[-1], flush=True)
     lines += [
         "",
-        f"{REPEATS['means']} repetitions of means, {REPEATS['regressions']} of regressions. "
-        f"Python {sys.version.split()[0]}, numpy {np.__version__}, scikit-learn {version('scikit-learn')}.",
+        f"{REPEATS['means']} repetitions of means, {REPEATS['regressions']} of regressions.",
     ]
     pages.put("regression", "means", lines)
     lines = ["| rows | ε | `auto` | screen | iht | support known |", "|---:|---:|---:|---:|---:|---:|"]

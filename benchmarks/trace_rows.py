@@ -9,7 +9,6 @@ docs/benchmarks/matrices.md; takes some fifteen minutes of one core.
 """
 
 import math
-import sys
 import time
 
 import numpy as np
@@ -150,12 +149,11 @@ def cells_of(d: int, delta: float) -> dict[tuple[str, int], dict]:
 
 def table(found: dict[tuple[int, float], dict], shown: int) -> list[str]:
     """Return the table at one number of rows and two d."""
-    names = (*SOLVERS, *ONE_PASS)
-    lines = [f"| δ = {DELTA:g} | d | X = 0 | {' | '.join(names)} |", "|---|---:|---:|" + "---:|" * len(names)]
+    lines = [f"| δ = {DELTA:g} | d | X = 0 | {' | '.join(SOLVERS)} |", "|---|---:|---:|" + "---:|" * len(SOLVERS)]
     for (d, delta), cells in found.items():
         for (kind, n), result in cells.items():
             if delta and d in SHOWN and n == shown:
-                texts = (text(result.get(name)) for name in names)
+                texts = (text(result.get(name)) for name in SOLVERS)
                 lines.append(f"| {kind} | {d} | {np.mean(result['X = 0']):.2g} | {' | '.join(texts)} |")
     return lines
 
@@ -200,9 +198,8 @@ def summary(found: dict[tuple[int, float], dict]) -> list[str]:
 def main() -> None:
     start = time.perf_counter()
     found = {(d, delta): cells_of(d, delta) for d, delta in REPEATS}
-    versions = f"Python {sys.version.split()[0]}, numpy {np.__version__}."
     lines = [*table(found, COUNTS[1]), "", *summary(found)]
-    pages.put("matrices", "trace_rows", [*lines, f"{million(50)} {versions}"])
+    pages.put("matrices", "trace_rows", [*lines, million(50)])
     print(f"{time.perf_counter() - start:.0f} s")
 
 

@@ -193,7 +193,7 @@ def is_below(cell: dict[str, Any]) -> bool:
 def lines(found: list[dict[str, Any]]) -> Iterator[str]:
     """Yield the table of the page."""
     where = [lambda n: n <= 300, lambda n: 300 < n <= 1000, lambda n: n > 1000]
-    yield "| model | cells | worse | 300 rows | to 1,000 | more | worst | without privacy not worse |"
+    yield "| model | cases | worse | 300 rows | to 1,000 | more | worst | without privacy not worse |"
     yield "|---|---:|---:|---:|---:|---:|---:|---:|"
     plain_ones = {(c["table"], c["rows"], c["model"]) for c in found if c["epsilon"] == 0 and is_below(c)}
     for name in [*MODELS[True], *MODELS[False], "constant"]:

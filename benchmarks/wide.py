@@ -11,8 +11,6 @@ closed form, which needs none of its solvers). Prints tables and writes docs/ben
 import importlib.metadata
 import importlib.util
 import json
-import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -157,14 +155,8 @@ def margins(folder: str) -> Iterator[str]:
 
 def main() -> None:
     residual = sys.argv[1] if len(sys.argv) > 1 else None
-    parts = [part for part in ("gaugedp", "numpy", "scipy", "duckdb", "opendp") if importlib.util.find_spec(part)]
-    versions = ", ".join(f"{part} {importlib.metadata.version(part)}" for part in parts)
     with tempfile.TemporaryDirectory() as folder:
-        pages.put(
-            "queries",
-            "pairs",
-            [*pairs(folder, residual), "", f"Python {platform.python_version()}, {versions}; {os.cpu_count()} cores."],
-        )
+        pages.put("queries", "pairs", pairs(folder, residual))
         pages.put("queries", "margins", margins(folder))
 
 

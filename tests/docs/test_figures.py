@@ -68,8 +68,7 @@ def test_the_page_of_peers_is_what_its_script_writes() -> None:
 
 def test_each_block_of_a_page_is_written_by_one_script() -> None:
     scripts = (path.read_text(encoding="utf-8") for path in sorted((ROOT / "benchmarks").glob("*.py")))
-    written = [pair for text in scripts for pair in re.findall(r'put\(\s*"(\w+)",\s*f?"([^"]+)"', text)]
-    written = [(page, name.replace("{engine}", engine)) for page, name in written for engine in ("duckdb", "spark")]
+    written = [pair for text in scripts for pair in re.findall(r'put\(\s*"(\w+)",\s*"([^"]+)"', text)]
     # in one loop
     written += [("accountant", name) for name in ("different", "sgd", "published", "small")]
     blocks = {(page, name) for page, text in PAGES.items() for name in pages.names(text)}
