@@ -12,7 +12,7 @@ ROOT = Path(gaugedp.__file__).parent
 MODULES = sorted(
     ".".join(("gaugedp", *path.relative_to(ROOT).with_suffix("").parts))
     for path in ROOT.rglob("*.py")
-    if "\n    >>> " in path.read_text("utf-8")
+    if " >>> " in path.read_text("utf-8")
 )
 
 
