@@ -114,6 +114,12 @@ def test_a_noise_matrix_that_misses_its_stated_preimages_is_refused(text: str, t
     assert Noise(query, UNITS[0], replace(mechanism, strategy=strategy)).verdict() == "refused"
 
 
+@pytest.mark.parametrize("unit", UNITS, ids=str)
+def test_tables_beside_prefix_sums_are_checked_for_every_unit(unit: gd.PrivacyUnit) -> None:
+    query = gd.query(TRIED, "A; prefix(AGE)")
+    assert Noise(query, unit, Matrix.calibrate(query.sensitivity(unit), PureDP(1.0))).verdict() == "sampled"
+
+
 @pytest.mark.parametrize("guarantee", GUARANTEES)
 def test_noise_on_a_count_costs_the_whole_guarantee(guarantee: Guarantee) -> None:
     query, kind = gd.query(TRIED, "count"), Laplace if guarantee == PureDP(1.0) else Gaussian
