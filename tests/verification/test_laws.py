@@ -115,6 +115,8 @@ def test_rows_that_noise_cannot_reach_have_no_cost() -> None:
     assert _linear(left).coordinates(np.array([[1, 1, 2], [1, 1, 3]])) == math.inf
     assert _linear(left * 1e6).coordinates(np.array([[1, 1, 3]])) == math.inf
     assert _linear(left[:, :1], np.eye(1)).coordinates(np.array([[2, 0, 3]])) == math.inf
+    nearly_parallel = _linear(np.array([[1.0, 1.0], [1.0, 1.001]]))
+    assert nearly_parallel.coordinates(np.array([[0, 1]])) is None
 
 
 @pytest.mark.parametrize("power", [1, 2])

@@ -120,10 +120,8 @@ class Plan:
         return self.query.errors.words
 
     def _bound(self, whole: bool) -> float:
-        pure = isinstance(self.requested, PureDP)
-        if self.mechanism.in_rows or not pure or self.unit.neighbours != "add_remove":  # no bound is known for ranks
-            return 0.0
-        if not is_attained(self.query, self.unit):  # some vertices of the body may be no differences of neighbours
+        is_pure = isinstance(self.requested, PureDP) and not self.mechanism.in_rows  # no bound is known for ranks
+        if not is_pure or self.unit.neighbours != "add_remove" or not is_attained(self.query, self.unit):
             return 0.0
         body, (weights, unit) = self.query.sensitivity(self.unit), self.query.errors.of(self.mechanism)
         scales = np.full(body.ambient_dim, 1 / unit) if weights is None else weights
