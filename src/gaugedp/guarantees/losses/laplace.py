@@ -6,9 +6,7 @@ import numpy as np
 
 from gaugedp.accountant.loss import Array, Line, atom_cells, growing_cells, line_of
 from gaugedp.accountant.loss_of_numbers import PrivacyLossOfNumbers
-from gaugedp.guarantees.losses.response import FEW, lost_by_turning
-
-_ROWS, _SCAN = 256, 10**7  # rows that are scanned together, and their sines and cosines
+from gaugedp.guarantees.losses.response import LEAST_SCANNED, lost_by_turning
 
 
 class LaplacePrivacyLoss(PrivacyLossOfNumbers):
@@ -72,7 +70,7 @@ class LaplacePrivacyLoss(PrivacyLossOfNumbers):
 
         With C = cosh(yt), w = n/C² and e = 1/|2a| each row adds n·log((1 + e)·C/M) − ¼·w·(1 − cos(2·Im(z)·t))/(1 + e).
         """
-        some = slice(None, None, max(1, len(self.numbers) // _ROWS))
+        some = slice(None, None, max(1, len(self.numbers) // 256))
         numbers, counts = self.numbers[some], self.counts[some]
         growth = y * numbers
         log_cosh = growth + np.log1p(np.exp(-2 * growth)) - math.log(2) - numbers / 2
@@ -80,7 +78,7 @@ class LaplacePrivacyLoss(PrivacyLossOfNumbers):
         spread = float(weights @ np.abs(numbers - float(weights @ numbers) / float(weights.sum())))
         # 4.0: points of the grid, in which a quarter of the weight is lost between two
         n_points = (until - height) * 4.0 * spread / float(weights.sum())
-        if float(weights.sum()) < FEW or not n_points * len(numbers) < _SCAN:
+        if float(weights.sum()) < LEAST_SCANNED or not n_points * len(numbers) < 10**7:
             return 0.0
         extra = 1 / (2 * math.hypot(y, height))
         lost = lost_by_turning(weights, numbers, (height, until), max(16, math.ceil(n_points)))
