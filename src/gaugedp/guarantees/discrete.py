@@ -144,7 +144,7 @@ class DiscreteGaussianLoss(Guarantee):
 
         It is Σ P(y)·(1 − e^{ε − l(y)}) over the outputs y with loss l(y) > ε, or None for wide noise or large ε.
         """
-        if self.noise_std > 1e4 or epsilon > LARGEST_LOSS:  # noise values are summed up to 1e4
+        if self.noise_std > 1e4 or epsilon > LARGEST_LOSS:  # too many values to sum
             return None
         std, size = self.noise_std, self.sensitivity
         first = math.floor(std**2 * epsilon / size - size / 2)
