@@ -7,6 +7,7 @@ single attributes take, and on the steps of a fit.
 """
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import pandas as pd
 
 import gaugedp as gd
 from gaugedp.synthesis import adaptive_measurement
+from gaugedp.synthesis.tuning import TUNED
 
 ACS = Path(__file__).resolve().parents[1] / "examples" / "acs" / "acs_ma2018.csv"
 CATEGORIES = ["SEX", "MSP", "RAC1P", "HOUSING_TYPE", "INDP_CAT", "EDU", "PINCP_DECILE"]
@@ -45,25 +47,22 @@ def errors(cells: pd.DataFrame, sizes: dict[str, int], first: int, steps: int) -
     """Return the errors of rows, for each seed, under settings."""
     domain = gd.Domain.of(**{name: gd.integers(0, size - 1) for name, size in sizes.items()})
     expected, table = gd.marginals(domain, *itertools.combinations(sizes, 3)), gd.Table.scan(cells, domain=domain)
-    before = adaptive_measurement._ROUNDS, adaptive_measurement._STEPS
-    adaptive_measurement._ROUNDS, adaptive_measurement._STEPS = first, steps
+    adaptive_measurement.TUNED = replace(TUNED, rounds_per_attribute=first, fit_steps=steps)  # type: ignore[attr-defined]
     seen = []
     for seed in SEEDS:
         ledger, rng = gd.Ledger.in_memory(gd.ZCDP(1e12)), gd.research_rng(seed)
         released = gd.release_adaptively(expected, table, ledger=ledger, epsilon=EPSILON, delta=DELTA, rng=rng)
         made = gd.draw_rows(released, rng=gd.research_rng(seed)).columns
         seen.append(error(pd.DataFrame({name: made[name].astype(int) for name in sizes}), cells, sizes))
-    adaptive_measurement._ROUNDS, adaptive_measurement._STEPS = before
+    adaptive_measurement.TUNED = TUNED  # type: ignore[attr-defined]
     return seen
 
 
 def main() -> None:
     """Print the errors under settings."""
     cells, sizes = survey()
-    tried = [(first, adaptive_measurement._STEPS) for first in ROUNDS] + [
-        (adaptive_measurement._ROUNDS, steps) for steps in STEPS
-    ]
-    print(f"built in: 1/{adaptive_measurement._ROUNDS}, {adaptive_measurement._STEPS} steps")
+    tried = [(first, TUNED.fit_steps) for first in ROUNDS] + [(TUNED.rounds_per_attribute, steps) for steps in STEPS]
+    print(f"built in: 1/{TUNED.rounds_per_attribute}, {TUNED.fit_steps} steps")
     for first, steps in tried:
         seen = errors(cells, sizes, first, steps)
         print(f"1/{first}, {steps} steps: {np.mean(seen):.3f} ({min(seen):.3f} to {max(seen):.3f})", flush=True)

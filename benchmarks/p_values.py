@@ -179,7 +179,7 @@ def pearson(table: np.ndarray, expected: np.ndarray) -> float:
 
 
 def main() -> int:
-    p_value._MOST = p_value._FEWEST = DRAWS  # type: ignore[attr-defined]
+    p_value._MOST_DRAWS = p_value._LEAST_DRAWS = DRAWS  # type: ignore[attr-defined]
     levels: list[list[float]] = []
     faults: list[str] = []
     for case in without_effect():

@@ -9,7 +9,7 @@ simultaneous (for quantiles in rows, on ordinary tables). Exceptions, each with 
 - Noise is rounded to the lattice of the answers, which coarser steps make coarser: that moves a number by up to half a
   step. So errors may rise by the norm of half the new steps, in the unit of the error, and widths by half a step, and
   by another one as they are rounded up.
-- An exact mechanism is taken up to `EXACTNESS_PREFERENCE` times the least error. So the error of a plan may rise by
+- An exact mechanism is taken up to `exactness_preference` times the least error. So the error of a plan may rise by
   that factor where the exact one becomes near; the least error of all candidates may not.
 - Of the mechanisms for quantiles, the one with the shortest intervals is taken. Where another one is, errors of ranks
   are those of another law and are not compared.
@@ -33,7 +33,7 @@ import pytest
 import gaugedp as gd
 from gaugedp._internal.names import written
 from gaugedp.domain.attributes import BoundedColumn
-from gaugedp.mechanisms.choose import EXACTNESS_PREFERENCE
+from gaugedp.mechanisms.tuning import TUNED
 from tests.laws.kit import batches, generator
 from tests.laws.worlds import WORDS, World, world
 
@@ -124,7 +124,7 @@ def faults(before: Stated, after: Stated, reshaped: bool) -> Iterator[str]:
         room, even = rounded(before, after) + TINY, known(before, after)
         if after.least > even * before.least + room:
             yield f"least error {before.least:.6g} -> {after.least:.6g}"
-        if after.error > EXACTNESS_PREFERENCE * even * before.error + room:
+        if after.error > TUNED.exactness_preference * even * before.error + room:
             yield f"error {before.error:.6g} -> {after.error:.6g}"
     is_other = reshaped or before.noise != after.noise
     for text in after.widths.keys() & before.widths.keys():

@@ -1,6 +1,7 @@
 """Noise with the shape of a body: reference errors, guarantees, lattices, refusals."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -265,7 +266,7 @@ def test_a_pure_strategy_holds_every_generator() -> None:
 @pytest.mark.parametrize("p", [1, 2])
 def test_balls_of_many_dimensions_fit_memory(p: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A matrix of all pairs of coordinates would have 80 GB."""
-    monkeypatch.setattr(body_noise, "_MOST_HELD", 10**6)
+    monkeypatch.setattr(body_noise, "TUNED", replace(body_noise.TUNED, most_trial_numbers=10**6))
     d = 100_000
     mechanism = gd.KNorm.calibrate(LpBall(d, p), ONE)
     assert mechanism.sample_noise(1).shape == (1, d)

@@ -34,7 +34,7 @@ def noise(name: str) -> LatticeRejection:
 @pytest.mark.parametrize("name", ["plane", "differences"])
 def test_the_law_by_enumeration(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """At each multiple t, z is accepted from as many fine points as 0 is at t − ⌈N‖z‖_K⌉: all points are counted."""
-    monkeypatch.setattr(lattice_rejection, "_LEAST", 1)
+    monkeypatch.setattr(lattice_rejection, "_LEAST_MULTIPLE", 1)
     sampler, fineness, accepted = noise(name), 4, {}
     for size in range(17):
         ranges = [range(-int(h) * size, int(h) * size + 1) for h in sampler.half]
@@ -79,7 +79,7 @@ def test_draws_have_the_law(name: str) -> None:
 
 def test_multiples_have_their_law(monkeypatch: pytest.MonkeyPatch) -> None:
     """P(t) ∝ e^{−t/s}·Π(2·h_i·t + 1), t ≥ 3, at s = 2: chi-square of 6,000 proposals, false alarms 1e−6."""
-    monkeypatch.setattr(lattice_rejection, "_LEAST", 3)
+    monkeypatch.setattr(lattice_rejection, "_LEAST_MULTIPLE", 3)
     sampler, rng = noise("plane"), gd.research_rng(5)
     sizes = sampler._multiples(6000, Fraction(2), rng)
     kept = [size for size in sizes.tolist() if sampler._is_size_kept(size, rng)]

@@ -1,6 +1,7 @@
 """Uniform points of sums K + B₂, against areas in closed form; what walks say of themselves."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -59,7 +60,8 @@ def test_a_flat_sum_and_one_that_needs_a_walk(monkeypatch: pytest.MonkeyPatch) -
     flat = MinkowskiSum(LinearImage(LpBall(2, np.inf), plane), Ellipsoid(plane))
     points = samplers.uniform(flat, 20, research_rng(5))
     assert np.allclose(points[:, 2], points[:, 0] + points[:, 1])
-    monkeypatch.setattr(sums, "_FEWEST", 501)  # as for a body that fills little of its box
+    # as for a body that fills little of its box
+    monkeypatch.setattr(sums, "TUNED", replace(sums.TUNED, pilot_inside=501))
     walked = samplers.uniform(ROUNDED, 3, research_rng(6))
     assert (walked == samplers.ball_walk(ROUNDED, 3, research_rng(6))).all()
 

@@ -42,8 +42,8 @@ def released(text: str, rows: pd.DataFrame, seed: int = 1, **budget: float) -> g
 
 @pytest.fixture
 def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(p_value, "_MOST", 199)
-    monkeypatch.setattr(p_value, "_FEWEST", 199)
+    monkeypatch.setattr(p_value, "_MOST_DRAWS", 199)
+    monkeypatch.setattr(p_value, "_LEAST_DRAWS", 199)
 
 
 def alarms(query: Workload, tables: np.ndarray, runs: int = RUNS, **budget: float) -> float:

@@ -8,8 +8,9 @@ import pytest
 import gaugedp as gd
 from gaugedp.synthesis.counts import CountTable
 from gaugedp.synthesis.junction_tree import JunctionTree, spread, summed
-from gaugedp.synthesis.maximum_entropy import _SLACK, SumTree, fitted, total
+from gaugedp.synthesis.maximum_entropy import SumTree, fitted, total
 from gaugedp.synthesis.rows import drawn, given
+from gaugedp.synthesis.tuning import TUNED
 
 SIZES = (3, 2, 4, 2, 3)
 ALL = tuple(range(len(SIZES)))
@@ -108,11 +109,11 @@ def test_no_law_near_by_is_better(scopes: list[tuple[int, ...]]) -> None:
     n, tree = 400.0, JunctionTree.of(SIZES, [ALL])
     law = fitted(tree, tables, n)[0]
     variances = np.concatenate([part.variances.ravel() for part in tables])
-    root = np.sqrt(variances).mean()
+    root, slack = np.sqrt(variances).mean(), 2 * TUNED.slack
 
     def worth(law: np.ndarray) -> float:
         squares = sum(
-            float(((n * summed(law, ALL, part.scope) - part.values) ** 2 * root / (2 * _SLACK * part.variances)).sum())
+            float(((n * summed(law, ALL, part.scope) - part.values) ** 2 * root / (slack * part.variances)).sum())
             for part in tables
         )
         return n * float((law * np.log(law)).sum()) + squares

@@ -8,6 +8,7 @@ from gaugedp.queries.text import query
 from gaugedp.tables import aggregate
 from gaugedp.tables.aggregate import Rows
 from gaugedp.tables.table import Aggregate, Table
+from gaugedp.tables.tuning import TableTuning
 from tests.tables.conformance import CASES, DESIGNS, IDS, TIMES, WEIGHTED, large, people, plain, survey
 from tests.tables.engines import ENGINES
 from tests.tables.reference import kept_rows, listed_rows, reference_moments, reference_totals
@@ -56,7 +57,7 @@ def test_weighted_statistics_of_a_design(design, max_rows, engine):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_areas_that_the_engine_tells_itself(engine, monkeypatch):
     """Where the finest areas have too many cells to be counted first, coarser ones are read off the column."""
-    monkeypatch.setattr(aggregate, "_FEW_CELLS", 0)
+    monkeypatch.setattr(aggregate, "TUNED", TableTuning(fine_cells=0))
     case = CASES["nested"]()
     table = scanned(case, engine)
     for total in case.totals:

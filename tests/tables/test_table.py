@@ -15,6 +15,7 @@ from gaugedp.tables.engine import Column, Kind
 from gaugedp.tables.frames import make_frame
 from gaugedp.tables.statement import Aggregation
 from gaugedp.tables.table import Aggregate, Table
+from gaugedp.tables.tuning import TableTuning
 from tests.tables.reference import reference_totals
 from tests.tables.sources import KINDS, make
 
@@ -204,7 +205,7 @@ def test_short_floats_stand_for_the_decimals_they_print_as():
 
 @pytest.mark.parametrize("joint", [4, 10**9])
 def test_grouping_sets_agree_with_and_without_joint_counts(joint, monkeypatch, tmp_path):
-    monkeypatch.setattr("gaugedp.tables.statement.JOINT_CELLS", joint)
+    monkeypatch.setattr("gaugedp.tables.statement.TUNED", TableTuning(joint_cells=joint))
     rows = random_rows(2, 500)
     answers = Table.scan(make("arrow", rows, TYPES, tmp_path), domain=DOMAIN).totals(TOTALS, b"")
     for answer, expected in zip(answers, reference_totals(DOMAIN, TOTALS, rows), strict=True):

@@ -3,6 +3,7 @@
 import cProfile
 import pstats
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations, permutations
 
 import numpy as np
@@ -44,8 +45,7 @@ def from_rows(monkeypatch):
     """Return a function after which every question of counts is many."""
 
     def switch() -> None:
-        monkeypatch.setattr(statement, "MANY_TABLES", 1)
-        monkeypatch.setattr(statement, "JOINT_CELLS", 0)
+        monkeypatch.setattr(statement, "TUNED", replace(statement.TUNED, many_tables=1, joint_cells=0))
 
     return switch
 
@@ -104,7 +104,7 @@ def test_tables_of_any_sizes_hold_each_row_once(seed: int, monkeypatch: pytest.M
     batch = {f"a{i}": draw.integers(0, size, n_rows) for i, size in enumerate(sizes)}
     expected = [Counter(zip(*(batch[f"a{i}"].tolist() for i in table), strict=True)) for table in tables if table]
     for cells, entries in ((0, 1), (10**9, 1), (10**9, 2**22)):
-        monkeypatch.setattr(statement, "PRODUCT_CELLS", cells)
+        monkeypatch.setattr(statement, "TUNED", replace(statement.TUNED, product_cells=cells))
         monkeypatch.setattr(statement, "PRODUCT_ENTRIES", entries * sum(sizes))
         tallies = Tallies(sizes, tables)
         counted = [part for table, part in zip(tables, tallies.cut(tallies(batch)), strict=True) if table]

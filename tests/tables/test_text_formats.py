@@ -27,6 +27,7 @@ from gaugedp.tables import files
 from gaugedp.tables.aggregate import Aggregate
 from gaugedp.tables.line_faults import LineCount
 from gaugedp.tables.lines import FileLines, frame_lines
+from gaugedp.tables.tuning import TableTuning
 from tests.tables.engines import ENGINES
 
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas")
@@ -138,7 +139,7 @@ AWKWARD = ["x", "y", "y\ry", "y\r", "\ry", "\r\r", "y\ny", "\n", "y\r\ny", "y\n\
 @pytest.mark.parametrize("form", [PLAIN, TextFormat(encoding="latin-1", quote="'")], ids=lambda form: form.encoding)
 def test_a_row_of_one_column_is_one_row(form: TextFormat, end: str, chunk: int, tmp_path: Path, monkeypatch) -> None:
     """Python's csv module quotes line ends of the file's kind only; the engine ends a line at all kinds."""
-    monkeypatch.setattr(files, "CHUNK", chunk)
+    monkeypatch.setattr(files, "TUNED", TableTuning(text_bytes=chunk))
     domain = replace(gd.Domain.of(A=gd.categories(["x", "y"], "other")), text_format=form)
 
     def counts(values: list[str]) -> np.ndarray:

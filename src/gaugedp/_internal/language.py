@@ -28,7 +28,6 @@ LANGUAGES = tuple(PLURALS)
 _FACTS, _MEASURES = "facts.", "measures."
 _PHRASES = ("place", "why", "side", "strategy", "text", "missing_rule", "noise")  # slots that are facts
 _AS_IT_IS = ("example", "column", "name", "names", "person")  # slots with names, and with numbers of the table
-_LONGEST = 1000  # letters of a fact that is looked for in the catalogue: patterns take longer than in proportion
 _NUMBER = re.compile(r"[-−]?\d[\d,]*(\.\d+)?(e[+-]\d+)?")
 _DATE = re.compile(r"(\d{4})(?:-(?:Q(?P<quarter>\d)|W(?P<week>\d\d)|(?P<month>\d\d)(?:-(?P<day>\d\d))?))?")
 _POWER = re.compile(r"(−?[\d.,]+)e([+-])0*(\d+)")
@@ -140,7 +139,7 @@ def _elided(match: re.Match[str], names: Sequence[str], slots: dict[str, Any]) -
 
 
 def _translated(fact: str, language: str) -> str:
-    for key, pattern in _patterns() if len(fact) <= _LONGEST else ():
+    for key, pattern in _patterns() if len(fact) <= 1000 else ():  # patterns take long on longer ones
         if match := pattern.fullmatch(fact):
             slots = {name: _slot(name, text) for name, text in match.groupdict().items()}
             return _filled(str(catalogue(language)[key]), **slots)

@@ -8,7 +8,7 @@ import numpy as np
 
 Column = Sequence[float] | np.ndarray
 
-_READ = 4  # significant digits of any other
+_SIGNIFICANT = 4  # significant digits of any other
 _EXACT = Context(prec=700)  # digits enough for every float
 
 
@@ -33,7 +33,7 @@ def readable(value: float) -> str:
         return "0" if value == 0 else str(value).replace("inf", "∞")
     if not 1e-3 <= abs(value) < 1e12:
         return scientific(value)
-    decimals = max(0, _READ - 1 - math.floor(math.log10(abs(value))))
+    decimals = max(0, _SIGNIFICANT - 1 - math.floor(math.log10(abs(value))))
     text = f"{value:,.{decimals}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -51,7 +51,7 @@ def decimals(estimate: Column, lower: Column, upper: Column, digits: int = 3) ->
     half = (numbers[2] - numbers[1]) / 2
     half = half[(half > 0) & np.isfinite(half)]
     # 1e-4: of a question's widest interval: narrower ones do not lengthen all its numbers
-    finest = max(half.min(), 1e-4 * half.max()) if half.size else 10.0**-_READ
+    finest = max(half.min(), 1e-4 * half.max()) if half.size else 10.0**-_SIGNIFICANT
     worth = min(9, digits - 1 - math.floor(math.log10(finest)))  # decimals at most
     return next((some for some in range(worth) if (np.round(numbers, some) == numbers).all()), worth)
 
@@ -77,7 +77,7 @@ def _rounded(value: float | str, direction: str) -> str:
     number = Decimal(value if isinstance(value, str) else exact(value))
     # 6: significant digits up to which a number is shown in full: people write no longer ones
     if number.is_finite() and len(number.normalize().as_tuple().digits) > 6:
-        number = Context(prec=_READ, rounding=direction).plus(number)
+        number = Context(prec=_SIGNIFICANT, rounding=direction).plus(number)
     return exact(float(number))
 
 

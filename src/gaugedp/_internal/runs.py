@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from gaugedp._internal.rounding import INTEGERS
+
 _WRITTEN_OUT = 100_000  # numbers up to which JSON lists each
 _WHOLE = ("<i1", "<i2", "<i4", "<i8")
-_EXACT = 2**53  # floats represent integers exactly up to here
 _TYPES = (*_WHOLE, "<f8")
 
 Folded = Any  # [[how many, value], …], or a long array that `packed` wrote
@@ -92,7 +93,7 @@ def whole(numbers: Sequence[Any] | np.ndarray) -> np.ndarray:
 def times(numbers: np.ndarray, step: Fraction) -> np.ndarray:
     """Return numbers of steps as the nearest floats."""
     up, down = step.numerator, step.denominator
-    ends = (int(numbers.min()), int(numbers.max())) if numbers.dtype == np.int64 and len(numbers) else (_EXACT,)
-    if max(map(abs, ends)) * abs(up) < _EXACT and down < _EXACT:  # whole floats, and one rounding
+    ends = (int(numbers.min()), int(numbers.max())) if numbers.dtype == np.int64 and len(numbers) else (INTEGERS,)
+    if max(map(abs, ends)) * abs(up) < INTEGERS and down < INTEGERS:  # whole floats, and one rounding
         return numbers * float(up) / float(down)
     return np.array([float(number * step) for number in numbers.tolist()])

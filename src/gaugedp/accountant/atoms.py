@@ -12,7 +12,6 @@ from gaugedp.accountant.loss import Array
 from gaugedp.accountant.rounding import LEAST_SURE
 from gaugedp.accountant.total import Total
 
-_MOST_LOSSES = 2**20  # losses listed explicitly
 LONGEST = 200  # releases of one kind: more lose too many digits
 
 
@@ -49,7 +48,7 @@ def explicit_distribution(total: Total) -> ExplicitDistribution | None:
     if rows is None or any(count > LONGEST for _, _, count in rows):
         return None
     sizes = [n_sums(*row) for row in rows]
-    if math.prod(sizes) > _MOST_LOSSES or max(sizes, default=1) > _MOST_LOSSES // 32:
+    if math.prod(sizes) > 2**20 or max(sizes, default=1) > 2**20 // 32:  # losses listed explicitly
         return None
     losses, weights = np.zeros(1), np.ones(1)
     for values, probabilities, count in rows:

@@ -28,9 +28,9 @@ import numpy as np
 from gaugedp._internal.rounding import UNIT
 from gaugedp.accountant.loss import Array, Line, PrivacyLoss, blocks
 
-_MANY, _NODES = 2**10, 24  # rows of a group that nodes replace, and the nodes
-_LARGEST = 0.354  # t·|z + ½| up to which the nodes interpolate to 2 units
-_LEAST = 1e-100  # number whose square does not underflow
+_GROUPED_ROWS, _NODES = 2**10, 24  # rows of a group that nodes replace, and the nodes
+_INTERPOLATED_UP_TO = 0.354  # t·|z + ½| up to which the nodes interpolate to 2 units
+_LEAST_SQUARED = 1e-100  # number whose square does not underflow
 
 
 class Weighted(NamedTuple):
@@ -101,7 +101,7 @@ class PrivacyLossOfNumbers(PrivacyLoss):
             return Weighted(self.numbers, self.counts), _NONE
         kept, nodes = np.ones(len(self.numbers), dtype=bool), [_NONE]
         for rows, instead in self._groups:
-            if float(self.numbers[rows].max()) * reach <= _LARGEST:
+            if float(self.numbers[rows].max()) * reach <= _INTERPOLATED_UP_TO:
                 kept, nodes = kept & ~rows, [*nodes, instead]
         numbers, weights, lost = zip(*nodes, strict=True)
         joined = Weighted(np.concatenate(numbers), np.concatenate(weights), math.fsum(lost))
@@ -110,11 +110,11 @@ class PrivacyLossOfNumbers(PrivacyLoss):
     @cached_property
     def _groups(self) -> list[tuple[Array, Weighted]]:
         """Many rows with numbers between the same powers of 2, and nodes for them."""
-        if len(self.numbers) < _MANY:
+        if len(self.numbers) < _GROUPED_ROWS:
             return []
-        exponents = np.frexp(np.maximum(self.numbers, _LEAST / 2))[1]
-        values, sizes = np.unique(exponents[self.numbers > _LEAST], return_counts=True)
-        groups = [exponents == value for value, size in zip(values, sizes, strict=True) if size >= _MANY]
+        exponents = np.frexp(np.maximum(self.numbers, _LEAST_SQUARED / 2))[1]
+        values, sizes = np.unique(exponents[self.numbers > _LEAST_SQUARED], return_counts=True)
+        groups = [exponents == value for value, size in zip(values, sizes, strict=True) if size >= _GROUPED_ROWS]
         return [(rows, few_nodes(self.numbers[rows], self.counts[rows])) for rows in groups]
 
 

@@ -21,18 +21,13 @@ from functools import cached_property
 import numpy as np
 import scipy
 
-from gaugedp._internal.rounding import UNIT
+from gaugedp._internal.rounding import OVERFLOW, UNIT
 from gaugedp.accountant.loss import Array
 from gaugedp.accountant.rounding import LEAST_SURE, up
 
-_DIGITS = 1e-9  # of δ and ε
-_ROUNDS, _NEAR_END = 16, 1e-3  # rounds of refinement; relative gap below which rounding can stop the search
-_NEW, _MANY = 40, 1000  # points of each round, and of all
+_TOLERANCE = 1e-9  # of δ and ε
 _FIRST_ODDS = np.linspace(-690.0, 690.0, 70)  # log odds of p, from 1e-300 to 1 − 1e-300
-_LARGEST_EPSILON = 700.0  # of ε: e^ε is a float
-_LARGEST = 690.0  # of |log r|, for log ratios r
-_STEPS, _STILL = 100, 1e-14  # of a search on a line
-_SAME = 1e-13  # relative tolerance for a bound that follows from others
+_LARGEST_LOG = 690.0  # of |log r|, for log ratios r
 _ULPS = 8 * UNIT  # rounding error relative to the terms of a number
 _SERIES = 1 / np.cumprod(np.arange(2.0, 15.0))[::-1]  # 1/14!, …, 1/2!
 
@@ -55,7 +50,7 @@ class Region:
             return 0.0
         if most < LEAST_SURE or not len(self.orders):
             return most
-        near = min(epsilon, _LARGEST_EPSILON)  # δ falls in ε
+        near = min(epsilon, OVERFLOW)  # δ falls in ε
         return min(most, max(float(self._fine_edge(lambda _: near).ceilings(near).max()), LEAST_SURE))
 
     def epsilon(self, delta: float, most: float) -> float:
@@ -65,7 +60,7 @@ class Region:
             return most
 
         def least(edge: "_Edge") -> float:
-            return min(edge.least_epsilon(delta) * (1 + _DIGITS), _LARGEST_EPSILON)
+            return min(edge.least_epsilon(delta) * (1 + _TOLERANCE), OVERFLOW)
 
         edge = self._fine_edge(least)
         return edge.sure_epsilon(delta, least(edge), most)
@@ -73,11 +68,12 @@ class Region:
     def _fine_edge(self, least: Callable[["_Edge"], float]) -> "_Edge":
         """Return an edge with points for nine digits of δ at ε = `least`(edge)."""
         edge, gap = _Edge.of(self), math.inf
-        for _ in range(_ROUNDS):
+        for _ in range(16):
             epsilon = least(edge)
             ceilings, best = edge.ceilings(epsilon), edge.deltas(epsilon)[0].max()
             before, gap = gap, ceilings.max() - best
-            if gap <= best * _DIGITS or _NEAR_END * best > gap > before / 2 or len(edge.odds) > _MANY:
+            # rounding can stop a search that is this near
+            if gap <= best * _TOLERANCE or 1e-3 * best > gap > before / 2 or len(edge.odds) > 1000:
                 break
             edge = edge.finer(ceilings > best + gap / 4)
         return edge
@@ -100,14 +96,14 @@ class Region:
         share = (x[1:-1] - x[:-2]) / (x[2:] - x[:-2])
         with np.errstate(invalid="ignore"):
             chords = (1 - share) * moments[:, :-2] + share * moments[:, 2:]
-            is_idle[:-1] = (moments[:, 1:-1] >= chords * (1 - _SAME)).all(axis=0) & (c[:-1] > 0)
+            is_idle[:-1] = (moments[:, 1:-1] >= chords * (1 - 1e-13)).all(axis=0) & (c[:-1] > 0)  # up to rounding
         return replace(self, orders=c[~is_idle], moments=self.moments[:, ~is_idle])
 
     def log_ratios(self, p: Array, rest: Array) -> tuple[Array, Array]:
         """Return log(p/q) of the least q for each p, rounded down and up; `rest` = 1 − p."""
-        low, high = np.full(len(p), -_LARGEST), np.full(len(p), _LARGEST)
+        low, high = np.full(len(p), -_LARGEST_LOG), np.full(len(p), _LARGEST_LOG)
         middle = self._start(p, rest)
-        for turn in range(_STEPS):
+        for turn in range(100):
             excess, slopes = self._excess(p, rest, np.exp(middle))
             with np.errstate(all="ignore"):
                 after = np.nan_to_num((middle[:, None] - excess / slopes), nan=-math.inf).min(axis=1)
@@ -117,7 +113,7 @@ class Region:
             # 0.1: close to a bound, in its log: Newton steps need no halving
             is_usable = (low <= after) & (after <= high) & ((turn % 4 < 3) | (np.abs(worst) < 0.1))
             before, middle = middle, np.where(is_usable, after, (low + high) / 2)
-            if np.all(np.abs(middle - before) < _STILL * (1 + np.abs(middle))):
+            if np.all(np.abs(middle - before) < 1e-14 * (1 + np.abs(middle))):
                 break
         ends = self._around(p, rest, np.exp(middle))
         low, high = (np.minimum(end, cap) for end, cap in zip(ends, self._caps(p, rest), strict=True))
@@ -126,7 +122,7 @@ class Region:
     def _caps(self, p: Array, rest: Array) -> tuple[Array, Array]:
         """Return log(p/q), rounded down and up, limited by `largest`."""
         with np.errstate(all="ignore"):
-            share = rest * math.expm1(min(self.largest, _LARGEST_EPSILON)) / p
+            share = rest * math.expm1(min(self.largest, OVERFLOW)) / p
             least, most = (np.where(x < 1, -np.log1p(-x), math.inf) for x in (share * (1 - _ULPS), share * (1 + _ULPS)))
         return np.minimum(least * (1 - _ULPS), self.largest), np.minimum(most * (1 + _ULPS), self.largest)
 
@@ -137,7 +133,7 @@ class Region:
             of_small = (math.log(2) + self._log_bounds[0] - np.log1p(c) + odds) / 2
             exponents = np.logaddexp(0, self._log_bounds[0] + np.log(c) - np.log(p)[:, None])
             of_large = np.where(c > 0, np.log(exponents / c), math.inf)
-        return np.asarray(np.clip(np.minimum(of_small, of_large).min(axis=1), -_LARGEST, _LARGEST))
+        return np.asarray(np.clip(np.minimum(of_small, of_large).min(axis=1), -_LARGEST_LOG, _LARGEST_LOG))
 
     def _around(self, p: Array, rest: Array, ratios: Array) -> tuple[Array, Array]:
         n, apart = len(p), UNIT
@@ -210,7 +206,7 @@ class _Edge:
     def finer(self, parts: Array) -> "_Edge":
         at = np.flatnonzero(parts)
         first, last = max(at[0] - 2, 0), min(at[-1] + 1, len(self.odds) - 1)
-        n_pieces = max(2, _NEW // (last - first))
+        n_pieces = max(2, 40 // (last - first))  # points of each round
         shares = np.arange(1, n_pieces) / n_pieces
         new = (self.odds[first:last, None] + np.diff(self.odds[first : last + 1])[:, None] * shares).ravel()
         odds = np.concatenate([self.odds, new])
@@ -228,10 +224,10 @@ class _Edge:
     def sure_epsilon(self, delta: float, low: float, most: float) -> float:
         """Return an ε ≥ `low` with no δ(p) above `delta`, at most `most`."""
         under = over = low
-        step = max(low * _DIGITS, float(self.ceilings(low).max()) - delta)  # no δ(p) falls faster than ε grows
-        while over < min(most, _LARGEST_EPSILON) and self.ceilings(over).max() > delta:
+        step = max(low * _TOLERANCE, float(self.ceilings(low).max()) - delta)  # no δ(p) falls faster than ε grows
+        while over < min(most, OVERFLOW) and self.ceilings(over).max() > delta:
             under, over, step = over, over + step, 2 * step
-        if over >= min(most, _LARGEST_EPSILON):
+        if over >= min(most, OVERFLOW):
             return most
         for _ in range(6):  # halvings of a step beyond the least ε
             middle = (under + over) / 2

@@ -20,9 +20,6 @@ from gaugedp.accountant.total import Total, directions
 Method = Literal["basic", "advanced", "rdp", "tight"]
 Rule = Callable[[Part, float], Bound]
 METHODS: tuple[Method, ...] = ("basic", "advanced", "rdp", "tight")
-_AROUND = 20  # number of orders on both sides of the best at which a curve is evaluated
-_LEAST_ORDER, _LARGEST_ORDER = 1e-6, 1e6  # minus 1
-_COUNTABLE = 10**150  # releases at most
 
 
 def least_epsilon(guarantee: Part, delta: float, method: Method | None) -> Bound:
@@ -55,7 +52,7 @@ def _answer(
 
 def _uncountable(guarantee: Part) -> bool:
     """Return True if only the plain sum can count the releases."""
-    return max([count for _, count in guarantee.components()], default=0) > _COUNTABLE
+    return max([count for _, count in guarantee.components()], default=0) > 10**150
 
 
 def _least(guarantee: Part, rule: Callable[[Method], Bound]) -> Bound:
@@ -202,11 +199,12 @@ def _is_lossless(total: Total, reverse: Total) -> bool:
 
 def _around(guarantee: Part, total: Total, reverse: Total, best: Converted) -> Region:
     """Return the region near the best order; fixed powers of 2^⅒ make ε and δ consistent."""
-    return _region(guarantee, total, reverse, 2.0 ** ((_place(best) + np.arange(-_AROUND, _AROUND + 1)) / 10))
+    # orders on both sides of the best
+    return _region(guarantee, total, reverse, 2.0 ** ((_place(best) + np.arange(-20, 20 + 1)) / 10))
 
 
 def _place(best: Converted) -> int:
-    return round(10 * math.log2(min(max(best.order, _LEAST_ORDER), _LARGEST_ORDER)))
+    return round(10 * math.log2(min(max(best.order, 1e-6), 1e6)))
 
 
 def _region(guarantee: Part, total: Total, reverse: Total, orders: Array) -> Region:

@@ -12,8 +12,6 @@ from gaugedp.accountant.contour import Bracket
 from gaugedp.accountant.loss import Array
 from gaugedp.accountant.total import Total
 
-_DEVIATIONS, _NOTHING = 40.0, -744.0  # so many deviations are exceeded by less than the least float, e^−744
-
 
 @dataclass(frozen=True)
 class Blurred:
@@ -32,14 +30,15 @@ class Blurred:
         size = abs(epsilon) + float(np.abs(self.means).max())
         shift = UNIT * self.lost * size
         if epsilon - shift > self.largest:
-            return Bracket(-math.inf, _NOTHING)
+            return Bracket(-math.inf, -744.0)
         share = UNIT * (self.lost + 32 * (size + float(self.variances.max())))
         return Bracket(self._value(epsilon + shift) - share, self._value(epsilon - shift) + share)
 
     @property
     def largest(self) -> float:
         """A loss that is exceeded with negligible probability."""
-        return float((self.means + _DEVIATIONS * np.sqrt(self.variances)).max())
+        # exceeded by less than the least float, e^−744
+        return float((self.means + 40.0 * np.sqrt(self.variances)).max())
 
     def _value(self, epsilon: float) -> float:
         """Return log of Σ w·(Φ(−y) − e^{ε−m+v/2}·Φ(−y − √v)), y = (ε − m)/√v; for v = 0, of Σ w·(1 − e^{ε−m})₊."""

@@ -19,7 +19,7 @@ from gaugedp.accountant.rules import curve_region, least_delta
 from gaugedp.accountant.total import directions
 
 _ORDERS = np.geomspace(1e-3, 1e4, 57)  # orders minus 1 at which a curve is evaluated
-_LARGEST_EPSILON, _FIRST, _TURNS = 60.0, 25, 40  # the largest ε; values of the coarse search; steps of the fine one
+_LARGEST_EPSILON, _FIRST = 60.0, 25  # the largest ε; values of the coarse search
 
 
 def highest_probability(guarantee: Part, q: float) -> float:
@@ -62,7 +62,7 @@ def _least(function: Callable[[float], float]) -> float:
     best = min(values)
     at = values.index(best)
     bounds = places[max(at - 1, 0)], places[min(at + 1, _FIRST)]
-    options = {"maxiter": _TURNS, "xatol": 1e-9 * bounds[1]}
+    options = {"maxiter": 40, "xatol": 1e-9 * bounds[1]}
     return min(
         best, float(scipy.optimize.minimize_scalar(function, bounds=bounds, method="bounded", options=options).fun)
     )

@@ -9,8 +9,6 @@ import scipy
 
 from gaugedp._internal.bisection import bisected
 
-_SHARE = 0.1  # of the miss, for the rate of guessing, where it has to be bounded too
-
 
 @dataclass(frozen=True)
 class Guesses:
@@ -43,8 +41,9 @@ class Guesses:
         if self.guessed == 0:
             return -math.inf
         needs_rate = delta > 0 and not self.always
-        share = lower_share(self.right, self.guessed, miss * (1 - _SHARE) if needs_rate else miss)
-        rate = lower_share(self.guessed, self.runs, miss * _SHARE) if needs_rate else 1.0
+        # a tenth of the miss for the rate of guessing
+        share = lower_share(self.right, self.guessed, miss * (1 - 0.1) if needs_rate else miss)
+        rate = lower_share(self.guessed, self.runs, miss * 0.1) if needs_rate else 1.0
         spare = share - (delta * self.sides / 2 / rate if delta > 0 else 0.0)
         return math.log(spare / (1 - share)) if spare > 0 else -math.inf
 

@@ -15,9 +15,9 @@ from gaugedp.samplers.laws import Law, SymmetricLaw
 
 Found = dict[str, float]  # p-values by the names of tests
 
-_IN_A_BIN = 50  # draws expected
+_DRAWS_PER_BIN = 50  # draws expected
 _MOST_PLACES = 2**11  # on one side of 0, at which a distribution is evaluated: bins are far wider
-_LEAST = 50.0  # of counts: below, tails that far out are not those of chi-square
+_LEAST_COUNT = 50.0  # of counts: below, tails that far out are not those of chi-square
 _LAGS = (1, 2, 7)
 
 
@@ -58,8 +58,8 @@ def fit(draws: np.ndarray, law: SymmetricLaw) -> float:
     reach, stride = _grid(law)
     expected, width = probabilities(law, reach, stride) * len(draws), reach // stride
     draws = np.sign(draws) * -(-np.abs(draws) // stride)
-    per_bin = max(_IN_A_BIN, len(draws) / 60)
-    edges = np.searchsorted(np.cumsum(expected), np.arange(_IN_A_BIN, len(draws) - _IN_A_BIN + 1, per_bin))
+    per_bin = max(_DRAWS_PER_BIN, len(draws) / 60)
+    edges = np.searchsorted(np.cumsum(expected), np.arange(_DRAWS_PER_BIN, len(draws) - _DRAWS_PER_BIN + 1, per_bin))
     edges = np.unique(np.concatenate([[0], edges + 1]))
     edges = edges[edges <= 2 * width]
     counts = np.bincount(np.clip(draws + width, 0, 2 * width).astype(int), minlength=2 * width + 1)
@@ -70,7 +70,7 @@ def fit(draws: np.ndarray, law: SymmetricLaw) -> float:
 def chi_square(observed: np.ndarray, expected: np.ndarray) -> float:
     """Return Pearson's p-value (CLT), with a binomial one for small bins."""
     counts, due = _joined(observed, expected)
-    n, few = round(float(due.sum())), due < _LEAST
+    n, few = round(float(due.sum())), due < _LEAST_COUNT
     alone = [_binomial(int(counts[few].sum()), n, float(due[few].sum() / due.sum()))] if few.any() else []
     counts, due = counts[~few], due[~few]
     if len(due) < 2:
@@ -90,7 +90,7 @@ def _binomial(count: int, n: int, share: float) -> float:
 def _joined(observed: np.ndarray, expected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     order = np.argsort(expected, kind="stable")
     due, counts = expected[order].astype(float), observed[order].astype(float)
-    head = int((due < _LEAST).sum())
+    head = int((due < _LEAST_COUNT).sum())
     if not head:
         return counts, due
     return np.append(counts[:head].sum(), counts[head:]), np.append(due[:head].sum(), due[head:])
@@ -101,7 +101,7 @@ def size(draws: np.ndarray, law: SymmetricLaw) -> float:
     mean = law.mean_size
     spread = math.sqrt(max(law.variance - mean**2, 1e-30) / len(draws))
     gap = float(np.abs(draws).mean()) - mean
-    if law.variance * len(draws) > _IN_A_BIN:
+    if law.variance * len(draws) > _DRAWS_PER_BIN:
         return two_sided(gap / spread)
     n_nonzero = int(np.count_nonzero(draws))
     share = 1 - float(law.coverage(np.array(0)))
@@ -169,7 +169,7 @@ def correlation(first: np.ndarray, second: np.ndarray, odd: tuple[np.ndarray, np
     # 500.0: coincidences of rare values, below which they are counted and not correlated
     if max(counts) < len(first) / 2 and counts[0] * counts[1] / len(first) < 500.0:
         return _coincidences(*rare)
-    if min(counts) < _IN_A_BIN < len(first) / 2:
+    if min(counts) < _DRAWS_PER_BIN < len(first) / 2:
         return 1.0
     return two_sided(float(np.corrcoef(first, second)[0, 1]) * math.sqrt(len(first)))
 

@@ -12,8 +12,6 @@ from gaugedp.entropy import Entropy
 from gaugedp.mechanisms.norm_noise import NormNoise
 from gaugedp.samplers.body_noise import LatticeLaw
 
-_MOST_REFERENCES, _LEAST_REFERENCES, _MOST_GAUGES = 2000, 50, 500
-
 
 def lattice_tests(mechanism: NormNoise, lattice: LatticeLaw, draws: np.ndarray, scale: float, rng: Entropy) -> Found:
     """Return the tests of noise with P(z) ∝ e^{−‖z‖_K/scale} on sums of generators.
@@ -27,10 +25,10 @@ def lattice_tests(mechanism: NormNoise, lattice: LatticeLaw, draws: np.ndarray, 
     off = np.abs(draws - draws @ basis @ basis.T).max(initial=0.0)
     p_values["on its lattice"] = float(off <= 1e-9 * (1 + np.abs(draws).max(initial=0)))
     p_values["covers its body"] = covers(body, lambda axes: body.factor * np.abs(axes @ columns).max(axis=1))
-    reference = lattice.reference(min(len(draws), _MOST_REFERENCES), scale, rng)
-    if len(reference) < _LEAST_REFERENCES:
+    reference = lattice.reference(min(len(draws), 2000), scale, rng)
+    if len(reference) < 50:
         return p_values
-    gauges = (body.gauge(rows[:_MOST_GAUGES]) for rows in (draws, reference))
+    gauges = (body.gauge(rows[:500]) for rows in (draws, reference))
     p_values["gauge"] = goodness_of_fit.same_law(*gauges)
     spread = np.maximum(reference.std(axis=0), 1e-9)
     ours, theirs = draws / spread, reference / spread

@@ -16,8 +16,7 @@ from gaugedp.mechanisms.matrix import Matrix
 from gaugedp.samplers.continuous import normals
 from gaugedp.samplers.laws import LaplaceSum, RoundedGaussian
 
-_N_PROJECTIONS = 8
-_MOST_ROWS = 12
+_TESTED_ROWS = 12
 
 
 def common(draws: np.ndarray, chance: float) -> Found:
@@ -42,7 +41,7 @@ def chance_by_width(deviations: np.ndarray) -> float:
 
 def directions(d: int, rng: Entropy) -> np.ndarray:
     """Return random unit vectors (k, d)."""
-    draws = normals(_N_PROJECTIONS * d, rng).reshape(_N_PROJECTIONS, d)
+    draws = normals(8 * d, rng).reshape(8, d)
     return np.asarray(draws / np.linalg.norm(draws, axis=1, keepdims=True))
 
 
@@ -98,7 +97,7 @@ def _rows(mechanism: Identity, draws: np.ndarray) -> float:
     adds = adds[counts[adds] > 0]
     return goodness_of_fit.union_bound(
         goodness_of_fit.fit(draws[:, place], LaplaceSum(mechanism.law.scale, int(counts[place])))
-        for place in adds[goodness_of_fit.some(len(adds), _MOST_ROWS)]
+        for place in adds[goodness_of_fit.some(len(adds), _TESTED_ROWS)]
         if len(adds)
     )
 
@@ -128,7 +127,7 @@ def matrix_tests(mechanism: Matrix, draws: np.ndarray, rng: Entropy, *_: object)
     if is_normal:
         p_values["law"] = goodness_of_fit.union_bound(
             goodness_of_fit.fit(draws[:, place], RoundedGaussian(Fraction(float(deviations[place]))))
-            for place in np.flatnonzero(deviations > 0)[goodness_of_fit.some(int((deviations > 0).sum()), _MOST_ROWS)]
+            for place in np.flatnonzero(deviations > 0)[goodness_of_fit.some(int((deviations > 0).sum()), _TESTED_ROWS)]
         )
     p_values["size"] = goodness_of_fit.mean_squares(draws[:, wide], deviations[wide] ** 2 + 1 / 12)
     # 4 * 10**6: entries of a strategy that is written out

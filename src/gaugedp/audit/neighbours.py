@@ -5,15 +5,13 @@ import numpy as np
 from gaugedp.bodies.base import Body
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
 
-_LEVEL = 20.0
-
 
 def neighbours(mechanism: Mechanism) -> tuple[np.ndarray, np.ndarray]:
     """Return answers a and a + z, with z in the body far apart for the noise."""
     if not isinstance(mechanism, AdditiveNoise):
         corners = _corners(mechanism.body, np.ones(mechanism.body.ambient_dim))
         best = corners[int(np.argmax(np.abs(corners).sum(axis=1)))]
-        return np.full_like(best, _LEVEL), best + _LEVEL
+        return np.full_like(best, 20.0), best + 20.0
     deviations = np.maximum(np.sqrt(mechanism.variances), 1e-300)
     corners = _corners(mechanism.body, 1 / deviations)
     sizes = np.abs(corners / deviations).sum(axis=1)

@@ -22,9 +22,8 @@ import scipy
 
 from gaugedp.audit.clopper_pearson import lower_share
 
-_LARGEST_MU = 40.0  # no counts show more: P(N(0, 1) > 40) is below 1e-349
-_LANES, _ROUNDS = 33, 6  # values of μ at a time, and refinements: 40/32^6 is below 1e-7
-_ROUNDING = 1e-6  # of μ: each step of the recursion falls by more than its rounding, 1e-12, and it is monotone
+_TRIED = 33  # values of μ at a time
+_MU_ROUNDING = 1e-6  # of μ: each step of the recursion falls by more than its rounding, 1e-12, and it is monotone
 
 
 def least_mass(mu: np.ndarray, n_canaries: int, guessed: int, correct: int, probability: float) -> np.ndarray:
@@ -47,14 +46,14 @@ def least_mass(mu: np.ndarray, n_canaries: int, guessed: int, correct: int, prob
 
 def mu_by_curve(n_canaries: int, guessed: int, correct: int, miss: float) -> float:
     """Return a lower confidence bound on μ of any μ-GDP mechanism."""
-    low, high = 0.0, _LARGEST_MU
-    for _ in range(_ROUNDS):
-        tried = np.linspace(low, high, _LANES)
+    low, high = 0.0, 40.0  # P(N(0, 1) > 40) is below 1e-349: no counts show more
+    for _ in range(6):  # 40/32^6 is below 1e-7
+        tried = np.linspace(low, high, _TRIED)
         refuted = int((least_mass(tried, n_canaries, guessed, correct, miss) > 1).sum())
         if refuted == 0:
             return 0.0
-        low, high = float(tried[refuted - 1]), float(tried[min(refuted, _LANES - 1)])
-    return low * (1 - _ROUNDING)
+        low, high = float(tried[refuted - 1]), float(tried[min(refuted, _TRIED - 1)])
+    return low * (1 - _MU_ROUNDING)
 
 
 def mu_by_independence(n_canaries: int, guessed: int, correct: int, miss: float) -> float:
@@ -75,4 +74,4 @@ def mu_by_independence(n_canaries: int, guessed: int, correct: int, miss: float)
     if share <= 0.5:
         return 0.0
     right, wrong = scipy.special.ndtri([share * rate, (1 - share) * rate])
-    return float(right - wrong) * (1 - _ROUNDING)
+    return float(right - wrong) * (1 - _MU_ROUNDING)

@@ -16,8 +16,7 @@ from gaugedp.releases.answer import Release
 
 _PLAIN = (str, bytes, bytearray, type(None), Number, np.generic, date, time, timedelta, Enum)  # repr distinguishes them
 _MOST_NUMBERS = 2 * 10**7  # stored, over all runs; further columns are left out, keys cover all
-_MOST_TEXTS, _DIGITS = 16, re.compile("[0-9]+")
-_HUGE = 1e100  # whose square is a float
+_DIGITS = re.compile("[0-9]+")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +43,7 @@ class Outputs:
     @property
     def finite(self) -> np.ndarray:
         """The columns with 0 for NaN, clipped to ±1e100."""
-        return np.asarray(np.clip(np.nan_to_num(self.columns), -_HUGE, _HUGE))
+        return np.asarray(np.clip(np.nan_to_num(self.columns), -1e100, 1e100))  # whose square is a float
 
 
 def of_array(outputs: np.ndarray) -> Outputs:
@@ -80,7 +79,7 @@ def numbers_of(answer: Any) -> np.ndarray | None:
 def _texts(rows: list[list[str]]) -> dict[str, np.ndarray]:
     labels = {"texts": _numbered(map(tuple, rows))}
     labels["texts without digits"] = _numbered(tuple(_DIGITS.sub("0", text) for text in row) for row in rows)
-    for place in range(min(_MOST_TEXTS, max(map(len, rows)))):
+    for place in range(min(16, max(map(len, rows)))):
         labels[f"text {place}"] = _numbered(row[place] if place < len(row) else "" for row in rows)
     return labels
 

@@ -19,7 +19,6 @@ _NEAR = (
     "The two answers are {:.3g} as far apart as neighbours' can be, which weakens the audit: "
     "give two that differ by a corner of mechanism.body, such as mechanism.body.argmax(directions) finds."
 )
-_LARGE_REACH, _MUCH_LESS_LIKELY = 0.5, 2.0  # a reach without a remark; times the logarithm of a p-value
 _ONE_POINT = (
     "The claim is a single (ε, δ), which few runs contradict: for Gaussian noise claim its curve, gd.GaussianDP(Δ/σ)."
 )
@@ -109,7 +108,7 @@ class Audit:
         """Remarks on the result, as sentences."""
         if self.violated:
             return (_DIGITS_TELL,) if self._is_by_low_digits else ()
-        near = (_NEAR.format(self.reach),) if self.reach < _LARGE_REACH else ()
+        near = (_NEAR.format(self.reach),) if self.reach < 0.5 else ()
         if not all(test.kind == "black-box" for test in self.tests):
             return near
         if self.delta == 0:
@@ -136,7 +135,7 @@ class Audit:
         if decided.kind != "black-box" or not digits or min(digits) > decided.p_value:
             return False
         least = min((test.p_value for test in ordinary), default=1.0)
-        return bool(least > 0 and min(digits) <= least**_MUCH_LESS_LIKELY)
+        return bool(least > 0 and min(digits) <= least**2.0)
 
     @property
     def verdict(self) -> str:

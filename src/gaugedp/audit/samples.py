@@ -15,7 +15,6 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.base import AdditiveNoise, Calibrated, Mechanism, is_integer
 from gaugedp.mechanisms.selection import Selection
 
-_SLACK = 1e-6  # relative, of a gauge by a linear program
 _FAILURES = (
     ArithmeticError, AssertionError, AttributeError, LookupError, NotImplementedError, OSError, RuntimeError,
     TypeError, ValueError,
@@ -107,7 +106,7 @@ def reach(mechanism: Any, answers: tuple[Any, Any]) -> float:
 def check_neighbours(body: Body, difference: np.ndarray) -> None:
     """Refuse two answers that no two neighbours have."""
     distance = float(body.gauge(difference[None].astype(float))[0])
-    if not distance <= 1 + _SLACK:
+    if not distance <= 1 + 1e-6:  # the gauge is by a linear program
         raise InvalidRequest(
             f"No unit can change one answer into the other: the change is {distance:.6g} times the largest possible.",
             "Pass the answers of two neighbouring tables: their difference must lie in mechanism.body.",

@@ -9,20 +9,16 @@ from gaugedp.audit.outputs import Outputs, numbers_of
 
 Scores = dict[str, np.ndarray]
 
-_MOST_COORDINATES = 24
-_FINE = 2.0**53
 _SHARES = (0.5, 1.0, 2.0, 4.0)  # of the spectral norm of b − a
-_RIDGE = 1.0
-_STEPS = 25
 
 
 def scores(outputs: Outputs, is_a: np.ndarray, learn: np.ndarray, answers: tuple[Any, Any]) -> Scores:
     """Return each score (n,) by name, learned on the runs `learn` (n,)."""
     values = outputs.finite
     order = separated(values[learn], is_a[learn])
-    by_name = {f"coordinate {place}": values[:, place] for place in order[:_MOST_COORDINATES]}
+    by_name = {f"coordinate {place}": values[:, place] for place in order[:24]}
     by_name |= _against(values, outputs.shape, answers)
-    by_name |= _floating(values[:, order[:_MOST_COORDINATES]])
+    by_name |= _floating(values[:, order[:24]])
     by_name |= _learned(values, is_a, learn, order)
     for name, labels in {"equal outputs": outputs.keys, "kind of output": outputs.kinds, **outputs.texts}.items():
         by_name[f"likelihood ratio of {name}"] = likelihood_ratios(labels, is_a, learn)
@@ -91,7 +87,7 @@ def _floating(values: np.ndarray) -> Scores:
     return by_name
 
 
-def near_and_off_grid(values: np.ndarray, step: float = 1 / _FINE) -> np.ndarray:
+def near_and_off_grid(values: np.ndarray, step: float = 1 / 2.0**53) -> np.ndarray:
     """Return True for |x| < 1/4 that is no multiple of `step`, a power of two."""
     return np.asarray((np.abs(values) < 0.25) & (values / step != np.rint(values / step)))
 
@@ -99,7 +95,7 @@ def near_and_off_grid(values: np.ndarray, step: float = 1 / _FINE) -> np.ndarray
 def _last_bits(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return exponents of the lowest set bit, and trailing zeros; 1100 at 0."""
     fraction, exponent = np.frexp(values)
-    mantissa = (fraction * _FINE).astype(np.int64)
+    mantissa = (fraction * 2.0**53).astype(np.int64)
     zeros = np.log2(np.maximum((mantissa & -mantissa).astype(float), 1))
     at_zero = values == 0
     return np.where(at_zero, 1100, exponent - 53 + zeros), np.where(at_zero, 1100, zeros)
@@ -125,7 +121,7 @@ def logistic(values: np.ndarray, is_a: np.ndarray, learn: np.ndarray) -> np.ndar
     rows = _standard(values, values[learn])
     training, labels = rows[learn], is_a[learn].astype(float)
     weights, bias = np.zeros(rows.shape[1]), 0.0
-    for _ in range(_STEPS):
+    for _ in range(25):
         step = _newton(training, labels, weights, bias)
         weights, bias = weights + step[:-1], bias + step[-1]
         if np.abs(step).max() < 1e-6:
@@ -137,8 +133,8 @@ def _newton(rows: np.ndarray, labels: np.ndarray, weights: np.ndarray, bias: flo
     share = 1 / (1 + np.exp(-np.clip(rows @ weights + bias, -30, 30)))
     curvature = share * (1 - share) + 1e-9
     design = np.hstack([rows, np.ones((len(rows), 1))])
-    slope = design.T @ (labels - share) - _RIDGE * np.append(weights, 0.0)
-    step: np.ndarray = np.linalg.solve((design.T * curvature) @ design + _RIDGE * np.eye(design.shape[1]), slope)
+    slope = design.T @ (labels - share) - 1.0 * np.append(weights, 0.0)
+    step: np.ndarray = np.linalg.solve((design.T * curvature) @ design + 1.0 * np.eye(design.shape[1]), slope)
     return step * min(1.0, 5 / max(float(np.abs(step).max()), 1e-300))
 
 

@@ -12,8 +12,6 @@ from gaugedp.bodies.base import check_points, with_weights
 from gaugedp.bodies.corners import Corners
 from gaugedp.bodies.polytope import Polytope
 
-_LOG_2 = math.log(2)
-
 
 @dataclass(frozen=True)
 class BoxHull(Polytope):
@@ -209,10 +207,10 @@ class BoxHull(Polytope):
         one of length `still`, and the whole volume is then their part.
         """
         (alpha, beta), rank, moving = self.shrinking, self.rank, self.half > 0
-        box = rank * _LOG_2 + math.fsum(np.log(self.half[moving]))
+        box = rank * math.log(2) + math.fsum(np.log(self.half[moving]))
         log_integral = (rank - 1) * math.log(alpha)
         if beta:
-            log_integral = rank * _LOG_2 + math.log1p(-(2.0**-rank)) - math.log(rank)
+            log_integral = rank * math.log(2) + math.log1p(-(2.0**-rank)) - math.log(rank)
         parts = np.full(self.ambient_dim + 1, -np.inf)
         if self.still:
             place = int((~moving & (self.middle != 0)).argmax())

@@ -10,14 +10,11 @@ from gaugedp.bodies.ellipsoid import sign_patterns
 from gaugedp.bodies.frame import Frame, FramedBody, independent
 from gaugedp.errors import InvalidRequest
 
-_MOST_SIGNS = 12
-_CLOSE = 1e-9  # of the gauge: by how much the value of `gauge_by_argmax` may lie above it
-
 
 def radius_by_support(body: Body, p: float, weights: np.ndarray | None) -> float:
     """Return a bound of max ‖z/weights‖_p by supports of the axes. It is exact at p = ∞, and at p = 1 for d ≤ 12."""
     inverse = 1 / with_weights(weights, body.ambient_dim)
-    if p == 1 and body.ambient_dim <= _MOST_SIGNS:
+    if p == 1 and body.ambient_dim <= 12:
         return float(body.support(sign_patterns(body.ambient_dim) * inverse).max())
     return float(np.linalg.norm(body.support(np.diag(inverse)), p))
 
@@ -45,7 +42,7 @@ def gauge_by_argmax(body: Body, points: np.ndarray) -> np.ndarray:
         duals = inverse.sum(axis=1)
         entering = body.argmax(duals @ span.T) @ span
         below[live] = np.maximum(below[live], values[live] / (entering * duals).sum(axis=1))
-        better = values[live] > below[live] * (1 + _CLOSE)
+        better = values[live] > below[live] * (1 + 1e-9)  # relative error of the result
         live, shares, entering = live[better], shares[better], entering[better]
         if not len(live):
             break

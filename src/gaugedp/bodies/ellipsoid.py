@@ -10,8 +10,6 @@ from gaugedp.bodies.frame import Frame, FramedBody, equilibrated, independent
 from gaugedp.bodies.lp import LpBall
 from gaugedp.errors import InvalidRequest
 
-_SMALLEST = 1e-140  # squares must not leave the floats
-
 
 @dataclass(frozen=True, eq=False)
 class Ellipsoid(FramedBody):
@@ -30,7 +28,7 @@ class Ellipsoid(FramedBody):
                 "Use finite numbers, shape (d, k), not all zero.",
             )
         largest = float(np.abs(matrix).max())
-        if not _SMALLEST < largest < 1 / _SMALLEST:
+        if not 1e-140 < largest < 1 / 1e-140:  # squares must not leave the floats
             raise InvalidRequest(
                 f"The largest entry of the ellipsoid's matrix is {largest:g}.", "Scale it to a largest entry near 1."
             )

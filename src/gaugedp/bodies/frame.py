@@ -6,12 +6,11 @@ from functools import cached_property
 
 import numpy as np
 
-from gaugedp._internal.rounding import UNIT
+from gaugedp._internal.rounding import PARAMETERS, UNIT
 from gaugedp.bodies.base import Body
 from gaugedp.errors import InvalidRequest
 
 STEPS = 15  # then sums are within some thousandths of the least
-_LOST = 2.0**-40  # of a sum: far more than its additions lose
 
 
 def powers_of_two(sizes: np.ndarray) -> np.ndarray:
@@ -137,7 +136,7 @@ def sums_above(columns: np.ndarray, points: np.ndarray) -> np.ndarray:
     its residual, by rounding, is covered by the least-squares solution: Σ|λ| ≤ √n·‖columns⁺‖·‖residual‖₂.
     """
     inverse = np.linalg.pinv(columns)
-    worst = np.sqrt(columns.shape[1]) * np.linalg.norm(inverse, 2) * (1 + _LOST)
+    worst = np.sqrt(columns.shape[1]) * np.linalg.norm(inverse, 2) * (1 + PARAMETERS)
     coefficients = points @ inverse.T
     scale = np.abs(coefficients).mean(axis=1, keepdims=True)
     sums = np.full(len(points), np.inf)
@@ -147,4 +146,4 @@ def sums_above(columns: np.ndarray, points: np.ndarray) -> np.ndarray:
         weights = np.hypot(coefficients, 0.5**step * scale)  # shrinkage of the smoothing, from step to step
         grams = (columns * weights[:, None, :]) @ columns.T
         coefficients = weights * (np.linalg.solve(grams, points[..., None])[..., 0] @ columns)
-    return sums * (1 + _LOST)
+    return sums * (1 + PARAMETERS)

@@ -11,8 +11,6 @@ from gaugedp.bodies.frame import independent
 from gaugedp.domain.nesting import Nesting
 from gaugedp.errors import InvalidRequest
 
-_MOST_PAIR_WORK = 10**9
-
 
 @dataclass(frozen=True)
 class Block:
@@ -169,7 +167,7 @@ class MatrixGenerators:
     def largest_difference(self, p: float, weights: np.ndarray | None) -> float:
         """Return the largest distance of two columns, or a bound."""
         columns, scales = self.matrix.T, with_weights(weights, self.ambient_dim)
-        if columns.size * len(columns) > _MOST_PAIR_WORK:
+        if columns.size * len(columns) > 10**9:
             return 2 * self.largest_norm(p, weights)
         # subtract before dividing, which loses no digits to the weights
         return max(float(np.linalg.norm((columns - column) / scales, p, axis=1).max()) for column in columns)

@@ -8,7 +8,7 @@ import numpy as np
 from gaugedp.bodies.frame import Frame, independent
 from gaugedp.errors import InvalidRequest
 
-KEPT = 2**17  # size in numbers up to which a prepared matrix is cached
+CACHED_SIZE = 2**17  # size in numbers up to which a prepared matrix is cached
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ def prepared(generators: np.ndarray) -> PreparedGenerators:
     matrix = np.asarray(generators, dtype=float)
     if matrix.ndim != 2 or not np.isfinite(matrix).all():
         raise InvalidRequest("The generators are not a matrix of finite numbers.", "Use finite numbers, shape (d, n).")
-    return _known(matrix.tobytes(), matrix.shape) if matrix.size <= KEPT else _prepared(matrix)
+    return _known(matrix.tobytes(), matrix.shape) if matrix.size <= CACHED_SIZE else _prepared(matrix)
 
 
 @lru_cache(maxsize=16)

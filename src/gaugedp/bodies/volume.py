@@ -18,10 +18,8 @@ from gaugedp.bodies.schatten import SchattenBall
 from gaugedp.errors import InvalidRequest
 
 _HULL_ROUNDING = 1e-9
-_LOG_2 = math.log(2)
 _MOST_HULL_POINTS = {2: 10**6, 3: 50_000, 4: 5000, 5: 1000, 6: 300, 7: 120, 8: 90}
 _MOST_FACETS = 300_000  # expected for a hull: some seconds, with those before it
-_SLOWEST, _FASTEST = 1.1, 2  # times the points, from one hull to the next
 
 
 @dataclass(frozen=True)
@@ -78,7 +76,7 @@ def volume(body: Body) -> Volume:
 def _(body: LpBall) -> Volume:
     """Return (2Γ(1 + 1/p)·radius)^d / Γ(1 + d/p)."""
     inverse = 1 / body.p
-    log_factor = _LOG_2 + math.lgamma(1 + inverse) + math.log(body.size)
+    log_factor = math.log(2) + math.lgamma(1 + inverse) + math.log(body.size)
     return Volume(body.d * log_factor - math.lgamma(1 + body.d * inverse), "exact")
 
 
@@ -128,7 +126,7 @@ def _(body: Product) -> Volume:
 def _(body: Polytope) -> Volume:
     generators = body.distinct
     rank, count = generators.coordinates.shape
-    cross = Volume(rank * (_LOG_2 + math.log(body.factor)) - math.lgamma(rank + 1), "exact")
+    cross = Volume(rank * (math.log(2) + math.log(body.factor)) - math.lgamma(rank + 1), "exact")
     if rank in (1, count):
         return _stretched(cross, generators.frame)
     lower = _stretched(Volume(cross.log_volume, "lower"), generators.frame)
@@ -153,7 +151,7 @@ def _log_hull(numbers: bytes, shape: tuple[int, int]) -> tuple[float, bool]:
     order = np.argsort(-np.abs(coordinates).sum(axis=0), kind="stable")
     columns = np.hstack([np.eye(rank), coordinates[:, order]])
     size, following, log = 0, 2 * rank, -math.inf
-    while size < count and following >= min(count, _SLOWEST * size):
+    while size < count and following >= min(count, 1.1 * size):  # points of the next hull
         size = min(following, count)
         part = coordinates if size == count else columns[:, : rank + size]
         try:
@@ -162,7 +160,7 @@ def _log_hull(numbers: bytes, shape: tuple[int, int]) -> tuple[float, bool]:
             return log, False
         log = math.log(hull.volume)
         growth = (_MOST_FACETS / len(hull.simplices)) ** (1 / (rank // 2))
-        following = min(int(size * min(growth, _FASTEST)), count, _MOST_HULL_POINTS[rank])
+        following = min(int(size * min(growth, 2)), count, _MOST_HULL_POINTS[rank])
     return log, size == count
 
 

@@ -28,7 +28,7 @@ from gaugedp.mechanisms.nim import NIM
 from gaugedp.samplers.uniform import UniformMoments, moments
 
 _MOST_WORK = 10**6  # rank² times generators: beyond it a walk takes more than seconds
-_DRAWS, _KEY = 600, 7
+_SHADOW_DRAWS = 600
 _PANELS = ((0, 1), (0, 2), (1, 2))  # of principal axes
 _OVER = "least error over the bound"
 _BELOW = "below 1: the bound is for real-valued data, and some noise for integers"
@@ -150,11 +150,11 @@ class BodyGeometry:
         needs the extra `report`.
         """
         best = min(self.mechanisms, key=lambda mechanism: mechanism.error())
-        noise = best.sample_noise(_DRAWS, research_rng(_KEY))
+        noise = best.sample_noise(_SHADOW_DRAWS, research_rng(7))
         planes = _planes(self.body, self.moments, axes)
         shadows = [(self._edge(plane), noise @ plane, names) for plane, names in planes]
         words = f"{self.body!r}, and noise of {best.name} at ε = {self.epsilon:g}"
-        return str(drawing("shadows")(shadows, (words, f"{_DRAWS} draws of {best.name}")))
+        return str(drawing("shadows")(shadows, (words, f"{_SHADOW_DRAWS} draws of {best.name}")))
 
     def save_svg(self, path: str | Path, axes: tuple[int, int] | None = None) -> None:
         """Write `to_svg` to a file."""

@@ -6,10 +6,6 @@ from functools import lru_cache
 import numpy as np
 
 _N_OFFSETS = 33  # of the lattice, in [0, ½]; the bound loses (1/128)² with them
-_STANDARD_DEVIATIONS = 9.0  # beyond which the cost is bounded by 0
-_HALVINGS = 40
-_LARGEST_FACTOR = 2.0  # of the multiplier, next to the one of Gaussian noise, which is best for small divergences
-_SMALL = 0.1
 
 
 @lru_cache(maxsize=64)
@@ -23,7 +19,7 @@ def least_second_moment(divergence: float) -> float:
     """
     import scipy.optimize  # of which releases of one table load nothing
 
-    n_steps = math.ceil(_STANDARD_DEVIATIONS / math.sqrt(2 * divergence)) + 4
+    n_steps = math.ceil(9.0 / math.sqrt(2 * divergence)) + 4  # beyond, the cost is bounded by 0
     offsets = np.linspace(0, 0.5, _N_OFFSETS)
     natural = 1 / (4 * divergence**2)
 
@@ -31,9 +27,10 @@ def least_second_moment(divergence: float) -> float:
         multiplier = natural * math.exp(log_factor)
         return float(_least_lagrangians(multiplier, places, n_steps).min()) - 2 * multiplier * divergence
 
-    widest, few = math.log(_LARGEST_FACTOR), offsets[:: _N_OFFSETS // 2]
+    # a multiplier within a factor of 2 of that of Gaussian noise, which is best for small divergences
+    widest, few = math.log(2.0), offsets[:: _N_OFFSETS // 2]
     search = {"bounds": (-widest, widest), "method": "bounded", "options": {"xatol": 1e-3}}
-    best = 0.0 if divergence < _SMALL else float(scipy.optimize.minimize_scalar(lambda x: -bound(x, few), **search).x)
+    best = 0.0 if divergence < 0.1 else float(scipy.optimize.minimize_scalar(lambda x: -bound(x, few), **search).x)
     loss = (offsets[1] / 2) ** 2
     return max(0.0, (bound(best, offsets) - loss) * (1 - 1e-9))
 
@@ -47,7 +44,7 @@ def _least_lagrangians(multiplier: float, offsets: np.ndarray, n_steps: int) -> 
     steps = np.arange(n_steps + 1)[:, None]
     right, left = (steps + offsets) ** 2, (steps - offsets) ** 2
     low, high = np.zeros(len(offsets)), np.full(len(offsets), float(n_steps - 1) ** 2)
-    for _ in range(_HALVINGS):
+    for _ in range(40):
         middle = (low + high) / 2
         total = _cost_beyond(right - middle, multiplier) + _cost_beyond(left - middle, multiplier)
         holds = total + right[0] - middle >= 0

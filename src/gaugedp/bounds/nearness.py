@@ -12,18 +12,15 @@ from gaugedp.bounds.projected import lower_bound, projected_lower_bound
 from gaugedp.bounds.volume import VolumeBound, staircase_lower_bound
 from gaugedp.errors import InvalidRequest
 
-_SMALL = 2.0**-20  # times the body and ε: the bound is then within 1e-6 of its limit at 0
-_MOST_BOUNDED, _LARGEST_RANK_BOUNDED = 500, 250  # answers and generators, and rank: a bound takes seconds
-
 
 def least_error(body: Body, scales: np.ndarray, epsilon: float, *, whole: bool) -> float:
     """Return a lower bound of E‖noise/scales‖₂ under ε-DP, or 0."""
     if not isinstance(body, Polytope):
         return 0.0
-    if max(body.ambient_dim, body.generators.n_generators) > _MOST_BOUNDED:
+    if max(body.ambient_dim, body.generators.n_generators) > 500:  # a bound takes seconds
         return _by_its_form(body, scales, epsilon) if body.has_closed_form and not whole else 0.0
     scaled = image(body, np.diag(1 / scales)) if (scales != 1).any() else body
-    if body.rank > _LARGEST_RANK_BOUNDED or not isinstance(scaled, Polytope):
+    if body.rank > 250 or not isinstance(scaled, Polytope):
         return 0.0
     # 45: up to these the bound looks at shadows too, whose facets take a second to list
     few = body.generators.n_generators <= 45
@@ -57,7 +54,7 @@ def counts_error_bound(body: Body, scales: np.ndarray, epsilon: float) -> Volume
 
 def _part(epsilon: float) -> float:
     """Return the t by which body and ε are multiplied."""
-    return _SMALL if epsilon > _SMALL else 1.0
+    return 2.0**-20 if epsilon > 2.0**-20 else 1.0  # the bound is then within 1e-6 of its limit at 0
 
 
 def _spread(body: Polytope, epsilon: float) -> float:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gaugedp._internal.rounding import PARAMETERS
 from gaugedp.bounds.kullback_leibler import least_second_moment
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
@@ -13,12 +14,9 @@ from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.zcdp import ZCDP
 
-_DOWN = 1 - 2.0**-40  # covers the rounding of the sums below
-_TINY = 1e-150  # a parameter below which the variance is no float
-_LEAST_DELTA = 1e-300  # a smaller δ has a larger bound
-_MOST_TERMS = 10**6  # of the truncated geometric distribution; fewer terms give a smaller bound
+_DOWN = 1 - PARAMETERS  # covers the rounding of the sums below
+_SUMMED_TERMS = 10**6  # of the truncated geometric distribution; fewer terms give a smaller bound
 _SEARCHED = (0.02, 50.0)  # ρ below which 1/sinh(2ρ) is within 2e-4 of 1/(2ρ), and above which nothing is left
-_WIDE = 45.0  # standard deviations, beyond which the normal density is 0 in floating point
 
 
 class LeastVariance(NamedTuple):
@@ -38,7 +36,8 @@ def least_variance(guarantee: Guarantee) -> LeastVariance | None:  # noqa: ARG00
 def _pure(guarantee: PureDP) -> LeastVariance:
     """Variance of the geometric mechanism, 1/(2 sinh²(ε/2)): theorem 4."""
     half = guarantee.epsilon_value / 2
-    value = 0.0 if half > 300 else math.inf if half < _TINY else 0.5 / math.sinh(half) ** 2
+    # below 1e-150, the variance is no float
+    value = 0.0 if half > 300 else math.inf if half < 1e-150 else 0.5 / math.sinh(half) ** 2
     return LeastVariance(value * _DOWN, "4 (pure)")
 
 
@@ -55,12 +54,12 @@ def _approx(guarantee: ApproxDP) -> LeastVariance:
 def _gaussian(guarantee: GaussianDP) -> LeastVariance:
     """θ(μ)² with θ(μ) = Σ_k φ((k + ½)μ): theorem 2."""
     mu = guarantee.mu
-    if mu < _TINY:
+    if mu < 1e-150:
         return LeastVariance(math.inf, "2 (Gaussian)")
     if mu < 1:  # by Poisson summation, where the sum has many terms
         theta = (1 - 2 * math.exp(-2 * math.pi**2 / mu**2)) / mu
     else:
-        places = (np.arange(math.ceil(_WIDE / mu) + 1) + 0.5) * mu
+        places = (np.arange(math.ceil(45.0 / mu) + 1) + 0.5) * mu  # the density is 0 beyond
         theta = 2 * float(np.exp(-(places**2) / 2).sum()) / math.sqrt(2 * math.pi)
     return LeastVariance(theta**2 * _DOWN, "2 (Gaussian)")
 
@@ -80,13 +79,13 @@ def _of_canonical_noise(epsilon: float, delta: float) -> float:
     """Return 2·∫ (M₂ − M₁²/M₀) dw over 0 < w < ½, M_j(w) = Σ_n n^j·p_n(w), with the densities p_n of theorem 5."""
     if epsilon > 300:
         return 0.0
-    delta = max(delta, _LEAST_DELTA)
+    delta = max(delta, 1e-300)  # a smaller δ has a larger bound
     centre = (math.expm1(epsilon) + 2 * delta) / (1 + math.exp(epsilon))
     n_full, width = _steps(epsilon, delta, centre)
-    n = np.arange(1, min(n_full, _MOST_TERMS) + 1, dtype=float)
+    n = np.arange(1, min(n_full, _SUMMED_TERMS) + 1, dtype=float)
     weights = centre * np.exp(-epsilon * n)
     squares = 2 * float((n**2 * weights).sum())
-    if n_full >= _MOST_TERMS:
+    if n_full >= _SUMMED_TERMS:
         return squares
     mass = centre + 2 * float(weights.sum())
     last, edge = n_full + 1, centre * math.exp(-epsilon * (n_full + 1))

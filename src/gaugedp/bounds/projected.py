@@ -15,9 +15,7 @@ from gaugedp.bodies.volume import Volume, volume
 from gaugedp.bounds.volume import VolumeBound, bound_from_volume, check_norm, staircase_lower_bound
 from gaugedp.errors import InvalidRequest
 
-_SEGMENT = 1e-12  # of a support that is computed
-_WORTH, _WORTH_MORE = 0.4, 0.5  # of the best shadow's expected bound; the truth of a bound does not depend on it
-_LISTED = 8  # up to this rank a polytope's volume is by its facets
+_FACETS_LISTED = 8  # up to this rank a polytope's volume is by its facets
 
 
 def lower_bound(body: Body, epsilon: float, norm: float = 2) -> VolumeBound:
@@ -125,7 +123,7 @@ def _if_known(body: Body, epsilon: float, norm: float = 2) -> VolumeBound | None
 
 def _shadow_bound(body: Body, basis: np.ndarray, epsilon: float) -> VolumeBound | None:
     if basis.shape[1] == 1:
-        length = math.log(2 * float(body.support(basis.T)[0])) + math.log1p(-_SEGMENT)
+        length = math.log(2 * float(body.support(basis.T)[0])) + math.log1p(-1e-12)  # the support is computed
         bound = bound_from_volume(Volume(length, "exact"), 1, epsilon)
     else:
         shadow = project(body, basis)
@@ -141,15 +139,16 @@ def _ranks(values: np.ndarray, drawn: bool, *, flat: float = 1e-200) -> list[int
     """Return the ranks k of promising shadows, by k·(λ_1⋯λ_k)^{1/2k}."""
     rank = len(values)
     # 8: shadows above this rank are tried at so many ranks only
-    high = np.geomspace(_LISTED + 1, max(rank, _LISTED + 1), 8).astype(int)
+    high = np.geomspace(_FACETS_LISTED + 1, max(rank, _FACETS_LISTED + 1), 8).astype(int)
     every = np.arange(1, rank + 1)
     expected = every * np.exp(np.cumsum(np.log(np.maximum(values, flat * values.max(initial=flat)))) / (2 * every))
     # 6: up to this rank a shadow takes milliseconds, and the smaller share is asked for
-    share = np.where(every <= 6, _WORTH, _WORTH_MORE)
+    # share of the best expected bound: only the choice depends on it
+    share = np.where(every <= 6, 0.4, 0.5)
     # 0.9: of the body's own, where that comes from draws, which lose little
     least = np.maximum(share * expected.max(initial=0), 0.9 * expected[-1] if drawn else 0.0)
     worth = {1, *every[expected >= least].tolist()}  # the segment costs nothing
-    return [k for k in [*range(1, _LISTED + 1), *np.unique(high).tolist()] if k < rank and k in worth]
+    return [k for k in [*range(1, _FACETS_LISTED + 1), *np.unique(high).tolist()] if k < rank and k in worth]
 
 
 def _eigenvectors(body: Body, covariance: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

@@ -15,9 +15,7 @@ from gaugedp.samplers.continuous import normals
 
 MISS = 1e-9  # the probability, over the public key, that a volume is above the truth
 _KEY = 24  # public and fixed, so that plans are reproducible
-_FEWEST_DRAWS, _MOST_DRAWS = 48, 2048  # draws
 _WORK = 7.5e8  # multiplications: a third of a second
-_BLOCK = 2**23  # numbers that a block of draws holds
 _POWERS = (1.0, 0.5, 0.25, 0.1)  # of the rank
 _STAKES = tuple(np.geomspace(0.003, 0.95, 24).tolist())
 
@@ -36,9 +34,9 @@ def certified_volume(body: Body) -> Volume | None:
     if not isinstance(body, Polytope):
         return None
     columns = body.representation
-    count = min(_MOST_DRAWS, int(_WORK / (2 * STEPS * len(columns) * columns.size)))
+    count = min(2048, int(_WORK / (2 * STEPS * len(columns) * columns.size)))
     log, error = body.prepared.frame.log_volume
-    if count < _FEWEST_DRAWS or math.isinf(error):
+    if count < 48 or math.isinf(error):
         return None
     unit = _log_volume(columns.tobytes(), columns.shape, body.differences, count)
     scale = body.prepared.rank * math.log(body.coefficient_radius)
@@ -73,7 +71,7 @@ def _sums(columns: np.ndarray, root: np.ndarray, count: int, rng: Entropy) -> np
     points = normals(count * len(root), rng).reshape(count, len(root))
     points = points / np.linalg.norm(points, axis=1, keepdims=True) @ root.T
     points = np.pad(points, ((0, 0), (0, len(columns) - len(root))))
-    size = max(1, _BLOCK // columns.size)
+    size = max(1, 2**23 // columns.size)  # draws of 2^23 numbers at a time
     return np.concatenate([sums_above(columns, points[start : start + size]) for start in range(0, count, size)])
 
 

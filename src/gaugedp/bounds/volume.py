@@ -17,7 +17,7 @@ from gaugedp.bounds.sphere import certified_volume
 from gaugedp.errors import InvalidRequest
 
 _LOG_LARGEST = math.log(sys.float_info.max) - 1e-9
-_WAVES = 64  # terms of a series that are added one by one
+_SUMMED_WAVES = 64  # terms of a series that are added one by one
 
 
 class VolumeBound(float):
@@ -180,10 +180,10 @@ def _waves(exponent: int, epsilon: float, *, least_epsilon: float = 1e-290) -> f
     if exponent == 0:
         return 1.0
     log_first = (exponent + 1) * math.log(epsilon / (2 * math.pi))
-    log_tail = log_first - exponent * math.log(_WAVES) - math.log(exponent)
+    log_tail = log_first - exponent * math.log(_SUMMED_WAVES) - math.log(exponent)
     if log_tail > 0:
         return 1.0
-    slopes = 2 * math.pi / max(epsilon, least_epsilon) * np.arange(1, _WAVES + 1)
+    slopes = 2 * math.pi / max(epsilon, least_epsilon) * np.arange(1, _SUMMED_WAVES + 1)
     terms = np.hypot(1, slopes) ** -(exponent + 1.0)
     return min(1.0, 2.01 * (float(terms.sum()) + math.exp(log_tail)))
 

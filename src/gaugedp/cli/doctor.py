@@ -36,7 +36,6 @@ _EXTRAS = {
     "events": ("dp-accounting", "dp_accounting"),
 }
 _STREAM = "c5d30a7ce1ec1193"  # the first bytes of the key stream of seed 1
-_RESERVATIONS = 5
 _TRIALS = "fit for trials only: this folder is in memory and is lost at a restart"
 
 Line = dict[str, str]
@@ -119,9 +118,9 @@ def _ledger(folder: Path) -> Line:
             warnings.simplefilter("ignore", NotDurable)  # reported in the line
             ledger = Ledger.open(Path(place) / "try.ledger", PureDP(100.0))
             start = time.perf_counter()
-            for number in range(_RESERVATIONS):
+            for number in range(5):
                 Charge([PureDP(1.0)], "try", PrivacyUnit(), {"try": number}).reserved(ledger)
-            seconds, is_fit = (time.perf_counter() - start) / _RESERVATIONS, ledger.durable
+            seconds, is_fit = (time.perf_counter() - start) / 5, ledger.durable
         return f"{'fit' if is_fit else _TRIALS}; a reservation takes {1e3 * seconds:.1f} ms"
 
     line = _tried(f"ledger in {folder}", tried)

@@ -15,8 +15,6 @@ from gaugedp.cli.commands import Commands
 from gaugedp.cli.stage import stage
 from gaugedp.errors import UNTOUCHED, GaugedpError, HopelessFit, NotDurable
 
-INTERRUPTED = 130
-COLLECTED = 50_000  # objects between collections of garbage: imports make 500,000 that stay
 SPIN = "10"  # log₂ of the processor cycles that a thread of OpenBLAS waits; its default is 26
 
 
@@ -39,7 +37,7 @@ def main(arguments: list[str] | None = None) -> None:
     numpy's threads wait for the next matrix product at full load: here only for a microsecond.
     """
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", SPIN)
-    gc.set_threshold(COLLECTED)
+    gc.set_threshold(50_000)  # imports make 500,000 objects that stay
     sys.exit(run(arguments))
 
 
@@ -58,7 +56,7 @@ def run(arguments: list[str] | None = None) -> int:
         error.show()
         return _fail(UNTOUCHED, 2)
     except (click.Abort, KeyboardInterrupt):
-        return _fail(f"Interrupted. {stage.consequence}", INTERRUPTED)
+        return _fail(f"Interrupted. {stage.consequence}", 130)
     return code if isinstance(code, int) else 0
 
 

@@ -54,7 +54,6 @@ _NO_UNIT = (
 )
 _RAW_AGAIN = " It is unprocessed: to process it at no cost, add --consistent, --non-negative or --round again."
 _SAVED = {".parquet": Release.save_parquet, ".xlsx": Release.save_excel}
-_MOST_COLUMNS, _MOST_ATTRIBUTES = 6, 3
 
 
 @click.command()
@@ -280,7 +279,7 @@ def _write(
 
 def is_crossed(term: Outline) -> bool:
     """Return True if a term can be shown crossed."""
-    few = 1 < len(term.axes) <= _MOST_ATTRIBUTES and len(term.axes[-1].texts) <= _MOST_COLUMNS
+    few = 1 < len(term.axes) <= 3 and len(term.axes[-1].texts) <= 6
     return few and all(axis.form == CELLS for axis in term.axes)
 
 

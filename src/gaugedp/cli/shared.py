@@ -33,8 +33,6 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 _FOLDED = ("query", "cell", "guarantee", "by", "purpose", "examples", "words", "seen")  # a narrow screen breaks them
 SHOWN = 60  # lines of a table on the screen; all are in the file that is written
-_LINES = 25  # height of the screen: if it is given, rich uses the given width on every terminal
-_HIGH_EPSILON, _HIGH_DELTA = 20.0, 1e-3  # thresholds of a remark
 
 
 language_option = click.option("--language", metavar="CODE", help="Language of pages and notes: en, de, fr, es or sl.")
@@ -227,13 +225,13 @@ def budget(text: str | None) -> Guarantee | None:
 def remark_on_epsilon(what: str, guarantee: Guarantee) -> None:
     """Print a remark if ε gives almost no protection."""
     epsilon = _epsilon(guarantee)
-    if epsilon > _HIGH_EPSILON:
+    if epsilon > 20.0:
         click.echo(f"Remark: {what} of epsilon = {digits_up(epsilon)} gives almost no protection.", err=True)
 
 
 def remark_on_delta(guarantee: Guarantee, said: Guarantee | None = None) -> None:
     """Print a remark if δ is large, unless `said` is."""
-    if _delta(guarantee) > _HIGH_DELTA and (said is None or _delta(said) <= _HIGH_DELTA):
+    if _delta(guarantee) > 1e-3 and (said is None or _delta(said) <= 1e-3):
         click.echo(
             f"Remark: delta is {_delta(guarantee):g}: with that probability the guarantee may fail for a person; "
             "choose it below 1 / (number of people).",
@@ -309,7 +307,8 @@ def show_table(
     for line in lines:
         table.add_row(*line)
     width = Console(file=sys.stdout).width if sys.stdout.isatty() else 200
-    console = Console(file=sys.stdout, markup=False, emoji=False, highlight=False, height=_LINES)
+    # with a height, rich uses the given width on every terminal
+    console = Console(file=sys.stdout, markup=False, emoji=False, highlight=False, height=25)
     console.width = max(width, needed)  # rich would silently truncate a wider table
     console.print(table)
     if most is not None and len(rows) > most:

@@ -11,7 +11,6 @@ from gaugedp.errors import InvalidRequest, UnknownName
 Fact = Attribute | BoundedColumn
 KINDS = ("count", "sum", "max", "min", "any", "last")
 NO, YES = "no", "yes"  # cells of "any"
-MOST_CODES = 2**62  # order × value must fit in one number
 _NAME = "Name an attribute or a bounded column of the rows."
 _BOUND = "Describe it under [columns]: only bounded columns are summed."
 _LOOK = 'Write { any = "ILL", is = "yes" }, or gd.PerPerson.any("ILL", "yes"); a count of all rows has no cells.'
@@ -147,7 +146,7 @@ class PerPerson:
                 f"The possible values of {self.of} are described already.",
                 "Omit them here.",
             ),
-            (self._n_codes(attributes, columns) > MOST_CODES, "Value and order have too many combinations.", _COARSER),
+            (self._n_codes(attributes, columns) > 2**62, "Value and order have too many combinations.", _COARSER),
         ):
             if is_wrong:
                 raise InvalidRequest(what, do)

@@ -19,7 +19,6 @@ from gaugedp.guarantees.base import Guarantee, check_order
 from gaugedp.guarantees.losses.bounded_range import BoundedRangePrivacyLoss
 from gaugedp.guarantees.pure import PureDP
 
-_SMALL = 1e-16  # where ε, or 1/order, is below it the parabola and the plain ε are as good
 _FACTORIALS = tuple(float(math.factorial(2 * k + 1)) for k in range(1, 14))  # of a series: enough for x below 2
 
 
@@ -63,7 +62,8 @@ class ExponentialLoss(Guarantee):
         check_order(order)
         loss, largest = self.epsilon_value, _above(self.epsilon_value)
         parabola = up(order * loss * loss / 8) or math.ulp(0.0)
-        if math.isinf(parabola) or loss < _SMALL or order > 1 / _SMALL:
+        # below 1e-16 of ε or 1/order, the parabola and the plain ε are as good
+        if math.isinf(parabola) or loss < 1e-16 or order > 1e16:
             return min(largest, parabola)
         more, half = max(order - 1, 1e-15), loss / 2
         curve = _growth(more * half, half) + _growth(half, more * half) / more

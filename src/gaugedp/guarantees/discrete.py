@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from gaugedp._internal.rounding import NORMAL_TAIL
 from gaugedp._internal.validate import decimal, positive, whole
 from gaugedp.accountant.loss import LARGEST_LOSS, Pair
 from gaugedp.accountant.part import Accounting, Cost
@@ -18,9 +19,7 @@ from gaugedp.guarantees.losses.response import ResponsePrivacyLoss
 from gaugedp.guarantees.pure import pure_cost
 
 LEAST_RATIO, MOST_RATIO = 1e-3, 1e100  # of a deviation to the sensitivity
-_LONGEST = 100_000
-# the largest deviation for which all noise values are summed, and the deviations they span
-_WIDE, _DEVIATIONS = 1e4, 39.0
+_MOST_SHIFT = 100_000
 
 
 @dataclass(frozen=True, eq=True, repr=False)
@@ -40,10 +39,10 @@ class DiscreteLaplaceLoss(Guarantee):
         positive(scale=self.scale)
         whole(minimum=1, sensitivity=self.sensitivity)
         self._set(scale=float(self.scale), sensitivity=int(self.sensitivity))
-        if self._pure > LARGEST or self.sensitivity > _LONGEST:
+        if self._pure > LARGEST or self.sensitivity > _MOST_SHIFT:
             raise InvalidRequest(
                 f"scale is {self.scale!r} and sensitivity is {self.sensitivity!r}.",
-                f"Use a larger scale, and a sensitivity of at most {_LONGEST}: divide the answer by its step.",
+                f"Use a larger scale, and a sensitivity of at most {_MOST_SHIFT}: divide the answer by its step.",
             )
 
     @property
@@ -145,13 +144,13 @@ class DiscreteGaussianLoss(Guarantee):
 
         It is Σ P(y)·(1 − e^{ε − l(y)}) over the outputs y with loss l(y) > ε, or None for wide noise or large ε.
         """
-        if self.noise_std > _WIDE or epsilon > LARGEST_LOSS:
+        if self.noise_std > 1e4 or epsilon > LARGEST_LOSS:  # too many values to sum
             return None
         std, size = self.noise_std, self.sensitivity
         first = math.floor(std**2 * epsilon / size - size / 2)
-        y = np.arange(first, max(first, 0) + math.ceil(_DEVIATIONS * std) + 2, dtype=float)
+        y = np.arange(first, max(first, 0) + math.ceil(NORMAL_TAIL * std) + 2, dtype=float)
         over = (size**2 + 2 * size * y) / (2 * std**2) - epsilon
-        noise = np.arange(-math.ceil(_DEVIATIONS * std), math.ceil(_DEVIATIONS * std) + 1, dtype=float)
+        noise = np.arange(-math.ceil(NORMAL_TAIL * std), math.ceil(NORMAL_TAIL * std) + 1, dtype=float)
         weights = np.exp(-(y**2) / (2 * std**2)) / float(np.exp(-(noise**2) / (2 * std**2)).sum())
         rounding = 2.0**-48 * (abs(epsilon) + size**2 / std**2 + 1)
         delta = float(weights @ -np.expm1(-np.maximum(over, 0.0)))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
+from gaugedp._internal.rounding import OVERFLOW
 from gaugedp._internal.validate import one_of, whole
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import up, up_decimal
@@ -13,8 +14,6 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import ONE_CHANGE, Guarantee, check_order, from_dict
 
 _TRIED = tuple(2.0**i for i in range(-4, 5))  # ε of a step of a chain
-_ROUNDS = 60  # steps of the search for the ε of a chain
-_SMALL, _LARGEST = 1e-12, 700.0  # e^ε beyond is no float
 
 
 def doublings(size: int) -> int:
@@ -114,13 +113,13 @@ class Grouped(Guarantee):
     def chain_epsilon(self, delta: float) -> float:
         """Return an ε with `chain_delta` at most `delta`, or infinity."""
         step, previous = 0.0, -1.0
-        for _ in range(_ROUNDS):
+        for _ in range(60):
             if not math.isfinite(step) or step <= previous * (1 + 1e-9):
                 break
             previous, step = step, float(self.guarantee.epsilon(delta / self._factor(step)))
         step *= 1 + 1e-6
-        for _ in range(_ROUNDS):
-            if not step * self.size < _LARGEST:
+        for _ in range(60):
+            if not step * self.size < OVERFLOW:
                 return math.inf
             if up(float(self.guarantee.delta(step)) * self._factor(step)) <= delta:
                 return up(step * self.size)
@@ -130,9 +129,9 @@ class Grouped(Guarantee):
     def _factor(self, epsilon: float) -> float:
         """Return 1 + e^ε + … + e^{(k − 1)ε}, ε = `epsilon`, rounded up."""
         total = self.size * epsilon
-        if total > _LARGEST:
+        if total > OVERFLOW:
             return math.inf
-        if epsilon < _SMALL:
+        if epsilon < 1e-12:
             return up(self.size * math.exp(total))
         return up(math.expm1(total) / math.expm1(epsilon), relative=2.0**-40)
 

@@ -14,8 +14,6 @@ from gaugedp.guarantees.base import Guarantee, check_order
 from gaugedp.guarantees.losses.laplace import LaplacePrivacyLoss
 from gaugedp.guarantees.pure import pure_cost
 
-_ENDLESS = 1e300  # from here on the value at infinity is returned: it is never less
-
 
 @dataclass(frozen=True, eq=True, repr=False)
 class LaplaceLoss(Guarantee):
@@ -47,7 +45,7 @@ class LaplaceLoss(Guarantee):
         """
         check_order(order)
         shift = self.shift
-        if order * shift > _ENDLESS or order > _ENDLESS:
+        if order * shift > 1e300 or order > 1e300:  # the value at infinity is never less
             return shift
         if order == 1:
             return min(shift, up(_first(shift), relative=2.0**-46))

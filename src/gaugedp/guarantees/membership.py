@@ -13,8 +13,6 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.gaussian_curve import gaussian_delta
 from gaugedp.guarantees.membership_risk import MembershipRisk, MembershipTest
 
-_CELLS, _FINE = 40, 2.0**-30  # places of the profile, and the relative precision of μ
-
 
 def membership_risk(guarantee: Guarantee, prior: float, false_positive_rates: Sequence[float]) -> MembershipRisk:
     """Return the bounds of `Guarantee.membership_risk`."""
@@ -60,12 +58,12 @@ def gaussian_mu_of(guarantee: Guarantee) -> float | None:
     largest = guarantee.renyi(math.inf)
     if largest == 0 or not math.isfinite(largest) or largest > 600:
         return plain if math.isfinite(plain) else None
-    places = largest * np.linspace(0, 1, _CELLS + 1)
+    places = largest * np.linspace(0, 1, 40 + 1)
     deltas = np.array([float(guarantee.delta(float(place))) for place in places[:-1]] + [0.0])
     high = min(plain, 2 * largest + 60)
     if not _is_below(places, deltas, high):
         return plain if math.isfinite(plain) else None
-    return up(bisected(0.0, high, lambda mu: not _is_below(places, deltas, mu), apart=high * _FINE)[1])
+    return up(bisected(0.0, high, lambda mu: not _is_below(places, deltas, mu), apart=high * 2.0**-30)[1])
 
 
 def _root_up(square: Fraction) -> float:

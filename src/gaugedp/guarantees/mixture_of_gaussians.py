@@ -9,6 +9,7 @@ from functools import lru_cache
 import numpy as np
 import scipy
 
+from gaugedp._internal.rounding import NORMAL_TAIL
 from gaugedp._internal.validate import decimal, non_negative, positive
 from gaugedp.accountant.loss import Array, Pair
 from gaugedp.accountant.part import Accounting, Cost
@@ -17,12 +18,9 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import divergences
 from gaugedp.guarantees.base import Guarantee, check_order
 from gaugedp.guarantees.gaussian import GaussianDP
-from gaugedp.guarantees.losses.subsampled import inverse
+from gaugedp.guarantees.losses.subsampled import START_POINTS, inverse
 from gaugedp.guarantees.profile_points import FIRST, START, pair_of, points_at, reversed_points
 from gaugedp.guarantees.sampling import least_of_profile, log_mean_of_powers
-
-_DEVIATIONS, _PLACES = 39.0, 4096  # deviations that count, and starting points there of the search for a threshold
-_UNSEEN, _FARTHEST = 1e-30, 600.0  # δ, and ε, beyond which the profile counts as level
 
 
 @dataclass(frozen=True, eq=True)
@@ -128,7 +126,8 @@ class MixtureOfGaussians(Guarantee):
 def _pair(mixture: MixtureOfGaussians, removed: int) -> Pair:
     # 1024: cells between points of the profile, for compositions
     # 1.5: points are nearer to each other at small losses
-    places = min(float(mixture._whole.epsilon(_UNSEEN)), _FARTHEST) * np.linspace(0, 1, 1024 + 1) ** 1.5
+    # beyond this δ or ε the profile counts as level
+    places = min(float(mixture._whole.epsilon(1e-30)), 600.0) * np.linspace(0, 1, 1024 + 1) ** 1.5
     mine, other = (points_at(places, _profile(mixture, places, way)[0]) for way in (removed, 1 - removed))
     return pair_of((START, *reversed_points(other), *mine))
 
@@ -145,7 +144,7 @@ def _profile(mixture: MixtureOfGaussians, epsilons: Array, removed: int) -> tupl
     def losses(x: Array) -> Array:
         return np.asarray(np.logaddexp.reduce(np.multiply.outer(moves, x) + constants[:, None], axis=0))
 
-    looked = np.linspace(-_DEVIATIONS, _DEVIATIONS + moves[-1], _PLACES)
+    looked = np.linspace(-NORMAL_TAIL, NORMAL_TAIL + moves[-1], START_POINTS)
     sign = 1 if removed else -1
     x = sign * inverse(losses, looked, epsilons if removed else -epsilons[::-1])[::sign]
     tails = [scipy.special.ndtr(sign * moves - x[:, None]) @ chances, scipy.special.ndtr(-x)]

@@ -14,8 +14,6 @@ from gaugedp.accountant.rounding import above, up, up_decimal
 from gaugedp.guarantees.base import Guarantee, check_order
 from gaugedp.guarantees.losses.response import ResponsePrivacyLoss
 
-_HALF_PI = Fraction(15707963267948967, 10**16)  # π/2, rounded up
-
 
 @dataclass(frozen=True, eq=True, repr=False)
 class PureDP(Guarantee):
@@ -126,7 +124,7 @@ def _gaussian_square(epsilon: float) -> Fraction:
     """Return an upper bound on μ² with ε-DP ⇒ μ-GDP: the trade-off curve of μ passes through the vertex of ε's."""
     if epsilon < 1e-6:  # Φ⁻¹(1/2 + t) ≤ √(2π)·t·(1 + 2t²), t ≤ ε/4, so μ² ≤ (π/2)·ε²·(1 + ε²)
         exact = max(decimal(epsilon), Fraction(epsilon))
-        return exact**2 * _HALF_PI * (1 + exact**2)
+        return exact**2 * Fraction(15707963267948967, 10**16) * (1 + exact**2)  # π/2, rounded up
     log_vertex = -epsilon - math.log1p(math.exp(-epsilon))
     mu = abs(2 * float(scipy.special.ndtri_exp(log_vertex)))
     if epsilon < 1:  # digits cancel: a Newton step for 2·artanh(erf(μ/√8)) = ε restores them

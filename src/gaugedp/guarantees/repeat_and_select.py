@@ -21,6 +21,7 @@ import numpy as np
 import scipy
 
 from gaugedp._internal.bisection import root_of
+from gaugedp._internal.rounding import OVERFLOW
 from gaugedp._internal.validate import positive
 from gaugedp.accountant.part import Accounting, Cost
 from gaugedp.accountant.rounding import up, up_decimal
@@ -29,7 +30,6 @@ from gaugedp.guarantees.base import Guarantee, check_order, from_dict
 from gaugedp.guarantees.pure import PureDP
 
 _SHIFTS = np.geomspace(1e-6, 1e6, 73)  # orders minus 1 among which the best is sought
-_OVERFLOW, _LOST = 700.0, 2.0**-50  # a power of e that is still a float; relative error of logarithms of the mean
 
 
 @dataclass(frozen=True, eq=True)
@@ -177,8 +177,8 @@ def log_stopping(mean: float, shape: float) -> float:
     """
 
     def excess(x: float) -> float:
-        grown = x if abs(shape * x) < 1e-300 else -math.expm1(-shape * x) / shape if shape * x > -_OVERFLOW else 0.0
-        if x < _OVERFLOW:
+        grown = x if abs(shape * x) < 1e-300 else -math.expm1(-shape * x) / shape if shape * x > -OVERFLOW else 0.0
+        if x < OVERFLOW:
             return math.log(math.expm1(x) / grown) - math.log(mean)
         log_grown = math.log(grown) if grown else -shape * x - math.log(-shape)
         return x - log_grown - math.log(mean)
@@ -187,7 +187,7 @@ def log_stopping(mean: float, shape: float) -> float:
     while excess(high) < 0:
         high *= 2
     root = root_of(excess, 1e-12, high, 1e-26, 1e-14) if excess(1e-12) < 0 else 1e-12
-    lost, gap = _LOST * (1 + high + math.log(mean)), 1e-14 * root
+    lost, gap = 2.0**-50 * (1 + high + math.log(mean)), 1e-14 * root  # 2^−50: of the logarithms
     while excess(root) < lost:
         root, gap = root + gap, 2 * gap
     return up(root, relative=1e-12)

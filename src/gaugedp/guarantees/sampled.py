@@ -10,6 +10,7 @@ import numpy as np
 import scipy
 
 from gaugedp._internal.numbers import exact
+from gaugedp._internal.rounding import OVERFLOW
 from gaugedp._internal.validate import decimal, non_negative, one_of, written
 from gaugedp.accountant.loss import Array, Pair
 from gaugedp.accountant.part import Accounting, Cost
@@ -21,8 +22,7 @@ from gaugedp.guarantees.pure import pure_cost
 from gaugedp.guarantees.sampling import amplified, sampled_delta, solved
 
 PROVED = {"poisson": "add_remove", "without_replacement": "replace"}  # sampling, and the neighbours of its proof
-_OVERFLOW = 700.0  # a power of e that is still a float
-_STEP = 32  # orders that are evaluated together
+_ORDERS = 32  # that are evaluated together
 
 
 @dataclass(frozen=True, eq=True)
@@ -190,7 +190,7 @@ def _addition(rate: float, order: float) -> float:
     if rate * (order + 1) <= 1:
         return order * (order - 1) / 2 * rate**2
     grown = (1 - order) * math.log1p(-rate)
-    return math.expm1(grown) - (order - 1) * rate if grown < _OVERFLOW else math.inf
+    return math.expm1(grown) - (order - 1) * rate if grown < OVERFLOW else math.inf
 
 
 def _removal(guarantee: Guarantee, rate: float, order: float) -> float:
@@ -201,8 +201,8 @@ def _removal(guarantee: Guarantee, rate: float, order: float) -> float:
     if whole == order:
         return _binomial(guarantee, rate, whole)
     if order < 3:
-        grown = _grown(guarantee, _STEP)[2:4]
-        if grown[1] > _OVERFLOW:
+        grown = _grown(guarantee, _ORDERS)[2:4]
+        if grown[1] > OVERFLOW:
             return math.inf
         second, third = map(math.expm1, grown)
         cube = order * (order - 1) * (order - 2) / 6 * rate**3
@@ -214,7 +214,7 @@ def _removal(guarantee: Guarantee, rate: float, order: float) -> float:
 
 def _binomial(guarantee: Guarantee, rate: float, order: int) -> float:
     """Return Σ_{k ≥ 2} C(a, k)·(1 − q)^{a − k}·q^k·(e^{(k − 1)·D_k} − 1)."""
-    k, grown = np.arange(2, order + 1), _grown(guarantee, -(-order // _STEP) * _STEP)[2 : order + 1]
+    k, grown = np.arange(2, order + 1), _grown(guarantee, -(-order // _ORDERS) * _ORDERS)[2 : order + 1]
     ways = scipy.special.gammaln(order + 1) - scipy.special.gammaln(k + 1) - scipy.special.gammaln(order - k + 1)
     logs = ways + k * math.log(rate) + (order - k) * math.log1p(-rate)
     logs = logs + np.where(grown > 30, grown, np.log(np.maximum(np.expm1(np.minimum(grown, 30.0)), 1e-300)))

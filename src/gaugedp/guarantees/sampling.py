@@ -20,17 +20,15 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from gaugedp._internal.bisection import root_of
+from gaugedp._internal.rounding import OVERFLOW
 from gaugedp.accountant.rounding import up
 
 Profile = Callable[[float], float]  # ε ↦ an upper bound on δ
 
-_OVERFLOW = 700.0  # a power of e that is still a float, also times a hundred
-_LARGE = 30.0  # ε from which e^ε − 1 is taken as a logarithm
-
 
 def sampled_delta(profile: Profile, rate: float, epsilon: float) -> float:
     """Return q·δ(ε′), e^{ε′} = 1 + (e^ε − 1)/q, q = `rate`, rounded up."""
-    if epsilon > _LARGE:
+    if epsilon > 30.0:  # e^ε − 1 is taken as a logarithm
         inner = epsilon - math.log(rate) + math.log1p(-(1 - rate) * math.exp(-epsilon))
     else:
         inner = math.log1p(math.expm1(epsilon) / rate)
@@ -43,7 +41,7 @@ def amplified(epsilon: float, rate: float) -> float:
     """Return log(1 + q·(e^ε − 1)), q = `rate`, rounded up: the ε of sampled ε-DP."""
     if rate in (0, 1):
         return epsilon * rate
-    if epsilon > _LARGE:
+    if epsilon > 30.0:
         return min(epsilon, up(float(np.logaddexp(math.log1p(-rate), math.log(rate) + epsilon)), relative=2.0**-45))
     return min(epsilon, up(math.log1p(rate * math.expm1(epsilon))))
 
@@ -51,10 +49,10 @@ def amplified(epsilon: float, rate: float) -> float:
 def log_mean_of_powers(chances: Sequence[float], powers: Sequence[float]) -> float:
     """Return log Σ p·e^x without cancellation, for `chances` p with sum 1 and `powers` x ≥ 0."""
     logs = [math.log(p) + x for p, x in zip(chances, powers, strict=True)]
-    if max(logs) > _OVERFLOW:
+    if max(logs) > OVERFLOW:
         return float(np.logaddexp.reduce(logs))
     terms = zip(chances, powers, logs, strict=True)
-    return math.log1p(math.fsum(p * math.expm1(x) if x < _OVERFLOW else math.exp(log) for p, x, log in terms))
+    return math.log1p(math.fsum(p * math.expm1(x) if x < OVERFLOW else math.exp(log) for p, x, log in terms))
 
 
 def solved(sampled: Profile, start: float, delta: float) -> float:

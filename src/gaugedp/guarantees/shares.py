@@ -12,13 +12,11 @@ from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.zcdp import ZCDP
 
-_DIGITS = 12
-
 
 def part(number: float, share: Fraction) -> float:
     """Return `share` of a number, rounded down so that the decimals of all shares never exceed it."""
     exact = decimal(number) * share
-    unit = Fraction(10) ** (math.floor(math.log10(exact)) - _DIGITS + 1)
+    unit = Fraction(10) ** (math.floor(math.log10(exact)) - 12 + 1)  # 12 significant digits
     return float(exact // unit * unit)
 
 

@@ -23,8 +23,7 @@ LEAST_SHIFT, MOST_SHIFT = 1e-100, 1e3  # beyond, numbers leave the floats
 MOST_DIMENSIONS = 10**4
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
 _STRIPS = np.geomspace(1e-5, 1.0, 24)  # imaginary extents of the analytic continuation of the integrand
-_UNSURE = 1e-3  # an error of the total integral beyond which the bound is trivial
-_NARROW = 2.0**-44  # relative width at which a search ends
+_PRECISION = 2.0**-44  # relative width at which a search ends
 
 
 class Integral(NamedTuple):
@@ -59,7 +58,7 @@ def spherical_delta(shift: float, dimension: int, epsilon: float) -> float:
         return 0.0
     total, part = _whole(shift, dimension), _integral(shift, dimension, min(gap, 2 * shift))
     log_delta, error = part.log - total.log, part.error + 2 * total.error
-    if total.error > _UNSURE:
+    if total.error > 1e-3:
         return 1.0
     if log_delta < -700:  # an underflow is not a guarantee of pure privacy
         return 1e-300
@@ -71,7 +70,7 @@ def spherical_epsilon(shift: float, dimension: int, delta: float) -> float:
     if spherical_delta(shift, dimension, 0.0) <= delta:
         return 0.0
     above = shift * (1 + 2.0**-50)
-    return bisected(0.0, above, lambda at: spherical_delta(shift, dimension, at) > delta, relative=_NARROW)[1]
+    return bisected(0.0, above, lambda at: spherical_delta(shift, dimension, at) > delta, relative=_PRECISION)[1]
 
 
 def spherical_shift(epsilon: float, delta: float, dimension: int) -> float:
@@ -83,7 +82,7 @@ def spherical_shift(epsilon: float, delta: float, dimension: int) -> float:
     while high < MOST_SHIFT and spherical_delta(high, dimension, epsilon) <= delta:
         low, high = high, 2 * high
     high = min(high, MOST_SHIFT)
-    shift, _ = bisected(low, high, lambda at: spherical_delta(at, dimension, epsilon) <= delta, relative=_NARROW)
+    shift, _ = bisected(low, high, lambda at: spherical_delta(at, dimension, epsilon) <= delta, relative=_PRECISION)
     check_noise(shift, dimension)
     return shift
 

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import scipy
 
+from gaugedp._internal.rounding import INTEGERS
 from gaugedp._internal.validate import decimal, positive, whole, written
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import ONE_CHANGE, Guarantee
@@ -13,8 +14,7 @@ from gaugedp.guarantees.mixture import Mixture
 from gaugedp.guarantees.same_as import SameAs
 from gaugedp.guarantees.subsampled import LEAST_NOISE, SubsampledGaussian
 
-_LOST, _LEAST = 2.0**-30, 1e-300  # relative error above that of binomial tails (1.3e-10 of 4e9); least probability
-_MOST_UNITS = 2**53  # that floats count
+_TAIL = 2.0**-30  # above the relative error of binomial tails, 1.3e-10 of 4e9
 
 
 def truncated_poisson(n_units: int, rate: float, batch_size: int, noise_multiplier: float) -> Guarantee:
@@ -71,7 +71,7 @@ class TruncatedPoisson(SameAs, Guarantee):
         whole(minimum=1, n_units=self.n_rows, batch_size=self.batch_size)
         positive(rate=self.rate, noise_multiplier=self.noise_multiplier)
         is_cut = self.batch_size <= self.n_rows
-        if self.n_rows > _MOST_UNITS or (is_cut and self.noise_multiplier < 2 * LEAST_NOISE):
+        if self.n_rows > INTEGERS or (is_cut and self.noise_multiplier < 2 * LEAST_NOISE):
             raise InvalidRequest(
                 f"n_units is {written(self.n_rows)} and noise_multiplier is {self.noise_multiplier!r}.",
                 "Use n_units up to 2^53, and a noise_multiplier of at least 0.002 for a truncated sample.",
@@ -112,13 +112,13 @@ def _of_step(n_units: int, rate: float, batch_size: int, noise_multiplier: float
     if batch_size > n_units:
         return plain
     cuts, chances = zip(*(_second_part(m, rate, batch_size) for m in (n_units, n_units + 1)), strict=True)
-    low, high = decimal(min(cuts)) * (1 - Fraction(_LOST)), min(Fraction(1), decimal(max(cuts)) * (1 + Fraction(_LOST)))
+    low, high = decimal(min(cuts)) * (1 - Fraction(_TAIL)), min(Fraction(1), decimal(max(cuts)) * (1 + Fraction(_TAIL)))
     halved = [SubsampledGaussian(q, noise_multiplier / 2) for q in (max(chances), rate)]
     return Mixture([1 - high, low, high - low], [plain, *halved])
 
 
 def _second_part(n_larger: int, rate: float, batch_size: int) -> tuple[float, float]:
     """Return w, and p rounded up, of two tables the larger of which has `n_larger` units."""
-    cut = max(float(scipy.stats.binom.sf(batch_size - 1, n_larger - 1, rate)), _LEAST)
+    cut = max(float(scipy.stats.binom.sf(batch_size - 1, n_larger - 1, rate)), 1e-300)
     share = float(scipy.stats.binom.sf(batch_size, n_larger, rate)) * batch_size / n_larger / cut
-    return cut, min(rate, max(share * (1 + _LOST), 1e-12)) if cut > _LEAST else rate
+    return cut, min(rate, max(share * (1 + _TAIL), 1e-12)) if cut > 1e-300 else rate

@@ -17,8 +17,8 @@ from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.laplace import LaplaceLoss
 
 _LOGS = (-4.0, 14.0)  # range of log scales of discrete noise
-_MANY = 10**4  # largest values of discrete Gaussian noise that are summed
-_SLACK = 1e-12  # relative distance of the result below the largest noise
+_SUMMED_PLACES = 10**4  # largest values of discrete Gaussian noise that are summed
+_SHORTFALL = 1e-12  # relative distance of the result below the largest noise
 
 
 def interval_noise(
@@ -61,8 +61,8 @@ def interval_noise(
     most, guarantee = _LAWS[law]
     if half_width == 0 and not law.startswith("discrete"):
         raise InvalidRequest("Continuous noise needs a half_width above 0.", "Pass one, or use discrete noise.")
-    noise = most(float(half_width), float(level)) * (1 - _SLACK)
-    return Noise(noise, guarantee(noise, int(sensitivity)), 4 * _SLACK)
+    noise = most(float(half_width), float(level)) * (1 - _SHORTFALL)
+    return Noise(noise, guarantee(noise, int(sensitivity)), 4 * _SHORTFALL)
 
 
 def _laplace(half_width: float, level: float) -> float:
@@ -86,10 +86,10 @@ def _discrete_laplace(half_width: float, level: float) -> float:
 def _discrete_gaussian(half_width: float, level: float) -> float:
     """Return σ, by P(|X| > h) = 2·Σ_{k > h} e^{−k²/2σ²}/Z.
 
-    Beyond `_MANY` places P(|X| > h) ≤ P(|N(0, σ²)| > h) (Canonne, Kamath and Steinke 2020, proposition 25).
+    Beyond `_SUMMED_PLACES` places P(|X| > h) ≤ P(|N(0, σ²)| > h) (Canonne, Kamath and Steinke 2020, proposition 25).
     """
     place = math.floor(half_width)
-    if place > _MANY:
+    if place > _SUMMED_PLACES:
         return _gaussian(place, level)
 
     def log_beyond(std: float) -> float:

@@ -10,8 +10,6 @@ from gaugedp.ledger.store import GUARDS_CHANGED, altered, gone
 MARK = "gaugedp ledger 1"  # comment on the table `head`: its purpose, and the version of the tables
 CREATING = 0x6744504C  # advisory lock for creating ledgers
 NAME = "gaugedp"  # default schema
-_ATTEMPT = 1000  # milliseconds that the server waits for the lock before a retry
-_FROZEN = 60_000  # milliseconds after which the server ends an idle transaction
 
 _TABLES = (
     """CREATE TABLE entry (
@@ -59,12 +57,12 @@ _KEPT_INDEXES = """SELECT count(*) FROM pg_index
 WHERE indrelid = to_regclass('entry') AND indisunique AND indisvalid AND indpred IS NULL"""
 
 # first the search path, by a qualified name: objects in another schema could shadow the server's functions
-_BEGIN = f"""BEGIN ISOLATION LEVEL {{kind}};
-SELECT pg_catalog.set_config('search_path', '"{{schema}}", pg_temp', true);
+_BEGIN = """BEGIN ISOLATION LEVEL {kind};
+SELECT pg_catalog.set_config('search_path', '"{schema}", pg_temp', true);
 SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit')
         WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true),
-    set_config('lock_timeout', '{_ATTEMPT}', true),
-    set_config('idle_in_transaction_session_timeout', '{_FROZEN}', true),
+    set_config('lock_timeout', '1000', true),
+    set_config('idle_in_transaction_session_timeout', '60000', true),
     current_setting('fsync') || current_setting('full_page_writes')"""
 
 _REACH = ("cannot be reached, or its server does not let this user in", "Check the address, the user and the password.")

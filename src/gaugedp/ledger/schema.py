@@ -9,7 +9,6 @@ from gaugedp.ledger.store import GUARDS_CHANGED, RESTORE, altered, gone
 
 APPLICATION_ID = 0x6744504C  # "gDPL"
 VERSION = 1
-HEADER_BYTES = 100
 
 _TABLES = (
     """CREATE TABLE entry (
@@ -108,7 +107,7 @@ def make_durable(connection: sqlite3.Connection, name: str) -> None:
 
 def check_header(header: bytes, name: str) -> None:
     """Refuse a file without the header of this version."""
-    if header[:16] != b"SQLite format 3\0" or len(header) < HEADER_BYTES:
+    if header[:16] != b"SQLite format 3\0" or len(header) < 100:
         raise refusal(sqlite3.SQLITE_NOTADB, name)
     version, application_id = struct.unpack(">i4xi", header[60:72])  # the file format's section 1.3
     _check_mark(version, application_id, name)

@@ -23,7 +23,6 @@ from gaugedp.ledger.lock import held, process_lock, retry_while_locked
 from gaugedp.ledger.store import MEMORY, T, Transaction, no_ledger
 
 _FAILURES = (sqlite3.Error, UnicodeDecodeError, OSError)  # the second if damage makes SQLite's message unreadable
-_OWNER_ALONE = 0o600  # files that SQLite adds have the same mode
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
 
 
@@ -86,7 +85,8 @@ class SqliteStore:
                 )
         draft = self._path.with_name(f".{self._path.name}.{os.urandom(8).hex()}.new")
         try:
-            os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ALONE))
+            # the files that SQLite adds have the same mode
+            os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
             self._retry_while_locked(lambda: _write_new(draft, opening, self.name))
             _publish(draft, self._path)
         except FileExistsError:
@@ -108,7 +108,7 @@ class SqliteStore:
         """
         try:
             with process_lock, self._path.open("rb") as file:
-                header = file.read(schema.HEADER_BYTES)
+                header = file.read(100)
         except OSError as error:
             raise LedgerRefused(
                 f"The ledger {self.name} cannot be read ({error.strerror}).", "Check the disk."

@@ -15,8 +15,6 @@ from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.selection import Selection, is_monotone, pure_epsilon, score_lattice, tail
 from gaugedp.samplers.discrete import check_scale, discrete_laplace
 
-_OUT = 2**61  # of scores in steps and a threshold: noise beyond that is refused at calibration
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AboveThreshold(Selection):
@@ -112,7 +110,8 @@ class AboveThreshold(Selection):
 
     @property
     def _threshold_in_steps(self) -> int:
-        return min(max(math.floor(self.threshold / float(self.step) + 0.5), -_OUT), _OUT)
+        # noise beyond 2^61 steps is refused at calibration
+        return min(max(math.floor(self.threshold / float(self.step) + 0.5), -(2**61)), 2**61)
 
     def _draw(self, scores: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
         """Draw noise for all scores: the running time reveals nothing."""

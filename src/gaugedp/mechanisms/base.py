@@ -19,9 +19,9 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.mechanisms.noise_laws import NoiseLaw, Unchecked
+from gaugedp.mechanisms.tuning import TUNED
 
 ApplyNoise = Callable[[np.ndarray], np.ndarray]  # from the exact answer to the release
-FINE_STEPS = 2**12  # lattice steps per radius, for a body of real answers
 
 
 class Calibrated(ABC):
@@ -310,7 +310,7 @@ def lattice_radius(body: Body, p: float, weights: np.ndarray | None) -> tuple[Fr
         exact = weights is None and (p == 1 or math.isinf(p)) and radius < 2**53 and radius.is_integer()
         return Fraction(1), Fraction(radius) if exact else _up(radius, body.ambient_dim)
     coarse = body.ambient_dim ** (0.5 if p == 2 else 1.0)
-    step = Fraction(2) ** math.floor(math.log2(radius / (coarse * FINE_STEPS)))
+    step = Fraction(2) ** math.floor(math.log2(radius / (coarse * TUNED.fine_steps)))
     rounding = _cube_radius(body.ambient_dim, p, weights)
     return step, _up(radius, body.ambient_dim) / step + _up(rounding, body.ambient_dim)
 

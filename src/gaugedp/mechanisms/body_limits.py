@@ -9,7 +9,7 @@ import numpy as np
 
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.polytope import Polytope
-from gaugedp.bodies.prepare import KEPT, PreparedGenerators
+from gaugedp.bodies.prepare import CACHED_SIZE, PreparedGenerators
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
@@ -28,10 +28,7 @@ _WITH_ELLIPSOIDS = "considered for polytopes, and for ellipsoids if there is a �
 _ONE_DIRECTION = "identical to Laplace in one direction"
 TOO_WIDE = "its noise would not fit 64-bit numbers"
 _FEW_POINTS = {2: 1000, 3: 1000, 4: 500, 5: 200, 6: 120, 7: 80, 8: 45}  # by rank: facets are listed in a second
-_MOST_COLUMNS, _MOST_WALK = 5000, 10**6  # generators, and rank² times generators: a walk takes seconds
-_MANY_COLUMNS = 1.2  # times the rank: with fewer generators, noise on cells is about as good
-_MOST_RANK, _MOST_EXACT, _MOST_TRIALS = 24, 2 * 10**5, 2**12  # rank² times generators: plans take half a second
-_LONG = 100
+_LONG_RATIO = 100
 
 
 def body_noise(
@@ -58,11 +55,12 @@ def exact_noise(
     if not isinstance(body, Polytope) or not is_integer(body):
         return
     rank, count = size(body)
-    is_able = 1 < rank < min(body.ambient_dim, _MOST_RANK) and _MANY_COLUMNS * rank <= count <= _MOST_EXACT // rank**2
+    # Plans take half a second. With fewer generators, noise on cells is about as good.
+    is_able = 1 < rank < min(body.ambient_dim, 24) and 1.2 * rank <= count <= 2 * 10**5 // rank**2
     if count <= _FEW_POINTS.get(rank, 0) or not is_able:
         return
     with contextlib.suppress(InvalidRequest):
-        if lattice_noise(body).expected_trials > _MOST_TRIALS:
+        if lattice_noise(body).expected_trials > 2**12:
             return
         mechanism = calibrate(body, pure_within(guarantee), False)
         mechanism.error(2, weights)
@@ -103,14 +101,14 @@ def is_long(body: Body, weights: np.ndarray | None) -> bool:
     if rank < 2 or not isinstance(body, Polytope) or (rank == count and weights is None and is_histogram(body)):
         return False
     points, key = body.distinct, None if weights is None else np.asarray(weights, dtype=float).tobytes()
-    return _is_long(points, key) if points.columns.size <= KEPT else _is_long.__wrapped__(points, key)
+    return _is_long(points, key) if points.columns.size <= CACHED_SIZE else _is_long.__wrapped__(points, key)
 
 
 @lru_cache(maxsize=16)
 def _is_long(points: PreparedGenerators, weights: bytes | None) -> bool:
     scaled = points.columns if weights is None else points.columns / np.frombuffer(weights)[:, None]
     lengths = np.linalg.svd(scaled, compute_uv=False)
-    return bool(lengths[0] > _LONG * lengths[points.rank - 1])
+    return bool(lengths[0] > _LONG_RATIO * lengths[points.rank - 1])
 
 
 def has_delta(guarantee: Guarantee) -> bool:
@@ -122,7 +120,7 @@ def why_not_long(body: Body, weights: np.ndarray | None) -> str:
     """Return why the body is not a long polytope."""
     if not isinstance(body, Polytope):
         return _ONLY_POLYTOPES
-    return "" if is_long(body, weights) else f"for bodies {_LONG} times longer in one direction than in another"
+    return "" if is_long(body, weights) else f"for bodies {_LONG_RATIO} times longer in one direction than in another"
 
 
 def is_histogram(body: Body) -> bool:
@@ -141,7 +139,7 @@ def size(body: Body) -> tuple[int, int]:
         return 0, 0
     count = body.generators.n_generators
     count = count * (count - 1) // 2 if body.differences else count
-    if count > _MOST_COLUMNS or body.generators.rank**2 * count > _MOST_WALK:
+    if count > 5000 or body.generators.rank**2 * count > 10**6:  # a walk takes seconds
         return 0, 0
     if not body.differences and is_histogram(body):
         return count, count

@@ -12,9 +12,9 @@ from gaugedp._internal.numbers import readable
 from gaugedp.bodies.base import Body
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import Mechanism
+from gaugedp.mechanisms.tuning import TUNED
 
 M = TypeVar("M", bound=Mechanism)
-EXACTNESS_PREFERENCE = 1.1  # times the least error, up to which an exact mechanism is preferred
 
 
 def registered() -> list[type[Mechanism]]:
@@ -43,7 +43,8 @@ def left_out(body: Body, guarantee: Guarantee, weights: np.ndarray | None, offer
 def choose(mechanisms: Sequence[M], errors: Sequence[float]) -> tuple[M, str]:
     """Return the best mechanism, preferably exact within 10 %, and the reason."""
     least = min(errors)
-    near = [i for i, m in enumerate(mechanisms) if m.exactness == "exact" and errors[i] <= EXACTNESS_PREFERENCE * least]
+    most = TUNED.exactness_preference * least
+    near = [i for i, m in enumerate(mechanisms) if m.exactness == "exact" and errors[i] <= most]
     able = near or list(range(len(errors)))
     # 1.003: times the least error of those that may be chosen: what draws estimate no more finely
     best = next(i for i in able if errors[i] <= 1.003 * min(errors[j] for j in able))

@@ -11,13 +11,10 @@ import scipy
 from gaugedp._internal.validate import decimal
 from gaugedp.entropy import Entropy
 from gaugedp.mechanisms.strategies.trees import height_for
+from gaugedp.mechanisms.tuning import TUNED
 from gaugedp.samplers.discrete import discrete_laplace
 
 STEPS = 64  # noise steps per row
-_LAST = 0.9  # share of the error probability for the lowest level: higher ones have less noise
-_ROUNDED, _SURE = 21.0, 1 - 2.0**-30  # e^-21 < 2^-30: probability that rounding exceeds its bound
-_NODES, _STEP, _BEND = 100, 0.12, 0.2  # of the sum along the line, in widths of its saddle
-_ROUNDS, _NEAR = 40, 0.02  # the line need not be through the saddle itself
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,8 @@ class CountTree:
 
     def _part(self, depth: int, miss: float) -> float:
         height = self.shape[1]
-        return miss * (1.0 if height == 1 else _LAST if depth == height else (1 - _LAST) / (height - 1))
+        lowest = TUNED.lowest_level
+        return miss * (1.0 if height == 1 else lowest if depth == height else (1 - lowest) / (height - 1))
 
     def rows_wide(self, quantile: Fraction, n_left: np.ndarray, n_nodes: int, miss: float) -> np.ndarray:
         """Return the widths, in rows, of boundaries with `n_left` (n,) of `n_nodes` to the left."""
@@ -95,9 +93,10 @@ def rows_wide(
     −r) ≤ P(X ≥ w − r); apply Hoeffding's inequality to R. At r² = 42·A the exponential is below 2^−30. For the counts
     of verified ends, T is on a finer lattice than the theorem assumes for a coefficient h, which only shortens R.
     """
-    laplace = upper_quantiles(miss * _SURE, counts, weights) * float(scale)
+    laplace = upper_quantiles(miss * (1 - 2.0**-30), counts, weights) * float(scale)
     squares = counts[0] * weights[0] ** 2 + counts[1] * weights[1] ** 2
-    return np.asarray(laplace + np.sqrt(2 * _ROUNDED * squares)) / STEPS
+    # e^−21 < 2^−30 bounds the probability that the rounding exceeds its part
+    return np.asarray(laplace + np.sqrt(2 * 21.0 * squares)) / STEPS
 
 
 @lru_cache(maxsize=1000)
@@ -173,7 +172,7 @@ def upper_quantiles(miss: float, counts: tuple[np.ndarray, np.ndarray], weights:
     pole = np.minimum(np.where(first > 0, 1 / a, np.inf), np.where(second > 0, 1 / b, np.inf))
     std = np.sqrt(2 * (first * a**2 + second * b**2))
     places = -float(scipy.special.ndtri(miss)) * std
-    for _ in range(_ROUNDS):
+    for _ in range(40):
         saddles = _saddles(places, pole, (first, second), weights)
         tails, densities = _line(places, saddles, (first, second), weights)
         steps = (tails - miss) / densities
@@ -189,7 +188,7 @@ def _saddles(
     """Return the minimiser s of K(s) − s·place − log s."""
     saddles = 0.5 * pole
     low, high = np.zeros_like(pole), pole.copy()
-    for _ in range(_ROUNDS):
+    for _ in range(40):
         slopes, curves = -places - 1 / saddles, 1 / saddles**2
         for count, weight in zip(counts, weights, strict=True):
             square = (weight * saddles) ** 2
@@ -198,7 +197,8 @@ def _saddles(
         low, high = np.where(slopes < 0, saddles, low), np.where(slopes < 0, high, saddles)
         newton, before = saddles - slopes / curves, saddles
         saddles = np.where((newton > low) & (newton < high), newton, (low + high) / 2)
-        if (np.abs(saddles - before) <= _NEAR * np.minimum(saddles, pole - saddles)).all():
+        # the line need not be through the saddle itself
+        if (np.abs(saddles - before) <= 0.02 * np.minimum(saddles, pole - saddles)).all():
             break
     return saddles
 
@@ -211,13 +211,13 @@ def _line(
         2 * count * weight**2 * (1 + (weight * saddles) ** 2) / (1 - (weight * saddles) ** 2) ** 2
         for count, weight in zip(counts, weights, strict=True)
     )
-    steps = _STEP / np.sqrt(curves)
-    along = _STEP * np.arange(_NODES)
-    points = saddles + steps / _STEP * (1j * along + _BEND * along**2)
+    steps = 0.12 / np.sqrt(curves)
+    along = 0.12 * np.arange(100)  # 100 points, in widths of the saddle
+    points = saddles + steps / 0.12 * (1j * along + 0.2 * along**2)
     logs = -points * places
     for count, weight in zip(counts, weights, strict=True):
         logs = logs - count * np.log(1 - (weight * points) ** 2)
-    values = np.exp(logs) * (1j + 2 * _BEND * along)
+    values = np.exp(logs) * (1j + 2 * 0.2 * along)
     values[:, 0] /= 2
     tails = steps / np.pi * (values / points).imag.sum(axis=1, keepdims=True)
     return tails, steps / np.pi * values.imag.sum(axis=1, keepdims=True)

@@ -15,16 +15,17 @@ from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.bounded_range import ExponentialLoss
 from gaugedp.guarantees.pure import PureDP
-from gaugedp.mechanisms.base import FINE_STEPS, Calibrated
+from gaugedp.mechanisms.base import Calibrated
 from gaugedp.mechanisms.norm_noise import ALLOWANCE
 from gaugedp.mechanisms.quality import Quality
+from gaugedp.mechanisms.tuning import TUNED
 from gaugedp.samplers.continuous import exponentials
 from gaugedp.samplers.direct import has_direct
 from gaugedp.samplers.gauge_noise import gauge_noise
 from gaugedp.samplers.uniform import uniform
 
 _MOST_PROPOSALS = 10**7
-_BATCH = 2**14  # proposals that are scored together
+_PROPOSALS_AT_ONCE = 2**14
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -122,7 +123,7 @@ class ExponentialDensity(Calibrated):
 
         Rounded points may lie up to half a step outside the body.
         """
-        return Fraction(2) ** math.floor(math.log2(self.over.radius(2) / (self.over.ambient_dim * FINE_STEPS)))
+        return Fraction(2) ** math.floor(math.log2(self.over.radius(2) / (self.over.ambient_dim * TUNED.fine_steps)))
 
     @property
     def rate(self) -> float:
@@ -177,19 +178,19 @@ class ExponentialDensity(Calibrated):
 
     def _accepted(self, answer: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
         accepted: list[np.ndarray] = []
-        missing, count = size, max(64, min(size, _BATCH))
+        missing, count = size, max(64, min(size, _PROPOSALS_AT_ONCE))
         while missing > 0:
             points = uniform(self.over, count, rng)
             heights = self.log_weights(answer, points)
             below = points[exponentials(count, rng) >= -heights][:missing]
             accepted.append(below)
-            missing, count = missing - len(below), min(2 * count, _BATCH)
+            missing, count = missing - len(below), min(2 * count, _PROPOSALS_AT_ONCE)
         return np.concatenate(accepted)
 
     def _walked(self, answer: np.ndarray, size: int, rng: Entropy) -> np.ndarray:
         places = uniform(self.over, size, rng)
         heights = self.log_weights(answer, places)
-        batch = max(1, _BATCH // size)
+        batch = max(1, _PROPOSALS_AT_ONCE // size)
         for start in range(1, self.proposals, batch):
             count = min(batch, self.proposals - start)
             points = uniform(self.over, count * size, rng)

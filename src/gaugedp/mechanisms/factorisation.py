@@ -11,9 +11,7 @@ from gaugedp.bodies.prepare import PreparedGenerators, prepared
 from gaugedp.errors import InvalidRequest
 
 GAP = 1e-6
-_MOST_ROUNDS, _LEAST_ROUNDS = 4000, 12
 _MOST_WORK = 10**9  # rank² times the number of distinct generators: half a second a round
-_ALL_WORK = 1.2e10
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +140,7 @@ class _Search:
         self.lower, self.upper = 0.0, np.inf
         self.count = 0
         work = len(columns) ** 2 * columns.shape[1]
-        self.most = min(_MOST_ROUNDS, max(_LEAST_ROUNDS, int(_ALL_WORK / work)))
+        self.most = min(4000, max(12, int(1.2e10 / work)))
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         square = float(x @ x)

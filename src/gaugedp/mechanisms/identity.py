@@ -29,7 +29,6 @@ from gaugedp.samplers.discrete import MAX_SCALE
 from gaugedp.samplers.laws import DiscreteLaplace, LaplaceSum
 
 MOST_CELLS = 10**6
-_MOST_SIZES = 48  # sizes of sums for which a quantile is computed
 _lately: "deque[tuple[tuple[Any, ...], float]]" = deque(maxlen=128)  # errors that were found from draws
 
 
@@ -218,8 +217,8 @@ class Identity(AdditiveNoise):
     def _sum_widths(self, level: float, counts: np.ndarray) -> np.ndarray:
         """Return quantiles for sums of cells, for some sizes rounded up."""
         sizes = tabulated = np.unique(counts)
-        if len(sizes) > _MOST_SIZES:
-            tabulated = sizes[np.unique(np.geomspace(1, len(sizes), num=_MOST_SIZES).astype(int) - 1)]
+        if len(sizes) > 48:  # quantiles of at most 48 sums are computed
+            tabulated = sizes[np.unique(np.geomspace(1, len(sizes), num=48).astype(int) - 1)]
         widths = [_sum_width(self.law.scale, int(size), level) if size else 0 for size in tabulated]
         return np.array(widths, dtype=float)[np.searchsorted(tabulated, counts)]
 

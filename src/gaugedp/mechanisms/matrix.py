@@ -22,7 +22,7 @@ from gaugedp.guarantees.gaussian import GaussianDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.zcdp import ZCDP
-from gaugedp.mechanisms.base import FINE_STEPS, AdditiveNoise, is_integer, lattice_radius
+from gaugedp.mechanisms.base import AdditiveNoise, is_integer, lattice_radius
 from gaugedp.mechanisms.body_limits import is_histogram
 from gaugedp.mechanisms.noise_laws import CLOSE, LinearLaw
 from gaugedp.mechanisms.noise_widths import (
@@ -37,15 +37,13 @@ from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.mechanisms.remember import remembered
 from gaugedp.mechanisms.strategies import Strategy, best_strategy
 from gaugedp.mechanisms.strategies.base import UP
+from gaugedp.mechanisms.tuning import TUNED
 from gaugedp.mechanisms.unit_draws import batches, drawn, in_order, public_draws, trial_draws
 from gaugedp.samplers.continuous import rounded
 from gaugedp.samplers.discrete import check_scale
 from gaugedp.samplers.reals import rounded_draws
 
 _MOST_TRIALS = 20_000
-_FEW, _ALIKE = 3, 0.003  # trials, and their distance from their mean, relative to it
-_LAPLACE_SPREAD = 5  # Var ‖L·g‖²/(E‖L·g‖²)² is at most 5·tr(M²)/(tr M)², M = LLᵀ: E g² = 2, E g⁴ = 24
-_STEADY = 0.01  # of that; E√S ≥ √(E S)·(1 − Var S/(2·(E S)²)), by Hölder
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -194,7 +192,9 @@ class Matrix(AdditiveNoise):
             return self._trial_error(norm, weights)
         values, counts = spectrum
         if not self._is_normal:
-            steady = _LAPLACE_SPREAD * float(values**2 @ counts) <= _STEADY * float(values @ counts) ** 2
+            # Var ‖L·g‖²/(E‖L·g‖²)² is at most 5·tr(M²)/(tr M)², M = LLᵀ: E g² = 2, E g⁴ = 24.
+            # E√S ≥ √(E S)·(1 − Var S/(2·(E S)²)), by Hölder: it is within 0.5 % of its bound.
+            steady = 5 * float(values**2 @ counts) <= 0.01 * float(values @ counts) ** 2
             return math.sqrt(self._mean_square(weights)) if steady else self._trial_error(norm, weights)
         scaled = math.sqrt(self._mean_square(weights) / float(values @ counts))  # with the rounding's share
         return scaled * expected_root(values, counts)
@@ -333,7 +333,7 @@ def _is_beaten(body: Body, guarantee: Guarantee, weights: np.ndarray | None) -> 
 
 def _agree(norms: list[np.ndarray]) -> bool:
     lengths = np.concatenate(norms)
-    return len(lengths) >= _FEW and bool((np.abs(lengths - lengths.mean()) <= _ALIKE * lengths.mean()).all())
+    return len(lengths) >= 3 and bool((np.abs(lengths - lengths.mean()) <= 0.003 * lengths.mean()).all())
 
 
 def _equal(first: Generators, second: Generators) -> bool:
@@ -359,7 +359,8 @@ def _sharpen(guarantee: Guarantee) -> tuple[PureDP | GaussianDP | ZCDP, float]:
 
 def _step(strategy: Strategy, fine: Fraction) -> Fraction:
     """Return a step whose rounding adds ≤ 2^−12 of the radius."""
-    return min(fine, Fraction(2) ** math.floor(math.log2(strategy.radius / (strategy.cube_radius() * FINE_STEPS))))
+    coarsest = strategy.radius / (strategy.cube_radius() * TUNED.fine_steps)
+    return min(fine, Fraction(2) ** math.floor(math.log2(coarsest)))
 
 
 def _scale(body: Body, strategy: Strategy, step: Fraction, rate: float) -> float:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from gaugedp._internal.progress import Progress, silent
-from gaugedp._internal.rounding import UNIT
+from gaugedp._internal.rounding import NORMS, UNIT
 from gaugedp._internal.validate import whole
 from gaugedp.bodies.base import Body, check_body
 from gaugedp.bodies.derived import LinearImage
@@ -27,9 +27,8 @@ from gaugedp.samplers.known_laws import Known
 from gaugedp.samplers.mapped import Mapped, SummedVariables
 from gaugedp.samplers.uniform import moments
 
-_THINNEST = 1e-12  # of mean squares: a million times in length
-_SPLITS = 1 + 1e-6  # covers the rounding of the splits at such lengths
-_UP = 1 + 2.0**-30  # covers the rounding of the bounds themselves
+_SPLIT_ROUNDING = 1 + 1e-6  # covers the rounding of the splits at such lengths
+_UP = 1 + NORMS  # covers the rounding of the bounds themselves
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +126,7 @@ class NestedNoise(GaugeNoise):
 
     def proved(self, body: Body) -> "NestedNoise":
         """Set the distribution, if it is proved for this body."""
-        self.law, self.sides, self.cube_gauge = nested_law(body, self.levels, self.maps, self.shares, _SPLITS)
+        self.law, self.sides, self.cube_gauge = nested_law(body, self.levels, self.maps, self.shares, _SPLIT_ROUNDING)
         return self
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
@@ -205,7 +204,7 @@ class NIM(NormNoise):
         is_split = len(nested_noise.levels) > 1
         noise: GaugeNoise = nested_noise.proved(body) if is_split else gauge_noise(body)  # one level: as KNorm's
         epsilon, satisfied = pure_or_approx(guarantee, noise.walks)
-        step, scale_factor = lattice_of(body, body, _SPLITS if is_split else 1.0, noise.cube_gauge)
+        step, scale_factor = lattice_of(body, body, _SPLIT_ROUNDING if is_split else 1.0, noise.cube_gauge)
         return cls(body, satisfied, body, noise, epsilon, scale_factor, step)
 
     @classmethod
@@ -253,7 +252,7 @@ def _levels(body: Body, depth: int | None) -> list[ProjectedNoise]:
         short, long = rank - rank // 2, rank // 2
         sides = float(values[:short].sum()), float(values[short:].sum())
         levels.append(ProjectedNoise(basis, gauge_noise(part), vectors[:, :short], vectors[:, short:], *sides))
-        if not values[0] > _THINNEST * values[-1]:
+        if not values[0] > 1e-12 * values[-1]:  # a million times in length
             raise InvalidRequest("NIM is too imprecise for so long and thin a body.", "Use KNorm or EllipsoidNoise.")
         basis = basis @ vectors[:, short:] if long else np.zeros((body.ambient_dim, 0))
     return levels

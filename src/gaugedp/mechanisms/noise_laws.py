@@ -18,11 +18,7 @@ from gaugedp.samplers.gauge_side import GaugeSide, exact_gauge
 if TYPE_CHECKING:
     from gaugedp.guarantees.base import Guarantee
 
-_MOST_SOLVED = 3 * 10**4  # rank times numbers of a matrix times points: exact gauges take a quarter of a second
-_MOST_PROGRAMS = 4 * 10**7  # numbers of a matrix times points: programs in floats take a second
-_MOST_NUMBERS = 4 * 10**6  # of a matrix that is written out
-_FAR = 1e6  # times the nearest solution: a row that takes as long a solution is outside the span
-_REACHED = 1e-13  # of a row, up to which a miss of its image is rounding
+_MOST_ENTRIES = 4 * 10**6  # of a matrix that is written out
 CLOSE = 1e-9  # relative error of products in floating point
 
 
@@ -165,7 +161,7 @@ class HullLaw(NoiseLaw):
 
     def costs(self, shifts: np.ndarray) -> list[Fraction | float | None] | None:
         """Return the shifts as multiples of columns; of others the exact gauges, infinite beyond the span, or None."""
-        if self.n_columns * shifts.shape[1] > _MOST_NUMBERS:
+        if self.n_columns * shifts.shape[1] > _MOST_ENTRIES:
             return None
         columns = np.rint(self.columns())
         if not (columns == self.columns()).all():
@@ -186,7 +182,7 @@ class HullLaw(NoiseLaw):
         if not shifts:
             return []
         start = independent(columns)
-        if len(shifts) * len(start) * columns.size <= _MOST_SOLVED:
+        if len(shifts) * len(start) * columns.size <= 3 * 10**4:  # exact gauges take a quarter of a second
             return [exact_gauge(columns, start, shift) / self.scale for shift in shifts]
         points = np.array(shifts, dtype=float)
         if _is_beyond(columns, points):
@@ -219,7 +215,7 @@ class LinearLaw(NoiseLaw):
     def coordinates(self, rows: np.ndarray) -> np.ndarray | float | None:
         """Return u (n, k) with L·u equal to the rows, None if there is none of a reasonable size, or infinity."""
         k, d = self.n_noise, rows.shape[1]
-        if k * max(k, d) > _MOST_NUMBERS:
+        if k * max(k, d) > _MOST_ENTRIES:
             return None
         units = None if self.preimages is None else self.preimages()
         found = self._looked_up(rows, units)
@@ -256,7 +252,7 @@ class LinearLaw(NoiseLaw):
     def _looked_up(self, rows: np.ndarray, units: np.ndarray | None) -> np.ndarray:
         """Return multiples of preimages (n, k) with about the rows as images, or 0."""
         nothing, everything = np.zeros((len(rows), self.n_noise)), np.asarray(rows.any(axis=1))
-        if units is None or units.size > _MOST_NUMBERS or len(units) * rows.shape[1] > _MOST_NUMBERS:
+        if units is None or units.size > _MOST_ENTRIES or len(units) * rows.shape[1] > _MOST_ENTRIES:
             return nothing
         images = np.rint(self.apply(units).astype(float)).astype(np.int64)  # Python's integers where some are large
         own = {image.tobytes(): place for place, image in enumerate(images)}
@@ -318,12 +314,13 @@ def _is_beyond(left: np.ndarray, targets: np.ndarray) -> bool:
     if not even.any():
         return bool(points.any())
     missed_by = np.abs(points - _shortest(left, targets) @ even.T).max(axis=1)
-    if (missed_by <= _REACHED * np.abs(points).max(axis=1)).all():
+    if (missed_by <= 1e-13 * np.abs(points).max(axis=1)).all():
         return False  # singular values take longer than all else
     nearest = np.linalg.lstsq(even, points.T, rcond=None)[0]
     missed = points.T - even @ nearest
     slopes = np.linalg.norm(even.T @ missed, axis=0)
-    return bool(((missed * points.T).sum(axis=0) > _FAR * slopes * np.linalg.norm(nearest, axis=0)).any())
+    # a row with so long a solution is outside the span
+    return bool(((missed * points.T).sum(axis=0) > 1e6 * slopes * np.linalg.norm(nearest, axis=0)).any())
 
 
 def _shortest(left: np.ndarray, targets: np.ndarray) -> np.ndarray:
@@ -342,7 +339,7 @@ def _shortest(left: np.ndarray, targets: np.ndarray) -> np.ndarray:
 
 def _least_sums(columns: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """Return x (m, n) of least Σ|x| with W·x = point, and lower bounds (m,) of these, or None if they differ."""
-    if columns.size * len(points) > _MOST_PROGRAMS:
+    if columns.size * len(points) > 4 * 10**7:  # programs in floats take a second
         return None
     even, targets = _evened(columns, points)
     kept = independent(even.T)

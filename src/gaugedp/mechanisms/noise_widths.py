@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy
 
-_NARROW = 4.0  # deviations, in steps, up to which sums over the lattice are taken
+_SUMMED_STD = 4.0  # deviations, in steps, up to which sums over the lattice are taken
 
 
 def expected_root(values: np.ndarray, counts: np.ndarray) -> float:
@@ -31,7 +31,7 @@ def mean_root(mean: float, log_moment: Callable[[np.ndarray], np.ndarray]) -> fl
 def rounded_variances(stds: np.ndarray) -> np.ndarray:
     """Return E N² = Σ (2k + 1)·P(|N| > k) for rounded normal variables, or std² + 1/12 beyond 4."""
     wide = stds**2 + 1 / 12
-    narrow = stds < _NARROW
+    narrow = stds < _SUMMED_STD
     if narrow.any():
         wide[narrow] = _beyond(stds[narrow]) @ (2 * np.arange(_terms()) + 1)
     return wide
@@ -39,15 +39,15 @@ def rounded_variances(stds: np.ndarray) -> np.ndarray:
 
 def rounded_means(stds: np.ndarray) -> np.ndarray:
     """Return E|N| = Σ P(|N| > k) for rounded normal variables, by the midpoint rule beyond 4."""
-    wide = math.sqrt(2 / math.pi) * (stds - 1 / (24 * np.maximum(stds, _NARROW)))
-    narrow = stds < _NARROW
+    wide = math.sqrt(2 / math.pi) * (stds - 1 / (24 * np.maximum(stds, _SUMMED_STD)))
+    narrow = stds < _SUMMED_STD
     if narrow.any():
         wide[narrow] = _beyond(stds[narrow]).sum(axis=1)
     return wide
 
 
 def _terms() -> int:
-    return int(12 * _NARROW)
+    return int(12 * _SUMMED_STD)
 
 
 def _beyond(stds: np.ndarray) -> np.ndarray:

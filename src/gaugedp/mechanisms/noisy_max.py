@@ -16,8 +16,7 @@ from gaugedp.mechanisms.selection import Selection, is_monotone, pure_epsilon, s
 from gaugedp.samplers.discrete import discrete_laplace
 from gaugedp.samplers.laws import DiscreteLaplace
 
-_PRINTED = Fraction(3, 2)  # joint cost of PrivateMax's index and value, relative to the ε it claims
-_REACH = 45  # scales beyond which noise has no weight in floating point
+_JOINT_COST = Fraction(3, 2)  # joint cost of PrivateMax's index and value, relative to the ε it claims
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,14 +80,14 @@ class NoisyMax(Selection):
         """
         epsilon = pure_epsilon("PrivateMax", guarantee)
         step, width = score_lattice(body)
-        true = PureDP(up_decimal(epsilon * _PRINTED))
+        true = PureDP(up_decimal(epsilon * _JOINT_COST))
         return cls(body, true, epsilon, step, width, False, 2 * width / epsilon, absolute=True, printed=True)
 
     def recalibrated(self, guarantee: Guarantee) -> "NoisyMax":
         """Return the mechanism with the same options."""
         if not self.printed:
             return NoisyMax.calibrate(self.body, guarantee, self.value_scale is not None, self.absolute)
-        share = down_decimal(pure_epsilon("PrivateMax", guarantee) / _PRINTED)
+        share = down_decimal(pure_epsilon("PrivateMax", guarantee) / _JOINT_COST)
         return NoisyMax.as_printed(self.body, PureDP(share))
 
     @property
@@ -110,7 +109,7 @@ class NoisyMax(Selection):
         """
         numbers, law = self.in_steps(scores), DiscreteLaplace(self.scale)
         stride = max(1, int(self.scale / 800))  # strides in a scale, for the law of the index
-        reach = int(_REACH * self.scale) + _REACH
+        reach = int(45 * self.scale) + 45  # noise has no weight beyond in floating point
         if self.absolute:
             places = np.arange(0, int(np.abs(numbers).max()) + reach, stride)
             above = np.array([_folded(law, places, int(score)) for score in numbers])

@@ -24,17 +24,16 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.spherical import SphericalLaplaceLoss
 from gaugedp.guarantees.spherical_curve import is_known
-from gaugedp.mechanisms.base import FINE_STEPS, AdditiveNoise, is_integer
+from gaugedp.mechanisms.base import AdditiveNoise, is_integer
 from gaugedp.mechanisms.remember import remembered
+from gaugedp.mechanisms.tuning import TUNED
 from gaugedp.samplers.body_noise import GaugeNoise
 from gaugedp.samplers.continuous import rounded
 from gaugedp.samplers.direct import has_direct
 from gaugedp.samplers.reals import rounded_draws
 
 ALLOWANCE = 1e-9  # the δ of a walk if none was requested
-_LARGEST = 2.0**61
-_LARGEST_WALKED_EPSILON = 100.0
-_UP = 1 + 1e-9  # covers the rounding of coordinates and gauges
+_GAUGE_ROUNDING = 1 + 1e-9  # covers the rounding of coordinates and gauges
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,7 +63,7 @@ class NormNoise(AdditiveNoise, ABC):
     form: ClassVar[str] = "shaped"
 
     def __post_init__(self) -> None:
-        if not self.shape.radius(np.inf) * self._scale * (self.noise.rank + 60) < _LARGEST:
+        if not self.shape.radius(np.inf) * self._scale * (self.noise.rank + 60) < 2.0**61:  # steps that fit 64 bits
             raise InvalidRequest("The noise would not fit 64-bit lattice steps.", "Use a larger epsilon or fewer rows.")
         if self.noise.lattice is not None:
             self.noise.lattice.unit(decimal(self.epsilon))  # refuses noise beyond 64 bits
@@ -237,7 +236,7 @@ class NormNoise(AdditiveNoise, ABC):
 
     def _in_steps(self, unit: np.ndarray) -> np.ndarray:
         steps = unit * self._scale
-        if not np.abs(steps).max() < _LARGEST:  # depends on the noise only: no table has been read
+        if not np.abs(steps).max() < 2.0**61:  # depends on the noise only: no table has been read
             raise InvalidRequest("The noise does not fit 64-bit lattice steps.", "Use a larger epsilon or fewer rows.")
         return steps
 
@@ -275,7 +274,7 @@ def pure_or_approx(guarantee: Guarantee, walks: bool) -> tuple[float, Guarantee]
     epsilon = guarantee.epsilon_value
     if not walks:
         return epsilon, PureDP(epsilon)
-    if epsilon > _LARGEST_WALKED_EPSILON:
+    if epsilon > 100.0:
         raise InvalidRequest(
             f"K-norm noise by a walk does not support {guarantee!r}.", "Use an epsilon of at most 100."
         )
@@ -297,12 +296,12 @@ def lattice_of(body: Body, shape: Body, inside: float, gauge: Fraction | None = 
     if not radius > 0:
         raise InvalidRequest("No unit can change this answer.", "Use a query that depends on the rows.")
     if is_integer(body):
-        return Fraction(1), inside * _UP
-    coarsest = radius / (body.ambient_dim * FINE_STEPS)
+        return Fraction(1), inside * _GAUGE_ROUNDING
+    coarsest = radius / (body.ambient_dim * TUNED.fine_steps)
     if shape.rank == body.ambient_dim:
         cube = _gauge_of_cube(shape)
         step = _power_below(max(min(coarsest, inside / (1024 * cube)), radius * 2.0**-40))
-        size = (inside + float(step) * cube) * _UP
+        size = (inside + float(step) * cube) * _GAUGE_ROUNDING
         return step, size if gauge is None else max(size, above(Fraction(inside) + (step + _slip(body)) * gauge))
     step = _power_below(coarsest)
     if not _on_lattice(body, step):
@@ -310,7 +309,7 @@ def lattice_of(body: Body, shape: Body, inside: float, gauge: Fraction | None = 
             "Some answers are combinations of others, such as a total, and rounding would break this relation.",
             "Omit the answers that follow from others, or use gaugedp.bodies.project(body, body.span).",
         )
-    return step, inside * _UP
+    return step, inside * _GAUGE_ROUNDING
 
 
 def is_own_scale_proved(body: Body, noise: GaugeNoise) -> bool:

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 import scipy
 
+from gaugedp._internal.rounding import NORMS
 from gaugedp._internal.validate import between, decimal, positive, whole
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
@@ -15,11 +16,11 @@ from gaugedp.guarantees.approx import ApproxDP
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_mu
 from gaugedp.mechanisms.base import Calibrated
-from gaugedp.samplers.key_noise import MOST_CHANCES, GaussianNoise, KeyNoise, n_chances, optimal_noise
+from gaugedp.samplers.key_noise import GaussianNoise, KeyNoise, n_chances, optimal_noise
 
 _SHARES = (1.0, 0.99, 0.9, 0.5)  # of δ, for both noise and cut: the last always suffices
 _LEAST_DELTA = 1e-305  # of a key: below it, floats have lost digits
-_DOWN = 1 - 2.0**-30
+_DOWN = 1 - NORMS
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -133,7 +134,7 @@ def _too_small(n_changed: int, target: ApproxDP) -> InvalidRequest:
 
 def _is_too_small(n_changed: int, epsilon: float, delta: float) -> bool:
     share = delta / n_changed
-    return share < _LEAST_DELTA or n_chances(epsilon / n_changed, share) > MOST_CHANCES
+    return share < _LEAST_DELTA or n_chances(epsilon / n_changed, share) > 2**20
 
 
 def _split(n_changed: int, target: ApproxDP) -> list[KeyNoise]:

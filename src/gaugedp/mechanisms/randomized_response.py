@@ -20,8 +20,6 @@ from gaugedp.mechanisms.base import Calibrated
 from gaugedp.mechanisms.selection import pure_epsilon
 from gaugedp.samplers.choice import choose
 
-_DEVIATIONS = 12  # beyond which a binomial has no weight in floating point
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RandomizedResponse(Calibrated):
@@ -179,7 +177,8 @@ def _epsilon(guarantee: Guarantee) -> Fraction:
 
 
 def _binomial(n: int, share: float) -> tuple[np.ndarray, np.ndarray]:
-    middle, spread = n * share, _DEVIATIONS * (n * share * (1 - share)) ** 0.5 + _DEVIATIONS
+    # a binomial has no weight beyond in floating point
+    middle, spread = n * share, 12 * (n * share * (1 - share)) ** 0.5 + 12
     values = np.arange(max(0, int(middle - spread)), min(n, int(middle + spread) + 1) + 1)
     logs = scipy.special.xlogy(values, share) + scipy.special.xlog1py(n - values, -share)
     logs -= scipy.special.betaln(values + 1.0, n - values + 1.0) + np.log(n + 1)

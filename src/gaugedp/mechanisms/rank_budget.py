@@ -17,8 +17,7 @@ from gaugedp.guarantees.pure import PureDP
 from gaugedp.guarantees.zcdp import ZCDP
 from gaugedp.mechanisms.pure_within import pure_within
 
-_NEAR = 1e-4  # relative tolerance of the composition's ε
-_ROUNDS = 8
+_TOLERANCE = 1e-4  # relative tolerance of the composition's ε
 
 
 @dataclass(frozen=True)
@@ -68,15 +67,15 @@ def _tight(epsilon: float, delta: float, budget: RankBudget) -> float:
     tried = max(best, _rounded(Fraction(root * math.sqrt(1 / budget.squares))))
     points: list[tuple[float, float]] = []
     rule: Method | None = "tight" if budget.counts else None
-    for _ in range(_ROUNDS):
+    for _ in range(8):
         bound = budget.guarantee(tried).epsilon(delta, method=rule)
         spent, rule = float(bound), next(name for name in METHODS if name == bound.method)
         if spent <= epsilon:
             best = max(best, tried)
-        if epsilon * (1 - _NEAR) <= spent <= epsilon:
+        if epsilon * (1 - _TOLERANCE) <= spent <= epsilon:
             break
         points.append((math.log(tried), math.log(max(spent, epsilon / 100))))
-        missing = math.log(epsilon * (1 - _NEAR / 2)) - points[-1][1]
+        missing = math.log(epsilon * (1 - _TOLERANCE / 2)) - points[-1][1]
         aim = missing / _slope(points, missing)
         tried = _rounded(Fraction(math.exp(points[-1][0] + aim)))
     return best

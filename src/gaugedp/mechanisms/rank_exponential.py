@@ -25,8 +25,6 @@ from gaugedp.samplers.choice import choose
 from gaugedp.samplers.discrete import geometric
 
 _LARGEST_SHIFT = 2**62  # in units of 1/b rows, and of a limit in parts; leaves space for ranks of 4·10^12 rows
-_LEVEL = 0.95  # of the distances that are stated for answers without ends
-_MOST_PARTS = 2**20  # of a sensitivity, in which distances of different quantiles are compared
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,7 +74,7 @@ class RankExponential(Mechanism):
         between(
             0,
             1,
-            level=_LEVEL if level is None else level,
+            level=0.95 if level is None else level,
             **{f"quantile_{i}": quantile for i, quantile in enumerate(shares)},
         )
         if not isinstance(body, Polytope) or not shares or len(set(shares)) < len(shares):
@@ -131,7 +129,7 @@ class RankExponential(Mechanism):
     @property
     def miss(self) -> float:
         """Largest probability that some interval misses; 0.05 without ends."""
-        return 1 - (self.level or _LEVEL)
+        return 1 - (self.level or 0.95)
 
     def rate(self, quantile: Fraction) -> Fraction:
         """Return ε/(2Δ), the decay of an end's probability per row."""
@@ -202,7 +200,7 @@ class RankExponential(Mechanism):
 
         Without intervals, an answer exceeds them with probability at most 1/20 if values are spread evenly.
         """
-        spread = 0.0 if self.level is not None else spread_of_draws(len(self.quantiles), _LEVEL)
+        spread = 0.0 if self.level is not None else spread_of_draws(len(self.quantiles), 0.95)
         rows = [float(self._aim(quantile) + Fraction(spread) / self.rate(quantile)) for quantile in self.quantiles]
         return np.tile(rows, self.n_cells)
 
@@ -278,7 +276,8 @@ class RankExponential(Mechanism):
         sensitivities = [math.ceil(rank_sensitivity(self.body, q) * q.denominator) for q in self.quantiles]
         rows = 2 * math.ceil(self.body.factor)
         exact = math.lcm(rows, *sensitivities)
-        return exact if exact <= _MOST_PARTS else rows * max(1, _MOST_PARTS // rows)
+        # at most 2^20 parts
+        return exact if exact <= 2**20 else rows * max(1, 2**20 // rows)
 
     @property
     def _largest_product(self) -> int:

@@ -22,11 +22,10 @@ from gaugedp.mechanisms.noise_laws import RankLaw
 from gaugedp.mechanisms.rank_budget import RankBudget
 from gaugedp.mechanisms.rank_exponential import RankExponential, Runs, released
 from gaugedp.mechanisms.rank_spreads import spread_with_noise
+from gaugedp.mechanisms.tuning import TUNED
 from gaugedp.samplers.discrete import MAX_SCALE, check_scale
 
 _SHARES = RankBudget((4, 7), counts=5), RankBudget((4, 4), counts=3)  # for one quantile, and for several
-_FALLBACK = Fraction(1, 5)  # of the failure probability: for ends that are not verified
-_UNVERIFIED = 0.2  # of the cells, at most, on ordinary tables; by a bound that is about ten times the truth
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,7 +92,7 @@ class RankVerified(Mechanism):
     def counts(self) -> NestedCounts:
         """The noisy counts of one cell and their ranks' widths."""
         epsilon = self.ranks.budget.counts * decimal(self.ranks.epsilon)
-        miss = float(1 - _FALLBACK) * self.ranks.miss / (2 * self.n_answers)
+        miss = float(1 - TUNED.fallback) * self.ranks.miss / (2 * self.n_answers)
         return NestedCounts(self.ranks.quantiles, Fraction(self.body.coefficient_radius) / epsilon, miss)
 
     def noise_law(self) -> RankLaw:
@@ -119,7 +118,8 @@ class RankVerified(Mechanism):
         cut = 2 * place + (side > 0)
         scales = self.counts.scales(cut, quantile)
         gap = 1 / (self.ranks.budget.draws[1] * float(self.ranks.rate(quantile)))
-        rows = self.counts.width(cut, quantile) + spread_with_noise(n_ends, gap, scales, _UNVERIFIED / n_ends)
+        share = TUNED.unverified_cells / n_ends
+        rows = self.counts.width(cut, quantile) + spread_with_noise(n_ends, gap, scales, share)
         return Fraction(math.ceil(rows * quantile.denominator), quantile.denominator)
 
     def far(self, quantile: Fraction) -> Fraction:
@@ -127,7 +127,7 @@ class RankVerified(Mechanism):
 
         It is in rows.
         """
-        times = 2 * self.ranks.n_cells / (float(_FALLBACK) * self.ranks.miss)
+        times = 2 * self.ranks.n_cells / (float(TUNED.fallback) * self.ranks.miss)
         rows = self.ranks.reach(3 * len(self.ranks.quantiles), times) / self._answer_rate(quantile)
         return Fraction(math.ceil(rows * quantile.denominator), quantile.denominator)
 

@@ -17,7 +17,7 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.pure import PureDP
 from gaugedp.mechanisms.base import Calibrated, lattice_radius
 
-_MOST_STEPS = 2**60  # scores are clipped here, so that differences of two of them fit 64 bits
+_LARGEST_SCORE = 2**60  # scores are clipped here, so that differences of two of them fit 64 bits
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,12 +91,12 @@ class Selection(Calibrated):
                 STAYS_SPENT,
             )
         if np.issubdtype(numbers.dtype, np.integer) and self.step == 1:
-            return np.clip(numbers, -_MOST_STEPS, _MOST_STEPS).astype(np.int64)
+            return np.clip(numbers, -_LARGEST_SCORE, _LARGEST_SCORE).astype(np.int64)
         floats = as_floats(numbers)
         if not np.isfinite(floats).all():
             raise InvalidRequest("A score is not a finite number.", "Score every candidate.", STAYS_SPENT)
         steps = np.floor(floats / float(self.step) + 0.5)  # commutes with integer shifts, unlike rounding to even
-        return np.clip(steps, -_MOST_STEPS, _MOST_STEPS).astype(np.int64)
+        return np.clip(steps, -_LARGEST_SCORE, _LARGEST_SCORE).astype(np.int64)
 
 
 class PreparedChoice:

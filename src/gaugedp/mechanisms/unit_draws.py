@@ -14,7 +14,7 @@ from gaugedp.mechanisms.strategies import Strategy
 from gaugedp.samplers.continuous import exponentials, normals, signs
 
 _DRAWN = 2**20  # variables drawn at a time
-_KEPT = 4 * 10**6  # numbers cached for plans for other guarantees
+_CACHED_NUMBERS = 4 * 10**6  # for plans for other guarantees
 
 
 def drawn(strategy: Strategy, size: int, is_normal: bool, rng: Entropy) -> np.ndarray:
@@ -43,13 +43,13 @@ def public_draws(strategy: Strategy, size: int, is_normal: bool) -> Iterator[np.
 
     A plan chooses the noise by errors estimated from them, so their stream must not change.
     """
-    is_small = size * _numbers(strategy) <= _KEPT
+    is_small = size * _numbers(strategy) <= _CACHED_NUMBERS
     return iter(_kept(strategy, size, is_normal)) if is_small else _in_turn(strategy, size, is_normal)
 
 
 def in_order(strategy: Strategy, size: int, is_normal: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return sorted largest relative noise, and sorted magnitudes (Laplace only)."""
-    is_small = size * _numbers(strategy) <= 4 * _KEPT
+    is_small = size * _numbers(strategy) <= 4 * _CACHED_NUMBERS
     return _kept_in_order(strategy, size, is_normal) if is_small else _sorted(strategy, size, is_normal)
 
 

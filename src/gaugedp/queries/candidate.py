@@ -6,7 +6,8 @@ from functools import cached_property
 
 from gaugedp._internal.numbers import readable
 from gaugedp.mechanisms.base import Mechanism
-from gaugedp.mechanisms.choose import EXACTNESS_PREFERENCE, choose
+from gaugedp.mechanisms.choose import choose
+from gaugedp.mechanisms.tuning import TUNED
 from gaugedp.queries.base import Query
 
 
@@ -52,7 +53,7 @@ def weigh(candidates: Sequence[Candidate]) -> tuple[list[Candidate], list[Mechan
     """Return candidates whose errors decide, and dominated mechanisms."""
     least, dominated = float("inf"), list[Mechanism]()
     for candidate in sorted(candidates, key=lambda candidate: candidate.least):
-        if candidate.least > EXACTNESS_PREFERENCE * least:
+        if candidate.least > TUNED.exactness_preference * least:
             dominated.append(candidate.mechanism)
         else:
             least = min(least, candidate.error)

@@ -19,7 +19,6 @@ from gaugedp.queries.piece import Piece
 from gaugedp.queries.products import Product
 
 _MOST_GENERATORS = 10**7
-_MOST_DENSE = 4 * 10**6
 _KINDS: dict[type[CellMap], str] = {Identity: "cells", Prefix: "prefix", Ranges: "ranges", Product: "product"}
 
 
@@ -115,7 +114,7 @@ class WorkloadColumns:
         if self.counting and all(piece.cells.injective for piece in self.pieces):
             return self._interactions()
         n_cells, choices = math.prod(self.shape), self._spanning_choices()
-        if self.ambient_dim * n_cells * len(choices) > _MOST_DENSE:
+        if self.ambient_dim * n_cells * len(choices) > 4 * 10**6:
             raise InvalidRequest("The rank of so large a query is not computed.", "Request fewer cells or rows.")
         few = [self.column(choice * n_cells + cell) for choice in choices for cell in range(n_cells)]
         return int(np.linalg.matrix_rank(np.stack(few, axis=1)))

@@ -20,9 +20,7 @@ from gaugedp.queries.steps import StepRuns
 
 _COUNT_BYTES, _SUM_BYTES = 8, 64  # per released number: machine integers, and Python's
 _MOST_BYTES = 640 * 10**6  # of exact numbers; a release takes ten times as much and still fits a ledger entry
-_COUNTED = 10**18  # bytes; larger sizes are not stated
 _MATRIX_BITS = 30
-_FINEST = 2**44  # steps in the largest entry: noise has as many / epsilon, at most 2^54
 
 
 def check_size(what: str, n_counts: int, n_sums: int = 0) -> None:
@@ -30,7 +28,7 @@ def check_size(what: str, n_counts: int, n_sums: int = 0) -> None:
     needed = _COUNT_BYTES * n_counts + _SUM_BYTES * n_sums
     if needed > _MOST_BYTES:
         raise InvalidRequest(
-            f"{what}. These numbers would take {readable(min(needed, _COUNTED) / 1e9)} GB of memory or more.",
+            f"{what}. These numbers would take {readable(min(needed, 10**18) / 1e9)} GB of memory or more.",
             f"Request at most {_MOST_BYTES // _COUNT_BYTES:,} counts, or {_MOST_BYTES // _SUM_BYTES:,} sums.",
         )
 
@@ -288,8 +286,9 @@ def _row_step(row: np.ndarray, top: np.ndarray, largest: float) -> Fraction:
     """Return the step of a row of another size. A row that would need too many steps of noise is refused."""
     step = _exact_step(row, top)
     if step is None and float(top[0]) >= largest / 2**20:  # ratio of row sizes that is accepted for any noise
-        step = max(_fine_step(float(top[0])), _fine_step(largest) * 2**_MATRIX_BITS / _FINEST)
-    if step is None or largest / float(step) > _FINEST:
+        # 2^44 steps in the largest entry: noise has as many / epsilon, at most 2^54
+        step = max(_fine_step(float(top[0])), _fine_step(largest) * 2**_MATRIX_BITS / 2**44)
+    if step is None or largest / float(step) > 2**44:
         raise InvalidRequest(
             f"The rows of the workload differ too much: one has entries up to {largest:g}, one up to {top[0]:g}.",
             "Scale the rows to similar sizes, or query them separately.",

@@ -41,7 +41,7 @@ MEDIAN = Fraction(1, 2)
 WITHOUT = " without interval"  # the end of the text of a query
 _MOST_QUANTILES = 100
 _DECIMALS = 6
-_HEAVIEST = 2**12  # steps of a weight: ranks of 2^31 rows, times denominators of quantiles, fit 64 bits
+_LARGEST_WEIGHT = 2**12  # steps of a weight: ranks of 2^31 rows, times denominators of quantiles, fit 64 bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,9 +325,9 @@ def quantiles(
     n_cells(domain, names)
     check_values(domain, Aggregate(names, column, each=True))
     weights = domain.weights if weighted and domain.weights else ""
-    if weights and domain.column(weights).high_steps > _HEAVIEST:
+    if weights and domain.column(weights).high_steps > _LARGEST_WEIGHT:
         raise InvalidRequest(
-            f"The weight {weights} has more than {_HEAVIEST:,} steps, too many for quantiles.",
+            f"The weight {weights} has more than {_LARGEST_WEIGHT:,} steps, too many for quantiles.",
             f"Use a coarser step, or unweighted median({written_in_list(column)}).",
         )
     return Quantiles(domain, column, exact, names, float(level), interval=bool(interval), weights=weights)

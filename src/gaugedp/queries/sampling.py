@@ -17,6 +17,7 @@ from gaugedp.queries.maps import Identity
 from gaugedp.queries.outline import COUNT, Outline
 from gaugedp.queries.piece import Piece
 from gaugedp.queries.stacked import shared
+from gaugedp.queries.tuning import TUNED
 from gaugedp.queries.weights import of_moments, row_weight, times_weight
 from gaugedp.statistics import (
     ColumnMean,
@@ -32,10 +33,6 @@ from gaugedp.statistics import (
 )
 from gaugedp.statistics.comparison import COMPARISONS, Difference
 
-_SHARE, _OF_STRATA, _OF_CLUSTERS = 0.25, 0.35, 0.5  # of the guarantee: chosen on other samples than the benchmark's
-_OF_COUNT = Fraction(1, 10)  # of that share, for numbers of rows by themselves: only their relative error matters
-_OF_TOTALS = Fraction(3, 10)  # of that share, for weighted totals next to squares: chosen as these shares were
-_MERGED = 4  # a table of sums also serves a margin with at least a fourth of its cells
 COVERED = (Sum.kind, ColumnMean.kind, Share.kind, *COMPARISONS)
 _Table = tuple[str | None, tuple[str, ...]]  # a column, and the attributes
 _Kinds = tuple[str, type[Statistic], type[Statistic]]
@@ -69,8 +66,8 @@ def _sums(domain: Domain, table: _Table, power: int, kinds: _Kinds) -> Term:
 def sampling_share(domain: Domain) -> float:
     """Return the share of the guarantee that sampling errors take by default, for the design of the sample."""
     if domain.design.clusters:
-        return _OF_CLUSTERS
-    return _OF_STRATA if domain.design.strata else _SHARE
+        return TUNED.sampling_in_clusters
+    return TUNED.sampling_in_strata if domain.design.strata else TUNED.sampling
 
 
 def with_sampling_error(query: Query, share: float | None = None) -> Query:
@@ -136,7 +133,7 @@ def second_moments(query: Query, share: Fraction) -> list[tuple[Query, Fraction]
     parts = [_together(list(group.values())) for group in groups.values()]
     moments = [part for part in parts if part.terms[0].estimate.of_sampling]
     counts = [part for part in parts if part not in moments]
-    of_count = share * _OF_COUNT * len(counts)
+    of_count = share * TUNED.row_counts * len(counts)
     left = (share - of_count) / len(moments)
     return [*((part, left) for part in moments), *((part, of_count) for part in counts)]
 
@@ -156,13 +153,13 @@ def _of_design(query: Query, pairs: list[tuple[Workload, Term]], share: Fraction
     if not pairs or any(estimate.of_sampling for estimate in query.estimates):
         _refuse(query, bool(pairs))
     sums = [_Sums(domain, left_out_by, pieces) for left_out_by, pieces in groups.items()]
-    of_totals = _OF_TOTALS if not domain.design.clusters else Fraction(1)
+    of_totals = TUNED.weighted_totals if not domain.design.clusters else Fraction(1)
     parts: list[tuple[Query, Fraction]] = [(each.of_weights(1), share * of_totals / len(sums)) for each in sums]
     if domain.design.clusters:
         return parts
-    of_squares = 1 - of_totals - _OF_COUNT
+    of_squares = 1 - of_totals - TUNED.row_counts
     squares = [(each.of_weights(2), share * of_squares / len(sums)) for each in sums]
-    return [*squares, *parts, (_rows_by(domain, domain.design.strata), share * _OF_COUNT)]
+    return [*squares, *parts, (_rows_by(domain, domain.design.strata), share * TUNED.row_counts)]
 
 
 def _check_within_clusters(domain: Domain, term: Term) -> None:
@@ -201,7 +198,8 @@ class _Sums(NamedTuple):
         for column, names in sorted(dict.fromkeys(map(self._crossed, self.pieces)), key=self._order):
             alike = (own for of, own in kept if column in (of, None))
             finer = (own for own in alike if set(self.domain.finest(_distinct(*own, *names))) == set(own))
-            if not any(n_cells(self.domain, own) <= _MERGED * n_cells(self.domain, names) for own in finer):
+            # a table of sums also serves a margin with a fourth of its cells
+            if not any(n_cells(self.domain, own) <= 4 * n_cells(self.domain, names) for own in finer):
                 kept.append((column, names))
                 yield column, names
 

@@ -24,9 +24,8 @@ from gaugedp.queries.linear import Workload, as_workload
 from gaugedp.queries.outline import Outline
 from gaugedp.queries.quantiles import Quantiles
 from gaugedp.queries.steps import Steps
+from gaugedp.queries.tuning import TUNED
 from gaugedp.statistics.base import Statistic
-
-_OF_QUANTILES = 0.4  # quantiles' part of the simultaneous failure probability; additive noise has the rest
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +191,7 @@ def joined(questions: Sequence[Query]) -> Query:
         return workload.with_importance(importance) if importance else workload
     if len(questions) == 1:
         return questions[0]
-    parts = [_sharing(question, _OF_QUANTILES / len(others)) for question in others]
+    parts = [_sharing(question, TUNED.quantile_misses / len(others)) for question in others]
     if linear:
         place = next(i for i, question in enumerate(questions) if as_workload(question) is not None)
         parts.insert(place, joined(linear))
@@ -211,7 +210,7 @@ def shared(questions: Sequence[Query], shares: Sequence[Fraction]) -> Query:
     pairs = zip(questions, shares, strict=True)
     of_parts = [share / len(question.parts) for question, share in pairs for _ in question.parts]
     n_quantiles = sum(as_workload(part) is None for part in parts) or 1
-    return Stacked(tuple(_sharing(part, _OF_QUANTILES / n_quantiles) for part in parts), tuple(of_parts))
+    return Stacked(tuple(_sharing(part, TUNED.quantile_misses / n_quantiles) for part in parts), tuple(of_parts))
 
 
 def _sharing(question: Query, share: float) -> Query:

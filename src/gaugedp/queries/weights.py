@@ -3,14 +3,13 @@
 from dataclasses import replace
 from fractions import Fraction
 
+from gaugedp._internal.rounding import INTEGERS
 from gaugedp.domain.attributes import BoundedColumn
 from gaugedp.domain.domain import Domain
 from gaugedp.errors import InvalidRequest
 from gaugedp.queries.piece import Piece, RowWeight
 from gaugedp.statistics.base import CENTRED, ROUNDED, SQUARED, SUMMED, Part, Statistic
 from gaugedp.tables.aggregate import Coarse
-
-_LARGEST = 2**53  # steps of a product: floats represent integers exactly up to here
 
 
 def unweighted(domain: Domain, weighted: bool) -> str:
@@ -31,7 +30,7 @@ def times_weight(domain: Domain, piece: Piece) -> Piece:
     """Return the piece in steps of products with its weight, if it has one."""
     if piece.weight is None:
         return piece
-    if piece.reach > _LARGEST:
+    if piece.reach > INTEGERS:
         raise InvalidRequest(
             f"{piece.column} and the weight {piece.weight.column} have too many steps together.",
             "Give one of them a coarser step: products of 2^53 steps or more are not added up.",

@@ -49,7 +49,7 @@ from gaugedp.statistics.base import (
 FORMAT = "gaugedp-release-1"
 EXACTNESS = ("exact", "idealized", "mixing")
 RAW = "of the raw answers, before processing"
-_LARGEST = 1e250  # bound on released numbers, widths, their ends, and inverses
+_LARGEST_NUMBER = 1e250  # bound on released numbers, widths, their ends, and inverses
 _MOST_PLACES = 64  # per released number, in a curve of widths: 52 for a standard deviation
 
 
@@ -316,7 +316,7 @@ class Release(Tabular):
         self._check_sizes()
         self._check_ends()
         self._check_processing()
-        if not (np.abs(self.values) < _LARGEST).all():
+        if not (np.abs(self.values) < _LARGEST_NUMBER).all():
             raise ValueError
         if self.language not in LANGUAGES or self.exactness not in EXACTNESS or not isinstance(repr(self), str):
             raise ValueError
@@ -332,7 +332,7 @@ class Release(Tabular):
         highest = min((estimate.ends for estimate in self.estimates if estimate.ends), default=LEVELS[-2])
         for level, at_once in product((level for level in LEVELS if level <= max(highest, 0.95)), (False, True)):
             low, high = self.interval(level, at_once)
-            if not ((np.abs(low) < _LARGEST) & ((np.abs(high) < _LARGEST) | (high == np.inf))).all():
+            if not ((np.abs(low) < _LARGEST_NUMBER) & ((np.abs(high) < _LARGEST_NUMBER) | (high == np.inf))).all():
                 raise ValueError  # ratios may have no upper end
 
     def _check_sizes(self) -> None:
@@ -341,7 +341,7 @@ class Release(Tabular):
         runs = [folded_sizes(levels) for kind in widths.values() for levels in kind.values()]
         for part in (self._released, self._shown, *runs):
             sizes = np.abs(part)
-            if not ((sizes == 0) | ((sizes > 1 / _LARGEST) & (sizes < _LARGEST))).all():
+            if not ((sizes == 0) | ((sizes > 1 / _LARGEST_NUMBER) & (sizes < _LARGEST_NUMBER))).all():
                 raise ValueError
 
     def _check_processing(self) -> None:

@@ -21,8 +21,6 @@ from gaugedp.mechanisms.strategies.best import best_strategy
 from gaugedp.queries.base import Query
 from gaugedp.queries.linear import Workload, as_workload
 
-_MOST_CELLS = 20_000  # of a query that is no marginal: its factorisation takes seconds
-
 
 class Certificate(NamedTuple):
     """A lower bound on the root mean squared error of every mechanism with a guarantee, and the error of one.
@@ -130,7 +128,7 @@ def _by_factorisation(body: Any, weights: np.ndarray | None, in_steps: float, gu
 def _is_large(body: Polytope) -> bool:
     structure = body.generators.structure
     is_marginal = structure is not None and {block.kind for block in structure.blocks} == {"cells"}
-    return not is_marginal and body.generators.n_generators > _MOST_CELLS
+    return not is_marginal and body.generators.n_generators > 20_000  # a factorisation takes seconds
 
 
 def _by_volume(body: Any, scales: np.ndarray, guarantee: Guarantee) -> Certificate:

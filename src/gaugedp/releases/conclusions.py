@@ -9,8 +9,6 @@ from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
 from gaugedp.queries.base import Query
 from gaugedp.statistics.base import Statistic
 
-_WORK, _AT_ONCE, _FEWEST = 10**8, 10**7, 999  # noises drawn in all and at a time, of all answers of a part; draws
-
 
 def concluded(query: Query, mechanism: Mechanism, numbers: np.ndarray) -> tuple[Statistic, ...]:
     """Return the estimates of a query with what follows from its released `numbers`."""
@@ -34,8 +32,8 @@ def _of_term(estimate: Statistic, noise: Mechanism, places: slice, part: Query, 
         """Return draws of the noise; None for walks, whose draws are dependent."""
         if not isinstance(noise, AdditiveNoise) or noise.exactness == "mixing":
             return None
-        few = min(size, max(_FEWEST, _WORK // noise.n_answers))
-        at_once = max(1, _AT_ONCE // noise.n_answers)
+        few = min(size, max(999, 10**8 // noise.n_answers))  # at most 10^8 numbers in all
+        at_once = max(1, 10**7 // noise.n_answers)
         parts = [noise.trials_of(indices, min(at_once, few - at), seed + at) for at in range(0, few, at_once)]
         return np.concatenate(parts) * units
 

@@ -25,7 +25,6 @@ from gaugedp.statistics.base import Statistic, for_released, in_units
 LEVELS = (0.5, 0.68, 0.75, 0.8, 0.84, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 0.9995)  # the last is for means at 0.999
 LATE = ("lower_bound", "candidates", "widths")
 RECIPE = "recipe"
-_LEAST_WIDTH = 1e-200  # least width of an interval; a stored release has none below 1e-250
 Described = Mapping[str, Any]
 
 
@@ -210,4 +209,4 @@ def _sizes(query: Query, of_answers: np.ndarray) -> Folded:
 
 def _told(widths: np.ndarray) -> np.ndarray:
     """Round the smallest widths up to what `Release.from_json` accepts."""
-    return np.where(widths > 0, np.maximum(widths, _LEAST_WIDTH), widths)
+    return np.where(widths > 0, np.maximum(widths, 1e-200), widths)  # a stored release has none below 1e-250

@@ -22,8 +22,6 @@ from gaugedp.releases.processing import processed_as_counts
 from gaugedp.releases.sampling_error import contained
 from gaugedp.tables.aggregate import Rows
 
-_COUNT, _SUM = 11, 40  # bytes of a packed count and of other numbers, at most
-
 
 def check_fits(facts: Mapping[str, Any], query: Query) -> None:
     """Refuse, before the charge, an answer too long for a ledger."""
@@ -32,7 +30,8 @@ def check_fits(facts: Mapping[str, Any], query: Query) -> None:
         [Facts.of(facts).stored, query.labels.by_terms(), [estimate.to_dict() for estimate in query.estimates]]
     )
     # 10**5: bytes of a stored answer that tell of its payment and of p-values, at most
-    longest = len(public) + 10**5 + _COUNT * n_counts + _SUM * (len(query.steps) - n_counts)
+    # a packed count takes at most 11 bytes, another number 40
+    longest = len(public) + 10**5 + 11 * n_counts + 40 * (len(query.steps) - n_counts)
     if longest > MAX_RELEASED_BYTES:
         raise InvalidRequest(
             f"The stored answer may take {longest / 1e9:.3g} GB: a ledger stores {MAX_RELEASED_BYTES / 1e9:.3g} GB.",

@@ -23,13 +23,13 @@ from gaugedp.ledger.base import Ledger
 from gaugedp.mechanisms.partition_selection import PartitionSelection
 from gaugedp.releases.executing import Charge, PaidRows, check_kinds, execute
 from gaugedp.tables.aggregate import Rows
-from gaugedp.tables.keys import LONGEST, check_source
+from gaugedp.tables.keys import LONGEST_KEY, check_source
 from gaugedp.tables.table import Table
 
 FORMAT = "gaugedp-keys-1"
 CHANCES = (0.01, 0.5, 0.99)  # probabilities for which a release states the count
 _RULES = (
-    f"A key is a text of 1 to {LONGEST} letters without control characters, or an integer; a person has each once.",
+    f"A key is a text of 1 to {LONGEST_KEY} letters without control characters, or an integer; a person has each once.",
     "Keys that are not shown, missing values and all other values count as other.",
 )
 

@@ -28,7 +28,6 @@ from gaugedp.releases.certificate import Certificate, certify, is_attained
 from gaugedp.releases.plan_widths import ANSWERS, bonferroni_level, finite, widest, worth
 from gaugedp.statistics.base import Widths, by_pivot, curves_of, in_units
 
-_LEVEL = 0.95
 _EPSILON_RANGE = (1e-9, 1e9)
 _MEAN_ROWS = 1000  # size of the cell for which a plan states the width of a mean
 
@@ -164,12 +163,12 @@ class Plan:
         single, all_at_once = self._widths(self.mechanism), self._widths(self.mechanism, simultaneous=True)
         has_ranks = any(estimate.ends for estimate in self.query.estimates)
         ordinary = self.mechanism.ordinary_widths() if has_ranks else single
-        of_widths = {estimate.of_widths(_LEVEL) for estimate in self.query.estimates}
+        of_widths = {estimate.of_widths(0.95) for estimate in self.query.estimates}
         widths = {which: self._widths(self.mechanism, which[1], which[0]) for which in of_widths}
         ends = np.cumsum([0, *(estimate.n_widths for estimate in self.query.estimates)])
         texts, curves = (
             [text for text, _ in self.query.labels.terms],
-            curves_of(self.query.estimates, self.curves(_LEVEL)),
+            curves_of(self.query.estimates, self.curves(0.95)),
         )
         sizes = [_MEAN_ROWS * self._middle_weight(outline.weights) for outline in self.query.outlines]
         return [
@@ -180,7 +179,7 @@ class Plan:
                 "simultaneous_95": widest(all_at_once[start:end], estimate.n_answers),
                 "ordinary_95": float(ordinary[start:end].max()) if estimate.ends else None,
                 "of_1000_rows": [
-                    estimate.half_length(widths[estimate.of_widths(_LEVEL)][start:end], size, curve),
+                    estimate.half_length(widths[estimate.of_widths(0.95)][start:end], size, curve),
                     estimate.half_length(all_at_once[start:end], size),
                 ]
                 if estimate.wording.plural
@@ -274,7 +273,7 @@ class Plan:
         floor = self._gaussian_ratio()
         return {"kind": "gaussian", "ratio": floor, "words": floor_in_words(floor)} if floor >= 1 else None
 
-    def _widths(self, mechanism: Mechanism, simultaneous: bool = False, level: float = _LEVEL) -> np.ndarray:
+    def _widths(self, mechanism: Mechanism, simultaneous: bool = False, level: float = 0.95) -> np.ndarray:
         widths = mechanism.half_widths(bonferroni_level(level) if simultaneous else level, simultaneous)
         return in_units(self.query.estimates, widths, self.query.steps.runs)
 

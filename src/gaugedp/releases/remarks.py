@@ -11,8 +11,6 @@ from gaugedp.queries.linear import Term, as_workload
 from gaugedp.queries.maps import Identity, MatrixMap
 from gaugedp.queries.outline import SHARES, Outline
 
-_SLACK = 1e-9  # share of a range that rounding may take from its whole interval
-_NEAR, _SHORT = 0.01, 0.1  # shares of a range: distance to a bound, and interval length
 _COMPARE = "Categories must match the data exactly (case and spaces): check them against the codebook."
 _FEW = "Too few rows for this epsilon, or values that are not numbers with a decimal point."
 _MEDIAN = "0.5"  # among shares of rows
@@ -49,7 +47,7 @@ def _about_bounded(outline: Outline, facts: BoundedColumn, numbers: np.ndarray) 
 def _about_range(name: str, length: float, numbers: np.ndarray, why: str) -> Iterator[str]:
     """Remark on intervals that cover the whole range. `numbers` (3, n) are answers, lower and upper ends."""
     lengths = numbers[2] - numbers[1]
-    whole = int(np.sum(lengths >= length * (1 - _SLACK)))
+    whole = int(np.sum(lengths >= length * (1 - 1e-9)))  # up to rounding
     if whole == len(lengths):
         yield f"The interval of {name} is the whole range: this answer carries no information. {why}"
     elif whole:
@@ -65,7 +63,8 @@ def _about_bounds(name: str, column: str, facts: BoundedColumn, numbers: np.ndar
     values, low, high = numbers
     length = float(facts.high - facts.low)
     for side, bound in (("lower", float(facts.low)), ("upper", float(facts.high))):
-        at = int(np.sum((np.abs(values - bound) <= _NEAR * length) & (high - low < _SHORT * length)))
+        # within a hundredth of the range of a bound, and shorter than a tenth
+        at = int(np.sum((np.abs(values - bound) <= 0.01 * length) & (high - low < 0.1 * length)))
         where = "" if at == len(values) else f" in {at} of {len(values)} cells"
         if at:
             yield (

@@ -18,7 +18,6 @@ from gaugedp.statistics import (
 from gaugedp.statistics.base import Ends, Influence, Noisy, Statistic, split, split_answers
 from gaugedp.statistics.squares import SamplingSums
 
-_RAISED = 0.5  # deviations of noise: offset what a noisy error costs in coverage, up to noise of half the sum
 NOISE, TOTAL = "noise", "total"  # what intervals contain
 _PLAIN = SquaredWeights.kind, SecondMoments.kind  # sums of a query without strata and clusters
 _TOTALS, _SQUARES = (WeightedTotals.kind, ColumnTotals.kind), (WeightedSquares.kind, ColumnSquares.kind)
@@ -251,4 +250,5 @@ def _combined(sums: tuple[Noisy, Noisy], influence: Influence, power: int) -> No
 
 def _raised(values: np.ndarray, noise: np.ndarray) -> np.ndarray:
     """Return sums of squares, at least 0, raised by half the deviation of their noise."""
-    return np.maximum(values, 0) + _RAISED * noise
+    # half a deviation offsets what a noisy error costs in coverage, up to noise of half the sum
+    return np.maximum(values, 0) + 0.5 * noise

@@ -26,9 +26,6 @@ import numpy as np
 
 from gaugedp.queries.outline import CELLS
 
-_MOST_COLUMNS, _MOST_LINES = 6, 40
-_FIRST_ROWS = 50  # shown of a table that is too long
-_MOST_CARDS, _MOST_LARGE = 60, 12  # terms with a chart, and with a large chart
 _HEADS = ("estimate", "lower", "upper")
 
 
@@ -36,7 +33,7 @@ def is_wide(term: ReportTerm) -> bool:
     """Return True if a cross table of the term is narrow."""
     is_of_cells = len(term.axes) > 1 and all(axis.form == CELLS for axis in term.axes)
     across = min(map(len, term.levels), default=0)
-    return is_of_cells and len(term.cells) <= _MOST_LINES * across and 1 < across <= _MOST_COLUMNS
+    return is_of_cells and len(term.cells) <= 40 * across and 1 < across <= 6
 
 
 def wide_table(term: ReportTerm) -> Html:
@@ -62,7 +59,7 @@ def wide_table(term: ReportTerm) -> Html:
 def answers(release: "Release", remarks: Sequence[str] = ()) -> Html:
     """Return the section of all answers, with `remarks` in the note."""
     terms = read_terms(release)
-    compact = len(terms) > _MOST_LARGE
+    compact = len(terms) > 12  # with smaller charts
     cards = list(_cards(terms, compact))
     n_hidden = len(terms) - len(cards)
     names = "; ".join(term.text for term in terms[len(cards) :][:40])
@@ -106,11 +103,11 @@ def _steps(done: Mapping[str, Any]) -> str:
 
 def _cards(terms: list[ReportTerm], compact: bool) -> Iterator[Html]:
     rows_left = 8000  # rows on the page
-    for index, term in enumerate(terms[:_MOST_CARDS]):
+    for index, term in enumerate(terms[:60]):
         n_rows = len(term.cells)
         whole = n_rows <= min(MOST_DRAWN, rows_left)
-        rows_left -= n_rows if whole else min(n_rows, _FIRST_ROWS)
-        yield _card(term, f"c{index + 1}", compact, n_rows if whole else min(n_rows, _FIRST_ROWS))
+        rows_left -= n_rows if whole else min(n_rows, 50)  # if it is too long
+        yield _card(term, f"c{index + 1}", compact, n_rows if whole else min(n_rows, 50))
 
 
 def _card(term: ReportTerm, name: str, compact: bool, n_rows: int) -> Html:

@@ -18,7 +18,7 @@ from gaugedp.report.palette import COLOURS
 if TYPE_CHECKING:
     from gaugedp.report.explored import Explored, Point
 
-_MOST_TERMS = 24  # terms that can be selected
+_OFFERED_TERMS = 24  # terms that can be selected
 _FIRST_CELLS = 6
 _NO_NUMBER = "–"
 _MEANING = (
@@ -127,7 +127,7 @@ def _target(explored: "Explored") -> Html:
     whole = tag("option", "all answers: expected error", value="")
     terms = [
         tag("option", f"{text}: ± of its 95\u00a0% intervals", value=str(i))
-        for i, text in enumerate(explored.terms[:_MOST_TERMS])
+        for i, text in enumerate(explored.terms[:_OFFERED_TERMS])
     ]
     measured = tag("label", "Measure ", tag("select", whole, *terms, id="explorer-measure"))
     limit = tag("label", "It may be at most ", _number("explorer-wanted", "the largest error"))
@@ -142,7 +142,7 @@ def _target(explored: "Explored") -> Html:
 
 
 def _terms(explored: "Explored") -> Html:
-    shown = explored.terms[:_MOST_TERMS]
+    shown = explored.terms[:_OFFERED_TERMS]
     n_hidden = len(explored.terms) - len(shown)
     caption = "Individual 95\u00a0% intervals of the chosen mechanism: the released number ± at most this"
     widths = table(caption, ("answers", "±, in rows" if explored.in_rows else "±"), [(text, "") for text in shown])

@@ -12,7 +12,6 @@ from gaugedp.report.markup import Html, join, listing, tag
 Start = tuple[float, float]
 
 _BELIEFS, _BELIEF = (0.01, 0.1, 0.5, 0.9), 0.1
-_MISTAKEN = 0.01  # false-positive share in the sentence about a search
 _DELTA = (
     "A guarantee with δ does not exclude that each unit is published with probability δ. Choose δ far below 1 / "
     "(number of units)."
@@ -28,7 +27,7 @@ def sentences(epsilon: float, delta: float, belief: float = _BELIEF) -> dict[str
     a factor of 2·e^ε with probability at most 2δ. The proofs are in docs/theory/membership.md.
     """
     fade, against = math.exp(-epsilon), 1 - belief
-    power = min(_MISTAKEN / fade + delta, 1 - fade * (1 - _MISTAKEN - delta))
+    power = min(0.01 / fade + delta, 1 - fade * (1 - 0.01 - delta))  # 1 % false positives
     highest = belief / (belief + against * (fade / 2 if delta else fade))
     return {
         "epsilon": small(epsilon),

@@ -7,8 +7,6 @@ from gaugedp._internal import numbers as _numbers
 from gaugedp._internal.language import localised, say, typeset
 from gaugedp.guarantees import Guarantee
 
-_IN_A_SENTENCE = 2  # digits of the half-width of an interval
-
 
 def plain(value: float, decimals: int = 0) -> str:
     """Format a number with thousands separators."""
@@ -42,7 +40,8 @@ def answer(estimate: float, low: float, high: float) -> tuple[str, str, str]:
 
 def in_a_sentence(estimate: float, low: float, high: float) -> tuple[str, ...]:
     """Format an estimate and its interval with fewer decimals, which a reader remembers."""
-    few, usual = (_numbers.decimals([estimate], [low], [high], digits) for digits in (_IN_A_SENTENCE, 3))
+    # digits of the half-width: two in a sentence
+    few, usual = (_numbers.decimals([estimate], [low], [high], digits) for digits in (2, 3))
     readable = 3 - math.floor(math.log10(abs(estimate) or 1.0))
     places = max(min(few, readable), min(usual, 0))
     return plain(estimate, places), *map(typeset, _numbers.interval(low, high, places))

@@ -12,8 +12,6 @@ from gaugedp.report import figures
 from gaugedp.report.terms import ReportTerm, labels
 from gaugedp.statistics.share import Share
 
-_MOST_GROUPS = 6  # of whose medians a sentence tells
-_SLACK = 1e-9  # share of a range that rounding may take from its whole interval
 _COMPARED = {(False, False): "ranked", (False, True): "pair", (True, False): "range", (True, True): "both"}
 _MONTH = re.compile(r"\d{4}-\d{2}")
 _UNSURE = {(True, False): "first_unsure", (False, True): "last_unsure", (True, True): "both_unsure"}
@@ -98,7 +96,8 @@ def _compared(term: ReportTerm) -> np.ndarray:
     ]
     is_named = np.array(named) if term.levels else np.ones(len(term.cells), dtype=bool)
     lengths = term.upper - term.lower
-    at = np.flatnonzero(is_named & ~np.isnan(term.estimate) & (lengths > 0) & ~(lengths >= term.span * (1 - _SLACK)))
+    # an interval that spans the range, up to rounding, shows nothing
+    at = np.flatnonzero(is_named & ~np.isnan(term.estimate) & (lengths > 0) & ~(lengths >= term.span * (1 - 1e-9)))
     if _compares_shares(term):
         return max(_parts(term, at), key=lambda places: round(_gap(term, places)), default=at)
     return at
@@ -156,7 +155,7 @@ def _medians(term: ReportTerm) -> str:
     """Describe the median of each group, if there are few."""
     *groups, _ = term.levels or ((),)
     named, shares = list(product(*groups)), list(term.axes[-1].texts)
-    if term.axes[-1].form != SHARES or "0.5" not in shares or len(named) > _MOST_GROUPS:
+    if term.axes[-1].form != SHARES or "0.5" not in shares or len(named) > 6:
         return ""
     places = range(shares.index("0.5"), len(named) * len(shares), len(shares))
     said = [

@@ -23,7 +23,7 @@ from gaugedp.report.terms import read_terms
 if TYPE_CHECKING:
     from gaugedp.releases.answer import Release
 
-_LONG = 120  # longest query that is used as a title
+_LETTERS = 120  # longest query that is used as a title
 _WIDTHS = ("interval", "simultaneous")
 _FLAGS = {"consistent": "--consistent", "non_negative": "--non-negative", "rounded": "--round"}
 _DATES = ("date", "next_release", "contact", "licence")
@@ -87,9 +87,9 @@ def imprint(captions: Captions) -> list[str]:
 def _question(facts: Mapping[str, Any]) -> str:
     text = str(facts["query"])
     terms = text.split("; ")
-    if len(text) <= _LONG:
+    if len(text) <= _LETTERS:
         return text
-    return say("head.shortened", text=text[:_LONG].rpartition(";")[0] or text[:_LONG], count=len(terms))
+    return say("head.shortened", text=text[:_LETTERS].rpartition(";")[0] or text[:_LETTERS], count=len(terms))
 
 
 def warnings(facts: Mapping[str, Any]) -> Html:

@@ -14,7 +14,6 @@ from gaugedp.report.terms import MOST_DRAWN, ReportTerm, labels
 
 MARKS = "●■▲◆▼✚"  # one for each series, in addition to its colour
 _MOST_ROWS = {False: 40, True: 24}  # rows of a dot plot, by compact
-_MOST_BINS, _TAIL = 60, 4  # of a histogram; widest last cell drawn, relative to the one before
 _MOST_TICKS = {False: 16, True: 7}  # labels along a dense chart
 
 
@@ -159,10 +158,10 @@ def _histogram(term: ReportTerm) -> Histogram | None:
     """Return a histogram, if the cells have widths."""
     borders = np.array(term.axes[0].borders if len(term.axes) == 1 else ())
     n_cells = len(borders) - 1
-    if not term.counts or not 3 <= n_cells <= _MOST_BINS or len(term.cells) - n_cells > 1:  # positions on a line
+    if not term.counts or not 3 <= n_cells <= 60 or len(term.cells) - n_cells > 1:  # positions on a line
         return None
     widths = np.diff(borders)
-    is_long = widths[-1] > _TAIL * widths[-2]
+    is_long = widths[-1] > 4 * widths[-2]  # the widest last cell drawn
     shown = np.append(borders[:-1], borders[-2] + widths[-2]) if is_long else borders
     unit = float(widths.min())
     beside = say("charts.beside", cell=term.levels[0][-1]) if len(term.cells) > n_cells else ""

@@ -30,7 +30,6 @@ from gaugedp.report.spending import (
 
 _NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _NOT_SAID = "(not given)"
-_OPEN_ROWS, _MOST_ROWS = 40, 5000  # of the list of entries: more are folded, or omitted
 _SHARE = "share"
 _LOOKS = Html(
     "<style>.entries td,.entries th{text-align:left}.entries td:nth-child(2){white-space:nowrap}"
@@ -196,10 +195,10 @@ def _purchases(summary: _Year) -> Iterator[str]:
 def _listed(summary: _Year) -> Html:
     amounts = (*_names(summary.spending), _of_budget(summary.spending))
     heads = ["entry", "time", "query", "purpose", "by", *amounts, "state"]
-    rows = [_line(summary.spending, payment) for payment in summary.payments[-_MOST_ROWS:]]
+    rows = [_line(summary.spending, payment) for payment in summary.payments[-5000:]]  # older ones are omitted
     left_out = len(summary.payments) - len(rows)
     written = table(f"Charges of {summary.number}", heads, rows, class_="entries")
-    if len(rows) > _OPEN_ROWS:
+    if len(rows) > 40:  # more rows are folded
         written = tag("details", tag("summary", f"Table: {plain(len(rows))} charges"), written)
     earlier = f"{left_out:,} earlier ones are in the ledger: gaugedp ledger show."
     empty = tag("p", f"None in {summary.number}.")

@@ -11,8 +11,7 @@ from gaugedp.report.term_charts import describe
 from gaugedp.report.terms import ReportTerm
 
 _NUMBERS = re.compile(r"-?\d+")
-_SHADES = 5
-_LARGEST = 70  # radius of the largest circle, in the units of a map
+_LARGEST_RADIUS = 70  # radius of the largest circle, in the units of a map
 
 
 def area_map(term: ReportTerm) -> Html:
@@ -52,18 +51,18 @@ def _shades(values: np.ndarray) -> np.ndarray:
     """Return a shade for each value; suppressed ones, which are NaN, have the first."""
     shown = values[~np.isnan(values)]
     low, spread = (shown.min(), np.ptp(shown) or 1.0) if shown.size else (0.0, 1.0)
-    return np.minimum((np.nan_to_num(values, nan=low) - low) / spread * _SHADES, _SHADES - 1).astype(int)
+    return np.minimum((np.nan_to_num(values, nan=low) - low) / spread * 5, 5 - 1).astype(int)
 
 
 def _steps(term: ReportTerm, shades: np.ndarray, indices: list[int]) -> str:
     values = term.estimate[indices]
     low, high = (figures.short(float(end)) for end in (np.nanmin(values), np.nanmax(values)))
-    return say("charts.shades", used=len(np.unique(shades[~np.isnan(values)])), shades=_SHADES, low=low, high=high)
+    return say("charts.shades", used=len(np.unique(shades[~np.isnan(values)])), shades=5, low=low, high=high)
 
 
 def _circles(values: np.ndarray, middles: np.ndarray) -> list[Html]:
     sizes = np.maximum(np.nan_to_num(values), 0)
-    radii = _LARGEST * np.sqrt(sizes / (sizes.max() or 1.0))
+    radii = _LARGEST_RADIUS * np.sqrt(sizes / (sizes.max() or 1.0))
     return [
         tag("circle", cx=f"{x:g}", cy=f"{y:g}", r=f"{r:.1f}", class_="amount")
         for (x, y), r in zip(middles, radii, strict=True)
@@ -74,7 +73,7 @@ def _names(term: ReportTerm, indices: list[int], middles: np.ndarray, is_below: 
     """Return the labels of areas, if they are few. For amounts, they stand below the circles."""
     if len(indices) > 30:  # areas that are labelled on the map
         return []
-    down = _LARGEST + 32 if is_below else 0
+    down = _LARGEST_RADIUS + 32 if is_below else 0
     texts = list(figures.answers(term.estimate, term.lower, term.upper))
     return [
         join(

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from gaugedp.releases.streams.answer import StreamAnswer
 
 MOST_ROWS = 20
-_MOST_LETTERS = 80  # per cell
 _FIRST_CELLS = 4  # shown of an attribute
 _SEEDED = "Seeded: the noise is reproducible. This protects nobody."
 _LOOKS = Html(
@@ -320,4 +319,4 @@ def _cell(value: Any) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 1]}…"
+    return text if len(text) <= 80 else f"{text[: 80 - 1]}…"

@@ -17,8 +17,6 @@ from gaugedp.report.terms import ReportTerm, read_terms
 if TYPE_CHECKING:
     from gaugedp.releases.answer import Release
 
-_MOST_FINDINGS = 6  # findings
-
 
 def press(release: "Release") -> str:
     """Return the page, deterministically."""
@@ -32,8 +30,8 @@ def _page(release: "Release") -> str:
     title = release.captions.title or say("press.statistics", table=release.facts["table"])
     head = heading(say("press.kicker"), title)
     said = [said for term in terms if (said := _said(term))]
-    more = [escape(say("press.more"))] if len(said) > _MOST_FINDINGS else []
-    sentences = titled(say("press.findings"), listing([*said[:_MOST_FINDINGS], *more])) if said else Html("")
+    more = [escape(say("press.more"))] if len(said) > 6 else []
+    sentences = titled(say("press.findings"), listing([*said[:6], *more])) if said else Html("")
     body = [head, warnings(release.facts), tag("main", sentences, _picture(terms), _noise(release, terms[0]))]
     return document(title, body, say("page.from_release"))
 

@@ -18,7 +18,6 @@ from gaugedp.releases.planning import plan
 
 Amounts = dict[str, Fraction]
 _PLANNED = (1e-9, 1e9)  # parameters for which noise is planned
-_LEFT_OVER = Fraction(1, 10**6)  # share of a budget: a smaller rest is due to rounding
 
 
 @dataclass(frozen=True)
@@ -119,7 +118,7 @@ def half_width_of_a_count(spending: Spending, unit: PrivacyUnit | None) -> float
 
     It is that of the 95 % interval, or None if too little is left.
     """
-    if spending.share(spending.left) < _LEFT_OVER:
+    if spending.share(spending.left) < Fraction(1, 10**6):  # a smaller rest is due to rounding
         return None
     affordable = _numbers(spending.budget, spending.budget.left(spending.spent))
     if not all(_PLANNED[0] <= number <= _PLANNED[1] for name, number in affordable.items() if name != "delta"):

@@ -18,7 +18,6 @@ from gaugedp.statistics.base import split_answers
 if TYPE_CHECKING:
     from gaugedp.releases.answer import Release
 
-LEVEL = 0.95  # of the displayed intervals
 MOST_DRAWN = 2000  # cells of one chart
 
 
@@ -76,7 +75,7 @@ class ReportTerm:
     @property
     def level(self) -> str:
         """Probability of an interval, as a percentage."""
-        return percent(self.ends or LEVEL)
+        return percent(self.ends or 0.95)
 
     @property
     def bars(self) -> str:
@@ -96,7 +95,7 @@ class ReportTerm:
 def read_terms(release: "Release") -> list[ReportTerm]:
     """Return the terms of a release, in query order, without those that only serve sampling errors."""
     marks, hidden = release.marks() if release.flags else (None, False)
-    columns = [np.where(hidden, np.nan, column) for column in (release.values, *release.interval(LEVEL))]
+    columns = [np.where(hidden, np.nan, column) for column in (release.values, *release.interval(0.95))]
     pieces = zip(*(split_answers(release.estimates, column) for column in columns), strict=True)
     flags = split_answers(release.estimates, np.full(len(columns[0]), "") if marks is None else marks)
     labels = zip(release.terms, release.labels.terms, pieces, strict=True)

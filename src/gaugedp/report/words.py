@@ -10,7 +10,6 @@ from gaugedp.guarantees.printed import rounded_up
 from gaugedp.report.figures import at_most, epsilon_at, factor_up, percent_up
 from gaugedp.report.markup import Html, escape, join, phrase, tag
 
-_DELTA = 1e-6  # at which a guarantee without ε is also stated as one
 _REPR = re.compile(r"(?:(\d+) \* )?(PureDP|ApproxDP|ZCDP|GaussianDP|ExponentialLoss)\(([^,()]+)(?:, ([^,()]+))?\)")
 _KINDS: dict[str, Callable[..., Guarantee]] = {
     kind.__name__: kind for kind in (PureDP, ApproxDP, ZCDP, GaussianDP, ExponentialLoss)
@@ -139,4 +138,5 @@ def _is_row(unit: Mapping[str, Any]) -> bool:
 
 
 def _as_epsilon(guarantee: Guarantee) -> str:
-    return say("privacy.as_epsilon", delta=at_most(_DELTA), epsilon=epsilon_at(guarantee, _DELTA))
+    # at δ = 1e-6, it is also stated as (ε, δ)
+    return say("privacy.as_epsilon", delta=at_most(1e-6), epsilon=epsilon_at(guarantee, 1e-6))

@@ -13,10 +13,9 @@ from gaugedp._internal.trial_stream import PUBLIC_SEED
 from gaugedp.entropy import Entropy, research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.samplers.reals import RealFunction
+from gaugedp.samplers.tuning import TUNED
 
 GROUPS = 32
-MOST_TRIALS = 4 * 10**6  # numbers stored
-_MOST_HELD = 5 * 10**7  # where that would be fewer than 50 draws in a group
 
 
 class LatticeLaw(Protocol):
@@ -121,5 +120,5 @@ class GaugeNoise(ABC):
 
     def _trials(self, rng: Entropy) -> np.ndarray:
         width = GROUPS * self.draw(1, rng).shape[1]
-        size = max(min(50, _MOST_HELD // width), min(2000, MOST_TRIALS // width), 4)
+        size = max(min(50, TUNED.most_trial_numbers // width), min(2000, TUNED.trial_numbers // width), 4)
         return self.draw(GROUPS * size, rng).reshape(GROUPS, size, -1)

@@ -6,11 +6,6 @@ import numpy as np
 
 from gaugedp.bodies.whole_basis import whole_basis
 
-_MOST_ROWS = 60  # distinct rows whose sums and differences are tried
-_MOST_EXCHANGES = 200
-_EXACT = 2.0**52
-_TIES = 2.0**30  # differences below its inverse are ties
-
 
 @dataclass(frozen=True, eq=False)
 class BoxCoordinates:
@@ -48,7 +43,7 @@ def box_coordinates(generators: np.ndarray) -> BoxCoordinates | None:
     matrix = functionals[_picked(functionals / sizes[:, None] @ np.linalg.cholesky(rows @ rows.T))]
     divisor, adjoint = _adjoint(matrix)
     largest = max((np.abs(a) @ np.abs(b)).max() for a, b in ((left, rows), (matrix, rows), (adjoint, matrix)))
-    if not largest < _EXACT or not np.array_equal(adjoint @ matrix, divisor * np.eye(len(matrix))):
+    if not largest < 2.0**52 or not np.array_equal(adjoint @ matrix, divisor * np.eye(len(matrix))):
         return None
     return BoxCoordinates(left, kept, matrix, matrix @ rows, adjoint, divisor)
 
@@ -56,7 +51,7 @@ def box_coordinates(generators: np.ndarray) -> BoxCoordinates | None:
 def _adjoint(matrix: np.ndarray) -> tuple[int, np.ndarray]:
     """Return an integer c and c·A⁻¹ in integers, if floats find them."""
     inverse, size = np.linalg.inv(matrix), abs(float(np.linalg.det(matrix)))
-    divisor = round(min(size, _EXACT))
+    divisor = round(min(size, 2.0**52))  # floats are exact up to 2^52
     numbers = np.rint(inverse * divisor)
     common = int(np.gcd.reduce(numbers.astype(np.int64).ravel(), initial=divisor)) or 1
     return divisor // common, numbers / common
@@ -64,7 +59,7 @@ def _adjoint(matrix: np.ndarray) -> tuple[int, np.ndarray]:
 
 def _functionals(left: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     distinct = np.unique(left, axis=0)
-    single = distinct[:: -(-len(distinct) // _MOST_ROWS)]
+    single = distinct[:: -(-len(distinct) // 60)]  # at most 60 rows: their sums and differences are tried
     first, second = np.triu_indices(len(single), 1)
     found = np.vstack([left, single[first] + single[second], single[first] - single[second]])
     values, ones = found @ rows, np.ones(rows.shape[1])
@@ -98,12 +93,12 @@ def _picked(vectors: np.ndarray) -> np.ndarray:
     """Return places of r rows with a large determinant, up to exchanges of one; the first of equal ones."""
     places, left = np.empty(vectors.shape[1], dtype=int), vectors.copy()
     for row in range(len(places)):
-        places[row] = np.rint(_TIES * (left**2).sum(axis=1)).argmax()
+        places[row] = np.rint(2.0**30 * (left**2).sum(axis=1)).argmax()  # differences below 2^−30 are ties
         unit = left[places[row]] / np.linalg.norm(left[places[row]])
         left -= np.outer(left @ unit, unit)
     shares = np.linalg.solve(vectors[places].T, vectors.T)
-    for _ in range(_MOST_EXCHANGES):
-        out, enter = np.unravel_index(np.rint(_TIES * np.abs(shares)).argmax(), shares.shape)
+    for _ in range(200):
+        out, enter = np.unravel_index(np.rint(2.0**30 * np.abs(shares)).argmax(), shares.shape)
         if abs(shares[out, enter]) < 1 + 1e-6:
             break
         row_of = shares[out] / shares[out, enter]

@@ -12,9 +12,7 @@ from gaugedp.samplers.integer_exp import Bracket
 from gaugedp.samplers.integer_log import log_bracket, logs_bracket
 from gaugedp.samplers.reals import WORD, Ends, RealFunction, Reals
 
-_MULTIPLIED = 16  # integers
-_TERMS = 11
-_ARTANH = [2 / (2 * k + 1) for k in range(_TERMS)]
+_ARTANH = [2 / (2 * k + 1) for k in range(11)]
 _LOG_2 = 0.6931471805599453  # log 2 to half a unit
 MANTISSA = 52  # the bits of a float below its exponent
 _ROOT_BITS = np.array(0.7071067811865476).view(np.int64)[()]
@@ -107,8 +105,8 @@ def logs_together(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def minus_log_bracket(words: list[int], n_bits: int) -> Bracket:
     """Bracket −2^n_bits·log(V_1·…·V_k), V_i in [word_i, word_i + 1]·2^−n_bits and every word at least 1."""
     low, high, dropped = 1, 1, -n_bits * len(words)
-    for start in range(0, len(words), _MULTIPLIED):  # low·2^dropped ≤ V_1·…·V_i ≤ high·2^dropped, in 2·n_bits bits
-        part = words[start : start + _MULTIPLIED]
+    for start in range(0, len(words), 16):  # low·2^dropped ≤ V_1·…·V_i ≤ high·2^dropped, in 2·n_bits bits
+        part = words[start : start + 16]
         low, high = low * math.prod(part), high * math.prod([word + 1 for word in part])
         excess = max(0, low.bit_length() - 2 * n_bits)
         low, high, dropped = low >> excess, -(-high >> excess), dropped + excess

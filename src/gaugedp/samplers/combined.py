@@ -12,8 +12,6 @@ from gaugedp.samplers.integer_exp import Bracket
 from gaugedp.samplers.reals import Ends, RealFunction, Reals, joined
 from gaugedp.samplers.variables import LaplaceVariables, Variables
 
-_LARGEST_BOUND = 2.0**500
-
 
 @dataclass(frozen=True, eq=False)
 class Combined(RealFunction):
@@ -57,9 +55,7 @@ class Combined(RealFunction):
     def closer(self, reals: Reals, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
         """Return bounds from those of the single variables."""
         values, errors = self.variables.apart(reals.words, n_bits)
-        errors = np.minimum(
-            errors, _LARGEST_BOUND
-        )  # a variable that a row does not use may have no bound: ∞·0 would be NaN
+        errors = np.minimum(errors, 2.0**500)  # a variable that a row does not use may have no bound: ∞·0 would be NaN
         errors = (errors + (sum(self.right.shape) + 8) * UNIT * np.abs(values)) * (1 + 2.0**-30)
         return (self.matrix @ values.T).T, (self._sizes @ errors.T).T
 

@@ -15,9 +15,6 @@ from gaugedp.samplers.reals import WORD, Ends, RealFunction, Reals
 from gaugedp.samplers.swept_noise import Shares
 from gaugedp.samplers.variables import first_bits, unknown
 
-_MOST_WORK = 2**22  # products of integers of any size
-_MOST_PULLED = 2**24
-
 
 @dataclass(frozen=True, eq=False)
 class Cones:
@@ -48,13 +45,13 @@ def proved_cones(points: np.ndarray, basis: np.ndarray, signs: np.ndarray) -> Co
     largest = max(map(abs, numbers))
     if 2 * rank ** (rank / 2) * float(largest) ** rank < 2**30:  # minors below this are multiplied in 64 bits
         whole = whole.astype(np.int64)
-    elif len(ends) * rank**2 * max(rank, count) > _MOST_WORK:
+    elif len(ends) * rank**2 * max(rank, count) > 2**22:  # products of integers of any size
         return None
     both = np.hstack([whole, -whole])
     solved, determinants = _solved(both.T[ends])
     if not _is_even(ends, determinants):
         ends = pulled(_incidence(both, solved, determinants))
-        if ends.ndim != 2 or ends.shape[1] != rank or len(ends) * rank**3 > _MOST_PULLED:
+        if ends.ndim != 2 or ends.shape[1] != rank or len(ends) * rank**3 > 2**24:
             return None
         solved, determinants = _solved(both.T[ends])
     sizes = abs(determinants)

@@ -6,8 +6,6 @@ import numpy as np
 
 from gaugedp.entropy import Entropy
 
-_LOG_2 = math.log(2)
-
 
 def uniforms(size: int, rng: Entropy) -> np.ndarray:
     """Return `size` uniform multiples of 2^−53 in [0, 1)."""
@@ -21,7 +19,7 @@ def exponentials(size: int, rng: Entropy) -> np.ndarray:
     """
     whole = _leading_zeros(size, rng)
     fraction = 1.0 - uniforms(size, rng) / 2
-    return whole * _LOG_2 - np.log(fraction)
+    return whole * math.log(2) - np.log(fraction)
 
 
 def _leading_zeros(size: int, rng: Entropy) -> np.ndarray:

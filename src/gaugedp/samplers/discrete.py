@@ -12,7 +12,6 @@ from gaugedp.samplers.half_gaussian import HalfGaussian
 from gaugedp.samplers.inverse import InverseTable, decaying_weights
 
 MAX_SCALE = 2**54  # wider noise would not fit 64-bit integers
-_DIGIT_BITS = 8
 _LAST_WORD = np.uint64(2**64 - 1)
 
 Draw = Callable[[int], tuple[np.ndarray, np.ndarray]]
@@ -95,8 +94,8 @@ def _geometric_digits(scale: Fraction) -> list[tuple[int, InverseTable]]:
     # 64: scales up to this have one table; larger ones are written in digits
     shift = max(0, (scale.numerator // (scale.denominator * 64)).bit_length())
     digits = [(shift, InverseTable(decaying_weights(2**shift / scale)))]
-    for low in range(0, shift, _DIGIT_BITS):
-        base = 2 ** min(_DIGIT_BITS, shift - low)
+    for low in range(0, shift, 8):  # digits of 8 bits
+        base = 2 ** min(8, shift - low)
         digits.append((low, InverseTable(decaying_weights(2**low / scale, length=base))))
     return digits
 

@@ -11,9 +11,8 @@ from scipy.special import wrightomega, xlogy
 from gaugedp.entropy import Entropy
 from gaugedp.samplers.continuous import exponentials, uniforms
 
-_HALVINGS, _MOST_ROUNDS, _NODES, _DEPTH = 14, 30, 24, 12.0  # of the search for the tilt: any tilt is exact
-_TINY = 1e-250
-_POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(_NODES)
+_ABOVE_ZERO = 1e-250
+_POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 Exponents = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
@@ -98,7 +97,7 @@ class EntropicOracle:
     def around(self, places: np.ndarray, step: float) -> "Entropic":
         """Return the distributions for the rows y, with tilts whose means sum to 1."""
         law = Entropic(self.strength, places, step, _first_tilt(places, step, self.strength))
-        for _ in range(_MOST_ROUNDS):
+        for _ in range(30):
             means, variances = law.moments
             excess, spread = means.sum(axis=1, keepdims=True) - 1, variances.sum(axis=1, keepdims=True)
             if (excess**2 <= spread / 16).all():
@@ -138,7 +137,7 @@ class Entropic:
         """The solutions of λ·(log x + 1) + x/η = −pull in (0, 1]."""
         scale = self.strength * self.step
         roots = scale * wrightomega(-self._pulls / self.strength - 1 - math.log(scale))
-        return np.clip(roots, _TINY, 1.0)
+        return np.clip(roots, _ABOVE_ZERO, 1.0)
 
     def _where(self, depth: float) -> tuple[np.ndarray, np.ndarray]:
         """Return points around the modes with exponents `depth` above the minimum."""
@@ -146,22 +145,22 @@ class Entropic:
         width = math.sqrt(depth) / np.sqrt(self.strength / modes + 1 / self.step)
         left, right = modes * np.maximum(modes / (modes + width), 1e-6), np.minimum(modes + width, 1.0)
         for _ in range(6):
-            rising = np.maximum(self.slope(right, every), _TINY)
+            rising = np.maximum(self.slope(right, every), _ABOVE_ZERO)
             right = np.clip(right + (depth - self.value(right, every)) / rising, modes, 1.0)
-            falling = np.minimum(self.slope(left, every), -_TINY)
+            falling = np.minimum(self.slope(left, every), -_ABOVE_ZERO)
             left = np.clip(left + (depth - self.value(left, every)) / falling, modes * 1e-6, modes)
         return left, right
 
     @cached_property
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
         """The approximate means and variances of the coordinates."""
-        left, right = self._where(_DEPTH)
-        middles, halves = (left + right) / 2, (right - left) / 2 + _TINY
+        left, right = self._where(12.0)  # down to e^−12 of the highest density
+        middles, halves = (left + right) / 2, (right - left) / 2 + _ABOVE_ZERO
         nodes = middles + halves * _POINTS[:, None]
         heights = np.exp(-self.value(nodes, np.arange(len(left)))) * _WEIGHTS[:, None]
         masses = heights.sum(axis=0)
         means = (heights * nodes).sum(axis=0) / masses
-        variances = (heights * (nodes - means) ** 2).sum(axis=0) / masses + _TINY
+        variances = (heights * (nodes - means) ** 2).sum(axis=0) / masses + _ABOVE_ZERO
         return means.reshape(self.places.shape), variances.reshape(self.places.shape)
 
     @property
@@ -207,7 +206,7 @@ def _first_tilt(places: np.ndarray, step: float, strength: float) -> np.ndarray:
     scale = strength * step
     low = (places.max(axis=1, keepdims=True) - 1) / step - strength  # then the largest mode is 1
     high = low + 1 / step + strength * math.log(places.shape[1] + 1) + 1
-    for _ in range(_HALVINGS):
+    for _ in range(14):  # any tilt is exact
         tilt = (low + high) / 2
         modes = scale * wrightomega((places / step - tilt) / strength - 1 - math.log(scale))
         total = modes.sum(axis=1, keepdims=True)

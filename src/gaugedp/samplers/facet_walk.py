@@ -18,8 +18,7 @@ import numpy as np
 
 from gaugedp.entropy import Entropy
 from gaugedp.samplers.continuous import normals, uniforms
-
-_REFACTOR = 128  # steps between two inversions of the bases
+from gaugedp.samplers.tuning import TUNED
 
 
 @dataclass(eq=False)
@@ -75,10 +74,10 @@ class Chains:
         """Take the steps of `ridges` and `coins`."""
         kernel, done = step or fastest(), 0
         while done < len(ridges):
-            count = min(_REFACTOR - self.age, len(ridges) - done)
+            count = min(TUNED.steps_between_inversions - self.age, len(ridges) - done)
             kernel(self, ridges[done : done + count], coins[done : done + count])
             done, self.age = done + count, self.age + count
-            if self.age == _REFACTOR:
+            if self.age == TUNED.steps_between_inversions:
                 self.refactor()
 
 

@@ -5,7 +5,6 @@ from typing import Any
 import numba
 import numpy as np
 
-_SMALLEST_PIVOT = 1e-9
 _compiled = numba.njit(cache=True, error_model="numpy")
 
 
@@ -56,7 +55,7 @@ def _met(along, products, in_basis):
     entering, least = -1, np.inf
     for j in range(len(along)):
         size = abs(along[j])
-        if size > _SMALLEST_PIVOT and not in_basis[j]:
+        if size > 1e-9 and not in_basis[j]:
             gap = ((1.0 - products[j]) if along[j] <= 0 else (1.0 + products[j])) / size
             if gap < least:
                 entering, least = j, gap

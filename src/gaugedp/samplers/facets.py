@@ -8,9 +8,6 @@ from gaugedp.samplers.continuous import uniforms
 from gaugedp.samplers.facet_walk import facets_of
 
 MOST_HULL_POINTS = {2: 10**6, 3: 50_000, 4: 5000, 5: 1000, 6: 300, 7: 120, 8: 90}  # seconds, not minutes, each
-_OUTSIDE = 1e-10  # times the rank: less than the stretch of the noise
-_VOLUME = 1e-7
-_THIN = 1e-12
 
 
 class ListedFacets:
@@ -32,7 +29,7 @@ class ListedFacets:
         count = columns.shape[1]
         self.basis, self.signs = hull.simplices % count, np.where(hull.simplices < count, 1.0, -1.0)
         sizes = np.abs(np.linalg.det(self.facets(slice(None))))
-        is_thick = sizes > _THIN * sizes.max()
+        is_thick = sizes > 1e-12 * sizes.max()
         self.basis, self.signs, sizes = self.basis[is_thick], self.signs[is_thick], sizes[is_thick]
         self._check(float(sizes.sum()), float(hull.volume))
         self.shares = sizes / sizes.sum()
@@ -66,9 +63,9 @@ class ListedFacets:
         for start in range(0, len(self.basis), size):
             facets = self.facets(slice(start, start + size))
             normals = np.linalg.solve(np.swapaxes(facets, 1, 2), np.ones((1, rank, 1)))[:, :, 0]
-            if np.abs(normals @ some).max() > 1 + _OUTSIDE * rank:
+            if np.abs(normals @ some).max() > 1 + 1e-10 * rank:  # less than the stretch of the noise
                 raise _unsure()
-        if not abs(total / np.prod(np.arange(1.0, rank + 1)) / volume - 1) < _VOLUME:
+        if not abs(total / np.prod(np.arange(1.0, rank + 1)) / volume - 1) < 1e-7:
             raise _unsure()
 
 

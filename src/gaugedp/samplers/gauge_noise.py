@@ -20,7 +20,7 @@ from gaugedp.bodies.prepare import PreparedGenerators
 from gaugedp.bodies.schatten import SchattenBall
 from gaugedp.entropy import Entropy, research_rng
 from gaugedp.errors import InvalidRequest
-from gaugedp.samplers.body_noise import GROUPS, MOST_TRIALS, GaugeNoise
+from gaugedp.samplers.body_noise import GROUPS, GaugeNoise
 from gaugedp.samplers.combined import Alone, Combined
 from gaugedp.samplers.cone_noise import ConeNoise, cone_noise
 from gaugedp.samplers.continuous import exponential_weights, gammas, signs, simplex_weights, uniforms
@@ -32,13 +32,10 @@ from gaugedp.samplers.known_laws import known_law
 from gaugedp.samplers.near_inverse import cross_gauge
 from gaugedp.samplers.second_moments import mean_square, second_moment
 from gaugedp.samplers.swept_noise import swept_noise
+from gaugedp.samplers.tuning import TUNED
 from gaugedp.samplers.variables import LaplaceVariables
 
 _SHIFT = 1e-6  # by which generators are moved, in coordinates of a basis, so that facets are simplices
-_LAZY_STEPS = 20  # at the end of a walk, against eigenvalues near −1
-_SAFETY = 1.5  # factor on a measured autocorrelation time
-_MOST_KNOWN = 32
-_MOST_WORK = 10**7  # rank² times generators: minutes
 _known: dict[str, GaugeNoise] = {}
 
 Weights = Callable[[int, int, Entropy], np.ndarray]
@@ -221,7 +218,8 @@ class WalkNoise(GaugeNoise):
         12.4).
         """
         states = self.rank / 2 * math.log(2 * self.columns.shape[1])
-        return math.ceil(_SAFETY * self.autocorrelation_time / 2 * (math.log(1 / allowance) + states))
+        # times 1.5, for the error of a measured time
+        return math.ceil(1.5 * self.autocorrelation_time / 2 * (math.log(1 / allowance) + states))
 
     def release(self, size: int, steps: int, rng: Entropy, progress: Progress = silent) -> np.ndarray:
         """Return the ends (size, d) of independent walks."""
@@ -230,7 +228,7 @@ class WalkNoise(GaugeNoise):
         for start in range(0, steps, block):
             chains.walk(min(block, steps - start), rng)
             progress(min(1.0, (start + block) / steps))
-        for _ in range(_LAZY_STEPS):
+        for _ in range(20):  # against eigenvalues near −1
             chains.step_or_stay(rng)
         return self._noise(chains, rng, exponential_weights)
 
@@ -264,7 +262,7 @@ class WalkNoise(GaugeNoise):
                 f"The random walk that draws K-norm noise mixes too slowly in {self.rank} dimensions to be measured.",
                 "Use Cube, LaplaceVariables or Matrix, or fewer generators.",
             )
-        size = max(50, min(1000, MOST_TRIALS // (GROUPS * len(self.frame))))
+        size = max(50, min(1000, TUNED.trial_numbers // (GROUPS * len(self.frame))))
         noise = np.empty((GROUPS, size, len(self.frame)))
         for place, index in enumerate(np.linspace(0, len(visits) - 1, size).astype(int)):
             cones = facets_of(self.columns, *visits[index])
@@ -290,7 +288,7 @@ def gauge_noise(body: Body) -> GaugeNoise:
     check_body(body)
     key = digest(body)
     if key not in _known:
-        if len(_known) == _MOST_KNOWN:
+        if len(_known) == 32:
             del _known[next(iter(_known))]
         _known[key] = _made(body)
     return _known[key]
@@ -320,7 +318,7 @@ def _of_polytope(body: Polytope) -> GaugeNoise:
     if count <= MOST_HULL_POINTS.get(basis.rank, 0):
         with contextlib.suppress(InvalidRequest):  # facets that Qhull cannot distinguish are walked
             return FacetNoise(basis, body.factor)
-    if basis.rank**2 * count > _MOST_WORK:
+    if basis.rank**2 * count > 10**7:  # minutes
         raise InvalidRequest(
             f"K-norm noise in {basis.rank} dimensions with {count:,} generators would take too long to draw.",
             "Use Cube, LaplaceVariables or Matrix, or fewer generators.",

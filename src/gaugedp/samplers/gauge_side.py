@@ -9,12 +9,9 @@ from gaugedp._internal.rounding import UNIT
 from gaugedp.bodies.frame import independent
 from gaugedp.errors import InvalidRequest
 
-_BLOCK = 128  # points whose programs are solved together
 _MOST_PIVOTS = 400
-_CLOSE = 1e-9
-_DIGITS, _FINE_DIGITS = 12, 22  # binary digits of weights and functionals in certificates
-_MOST_DENOMINATOR = 65
-_WHOLE = 2.0**62  # sums below it fit 64 bits
+_PIVOT_TOLERANCE = 1e-9
+_WEIGHT_BITS, _FUNCTIONAL_BITS = 12, 22  # binary digits of weights and functionals in certificates
 
 
 class GaugeSide:
@@ -31,12 +28,12 @@ class GaugeSide:
         self.inverse = np.linalg.inv(self.columns[:, self.start])
         self._unit_gauge = _sum_of_inverse(self.columns[:, self.start], self.inverse)
         self._longest = len(self.columns) * float(np.abs(self.columns).max())
-        self._growth = 2.0**_DIGITS * self._unit_gauge * self._longest * self.columns.shape[1]
+        self._growth = 2.0**_WEIGHT_BITS * self._unit_gauge * self._longest * self.columns.shape[1]
 
     def inside(self, points: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Return whether ‖point‖_K ≤ size, for integer points (k, r) and sizes ≥ 0 (k,), int64."""
         values, weights, duals = self.programs(points / np.maximum(sizes, 1)[:, None])
-        is_in = (values <= 1) & (self._sums_above(points, sizes[:, None] * weights) <= sizes << _DIGITS)
+        is_in = (values <= 1) & (self._sums_above(points, sizes[:, None] * weights) <= sizes << _WEIGHT_BITS)
         left = np.flatnonzero(~is_in & ~self._is_beyond(points, sizes, duals))
         for place in left:
             is_in[place] = exact_gauge(self.columns, self.start, points[place].tolist()) <= int(sizes[place])
@@ -46,7 +43,7 @@ class GaugeSide:
         """Return the least k ≥ 1 with ‖point‖_K ≤ k·unit, for integer points (k, r), int64."""
         values, weights, duals = self.programs(points / unit)
         found = np.maximum(1, np.ceil(values)).astype(np.int64)
-        is_sure = self._sums_above(points, unit * weights) <= found * unit << _DIGITS
+        is_sure = self._sums_above(points, unit * weights) <= found * unit << _WEIGHT_BITS
         is_sure &= (found == 1) | self._is_beyond(points, (found - 1) * unit, duals)
         for place in np.flatnonzero(~is_sure):
             gauge = exact_gauge(self.columns, self.start, points[place].tolist())
@@ -55,15 +52,16 @@ class GaugeSide:
 
     def programs(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return min Σ|x| with W·x = target, the weights x (k, n) and dual functionals (k, r), in floats."""
-        parts = [self._solved(targets[first : first + _BLOCK]) for first in range(0, max(1, len(targets)), _BLOCK)]
+        # 128 programs are solved together
+        parts = [self._solved(targets[first : first + 128]) for first in range(0, max(1, len(targets)), 128)]
         values, weights, duals = (np.concatenate(part) for part in zip(*parts, strict=True))
         return values, weights, duals
 
     def functionals(self, duals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return integer functionals near multiples of `duals` (k, r), and their maxima |⟨g, w_j⟩| (k,)."""
-        found = np.rint(np.ldexp(duals, _FINE_DIGITS))
+        found = np.rint(np.ldexp(duals, _FUNCTIONAL_BITS))
         missing = np.arange(len(duals))
-        for size in range(1, _MOST_DENOMINATOR):
+        for size in range(1, 65):
             numbers = duals[missing] * size
             is_close = np.abs(numbers - np.rint(numbers)).max(axis=1, initial=0.0) < 1e-6
             found[missing[is_close]] = np.rint(numbers[is_close])
@@ -71,20 +69,20 @@ class GaugeSide:
         return found, np.abs(found @ self.columns).max(axis=1)
 
     def _sums_above(self, points: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return upper bounds of 2^_DIGITS gauges: Σ|x| of rounded weights, and the gauge of what they miss."""
+        """Return upper bounds of 2^_WEIGHT_BITS gauges: Σ|x| of rounded weights, and the gauge of what they miss."""
         largest = max(np.abs(points).max(initial=0), np.abs(weights).max(initial=0.0))
-        if not float(largest) * self._growth < _WHOLE:
+        if not float(largest) * self._growth < 2.0**62:  # sums fit 64 bits
             return np.full(len(points), 2**62)
-        chosen = np.rint(np.ldexp(weights, _DIGITS)).astype(np.int64)
-        missed = (points << _DIGITS) - chosen @ self._whole.T
+        chosen = np.rint(np.ldexp(weights, _WEIGHT_BITS)).astype(np.int64)
+        missed = (points << _WEIGHT_BITS) - chosen @ self._whole.T
         return np.asarray(np.abs(chosen).sum(axis=1) + self._unit_gauge * np.abs(missed).sum(axis=1))
 
     def _is_beyond(self, points: np.ndarray, sizes: np.ndarray, duals: np.ndarray) -> np.ndarray:
         """Return True if a rounded dual functional separates the point from the multiple of the body."""
         largest = float(np.abs(points).max(initial=0)) + float(sizes.max(initial=0))
-        if not float(np.abs(duals).max(initial=0.0)) * largest * self._longest * 2**_FINE_DIGITS < _WHOLE:
+        if not float(np.abs(duals).max(initial=0.0)) * largest * self._longest * 2**_FUNCTIONAL_BITS < 2.0**62:
             return np.zeros(len(points), dtype=bool)
-        chosen = np.rint(np.ldexp(duals, _FINE_DIGITS)).astype(np.int64)
+        chosen = np.rint(np.ldexp(duals, _FUNCTIONAL_BITS)).astype(np.int64)
         most = np.abs(chosen @ self._whole).max(axis=1)
         return np.asarray(np.abs((chosen * points).sum(axis=1)) > most * sizes)
 
@@ -99,14 +97,14 @@ class GaugeSide:
             prices = duals[open_] @ self.columns
             enter = np.rint(2.0**30 * np.abs(prices)).argmax(axis=1)  # the first of equal ones on every machine
             price = prices[np.arange(len(open_)), enter]
-            is_open = np.abs(price) > 1 + _CLOSE
+            is_open = np.abs(price) > 1 + _PIVOT_TOLERANCE
             open_, enter, side = open_[is_open], enter[is_open], np.sign(price[is_open])
             if not len(open_):
                 break
             some = inverses[open_]
             steps = (some @ self.columns.T[enter][:, :, None])[:, :, 0] * side[:, None]
             with np.errstate(divide="ignore", invalid="ignore"):
-                ratios = np.where(steps > _CLOSE, values[open_] / steps, np.inf)
+                ratios = np.where(steps > _PIVOT_TOLERANCE, values[open_] / steps, np.inf)
             leave, every = ratios.argmin(axis=1), np.arange(len(open_))
             rows = some[every, leave] / steps[every, leave][:, None]
             length = ratios[every, leave]

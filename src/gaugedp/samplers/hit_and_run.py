@@ -18,13 +18,6 @@ from gaugedp.samplers.continuous import exponentials, normals, uniforms
 from gaugedp.samplers.facet_walk import facets_of
 from gaugedp.samplers.walks import Walk, chart, check_one_to_one, gathered
 
-_TOLERANCE = 1e-9  # by how much Harris' test lets a constraint be broken
-_NO_PIVOT = 1e-7  # smaller entries of a row count as zero
-_BROKEN = 1e-6  # a constraint broken by more says that the basis is lost
-_SMALL_PIVOT = 0.02  # after such a pivot the inverse is computed anew
-_MOST_PIVOTS = 10**4
-_HALVINGS = 48
-
 
 def hit_and_run(
     body: Body,
@@ -118,7 +111,7 @@ class Lanes:
         """Move each point along its direction until the gauge is 1 or `limits` (l,) is reached; return how far."""
         travelled = np.zeros(len(limits))
         live = np.arange(len(limits))
-        for _ in range(_MOST_PIVOTS):
+        for _ in range(10**4):
             shares, rates = self.shares[live], (self.inverse[live] @ directions[live][:, :, None])[:, :, 0]
             rooms = _divided(shares, -rates)
             leaving = rooms.argmin(axis=1)
@@ -156,7 +149,7 @@ class Lanes:
         self.products[live] -= gap[:, None] * along
         self.basis[live, leaving], self.signs[live, leaving] = entering, sign
         self.shares[live, leaving] = 0.0
-        if (tiny := np.abs(pivot) < _SMALL_PIVOT).any():
+        if (tiny := np.abs(pivot) < 0.02).any():  # then the inverse is computed again
             self._refactor(live[tiny])
 
     def _refactor(self, which: np.ndarray) -> None:
@@ -181,8 +174,8 @@ def _entering(along: np.ndarray, products: np.ndarray) -> tuple[np.ndarray, np.n
     """Return which vector enters, and how far y − gap·row goes: the ratio test in two passes (Harris 1973)."""
     size = np.abs(along)
     room = 1 + np.sign(along) * products
-    usable = np.where(size > _NO_PIVOT, size, 0.0)
-    furthest = _divided(room + _TOLERANCE, usable).min(axis=1)
+    usable = np.where(size > 1e-7, size, 0.0)  # smaller entries of a row count as 0
+    furthest = _divided(room + 1e-9, usable).min(axis=1)  # Harris' test lets a constraint be broken by 1e-9
     if not np.isfinite(furthest).all():  # else the negative of the leaving vector may enter
         raise _lost()
     ratio = _divided(room, usable)
@@ -226,7 +219,7 @@ class PolytopeWalk:
         place = uniforms(count, rng) * (ahead + behind) - behind
         lanes.advance(lines * np.sign(place)[:, None], np.abs(place))
         self.lanes = Lanes.at(lanes.columns, lanes.basis, lanes.signs, lanes.points())
-        if not np.abs(self.lanes.products).max() <= 1 + _BROKEN:
+        if not np.abs(self.lanes.products).max() <= 1 + 1e-6:  # then the basis is lost
             raise _lost()
 
     def points(self) -> np.ndarray:
@@ -271,7 +264,7 @@ class GaugeWalk:
     def _lengths(self, places: np.ndarray, lines: np.ndarray) -> np.ndarray:
         """Return how far each line stays in the body, from below: at most 2/gauge(line), by halving."""
         low, high = np.zeros(len(lines)), 2 / self._gauge(lines)
-        for _ in range(_HALVINGS):
+        for _ in range(48):
             middle = (low + high) / 2
             inside = self._gauge(places + middle[:, None] * lines) <= 1
             low, high = np.where(inside, middle, low), np.where(inside, high, middle)

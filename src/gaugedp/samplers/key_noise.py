@@ -18,9 +18,7 @@ from gaugedp.samplers.discrete import rounded_gaussian
 from gaugedp.samplers.integer_exp import Bracket, exp_negative
 from gaugedp.samplers.inverse import InverseTable
 
-MOST_CHANCES = 2**20  # of a table: about 56/ε counts have a chance between 0 and 1 at δ = 1e-12
-_LARGEST = 50  # a larger ε is replaced by this one, whose guarantee is stronger
-_GUARD_BITS, _SPARE_BITS = 192, 64
+_LARGEST_EPSILON = 50  # a larger ε is replaced by this one, whose guarantee is stronger
 
 
 @dataclass(frozen=True)
@@ -44,14 +42,14 @@ class OptimalNoise:
     def n_bits(self) -> int:
         """The bits of a probability; all rounding is below 2^−64 of δ."""
         small = math.ceil(1 / self.delta).bit_length()
-        return _GUARD_BITS + 2 * small + 5 * math.ceil(self._exponent)
+        return 192 + 2 * small + 5 * math.ceil(self._exponent)
 
     @cached_property
     def in_units(self) -> tuple[int, ...]:
         """The probabilities of counts 0, 1, …, over 2^n_bits."""
         unit = 1 << self.n_bits
         shrink = exp_negative(self._exponent, self.n_bits)[1]
-        spare = math.floor(self.delta * (1 - Fraction(1, 2**_SPARE_BITS)) * unit)
+        spare = math.floor(self.delta * (1 - Fraction(1, 2**64)) * unit)
         chances = [0]
         while chances[-1] < unit:
             rising = chances[-1] * unit // shrink + spare
@@ -84,7 +82,7 @@ class OptimalNoise:
 
     @property
     def _exponent(self) -> Fraction:
-        return min(self.epsilon, Fraction(_LARGEST))
+        return min(self.epsilon, Fraction(_LARGEST_EPSILON))
 
     @cached_property
     def _table(self) -> InverseTable:
@@ -132,7 +130,7 @@ KeyNoise = OptimalNoise | GaussianNoise
 
 def n_chances(epsilon: float, delta: float) -> float:
     """Return about how many counts have a probability inside (0, 1)."""
-    exponent = min(epsilon, float(_LARGEST))
+    exponent = min(epsilon, float(_LARGEST_EPSILON))
     return 2 * math.log1p(math.expm1(exponent) / (2 * delta)) / exponent + 2
 
 

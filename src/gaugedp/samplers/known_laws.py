@@ -24,14 +24,12 @@ from gaugedp.samplers.near_inverse import cross_gauge, round_gauge
 from gaugedp.samplers.reals import WORD, Ends, RealFunction, Reals
 from gaugedp.samplers.variables import LaplaceVariables, Spherical, first_bits
 
-MOST_P = 64.0
 _NUMBERS = 3  # of a trial
-_LEAST = -690.0  # of exponents
-_LOOSE = 0.25  # of a share: |e^s − 1| and |log(1 ± s)| are at most 1.2·s
+_LARGEST_SHARE = 0.25  # of a share: |e^s − 1| and |log(1 ± s)| are at most 1.2·s
 _SLOPE = 1.2 * (1 + 2.0**-30)
 _LOG_2_PARTS = 0.6931471803691238, 1.9082149292705877e-10  # the first of 32 bits, so that its product with k is exact
 _EXP = [1 / math.factorial(k) for k in range(14)]
-_MOST_WRITTEN = 1024  # rows of a matrix, each an explicit sum
+_MOST_ROWS = 1024  # rows of a matrix, each an explicit sum
 
 
 class Tried(NamedTuple):
@@ -111,7 +109,7 @@ class LpNoise(RealFunction):
         logarithm = minus_log(power) / self.p
         share = _SLOPE * (_SLOPE * off.power * power + self.d * off.size) / total
         share += off.point + off.power / self.p + UNIT * (7 * np.abs(logarithm) + 2 * self.d + 16)
-        is_known &= share < _LOOSE
+        is_known &= share < _LARGEST_SHARE
         factor = np.where(is_known, total * exponential(logarithm), 0.0)
         return kept.point * factor[:, None], np.where(is_known, _SLOPE * share, np.inf)
 
@@ -172,7 +170,7 @@ class LpNoise(RealFunction):
         point = _SLOPE * size_off / float(width.min()) + 6 * UNIT + 1 / least
         steepest = max(float(logarithm.max()), -float(logarithm.min()))
         power = self.p * point + UNIT * (5 * steepest + 4 * self.p + 4)
-        return Off(point, power, size_off) if power < _LOOSE else _UNKNOWN
+        return Off(point, power, size_off) if power < _LARGEST_SHARE else _UNKNOWN
 
     def brackets(self, reals: Reals, draw: int, places: Iterable[int], n_bits: int) -> list[Ends]:
         """Return the outer products of the ends: x/N^{1/p} is e to the power log x − log N/p ≤ 0."""
@@ -228,7 +226,7 @@ def exponential(x: np.ndarray) -> np.ndarray:
 
     Lower x give ≤ 2^−900. x = k·log 2 + r and e^r by 14 terms: lemma 4 in docs/theory/reals.md.
     """
-    x = np.clip(x, _LEAST, -_LEAST)
+    x = np.clip(x, -690.0, 690.0)  # e^±690 are floats
     exponent = np.rint(x * (1 / math.log(2)))
     rest = x - exponent * _LOG_2_PARTS[0]
     rest -= exponent * _LOG_2_PARTS[1]
@@ -282,9 +280,9 @@ def known_law(body: Body) -> Known:
             return Known(
                 _of_ball(ball.d, ball.p), sides, sum((1 / Fraction(float(side)) for side in sides), Fraction(0))
             )
-        case LinearImage(body=LpBall() as ball, matrix=matrix) if body.rank == ball.d and len(matrix) <= _MOST_WRITTEN:
+        case LinearImage(body=LpBall() as ball, matrix=matrix) if body.rank == ball.d and len(matrix) <= _MOST_ROWS:
             return _of_image(ball, matrix)
-        case Ellipsoid(matrix=matrix) if body.rank == matrix.shape[1] and len(matrix) <= _MOST_WRITTEN:
+        case Ellipsoid(matrix=matrix) if body.rank == matrix.shape[1] and len(matrix) <= _MOST_ROWS:
             return Known(Combined(np.eye(len(matrix)), matrix, Spherical), cube_gauge=round_gauge(matrix))
     return Known()
 
@@ -297,7 +295,7 @@ def _of_ball(d: int, p: float) -> RealFunction | None:
         return BoxNoise(d)
     if d == 1:
         return Alone(LaplaceVariables(1))
-    return LpNoise(d, p) if p <= MOST_P else None
+    return LpNoise(d, p) if p <= 64.0 else None
 
 
 def _of_image(ball: LpBall, matrix: np.ndarray) -> Known:

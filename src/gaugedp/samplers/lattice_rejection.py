@@ -19,22 +19,12 @@ from gaugedp.samplers.continuous import gammas, uniforms
 from gaugedp.samplers.discrete import geometric, uniform_below
 from gaugedp.samplers.gauge_side import GaugeSide
 from gaugedp.samplers.nearest import NearestPlane
+from gaugedp.samplers.reals import WORD
+from gaugedp.samplers.tuning import TUNED
 
-_FINE = 2**20  # at least: steps of the fine lattice in 1/ε
-_LEAST = 2**14  # least multiple of the body that is drawn from, in steps of the fine lattice
-_WIDEST = 2.0**30  # of a scale times a half side: integers of 64 bits hold all sums up to 2^7 times that
-_WORD = 64
-_BLOCK, _FEW = 2**14, 24
-_LEARNED, _ROUNDS, _PILOT = 160, 4, 4096
-_MOST_TRIALS = 2**14  # expected trials, until a point of the box is in the body
-_MOST_WORK = 2**19  # expected, until one is accepted: a second
-_HOPELESS = 4  # times as many in an early estimate
-_POINTS, _KEPT, _RADII = 3072, 64, 2  # public points of each group, directions among them, draws of each
-_NOT_ALL_ZERO = 0.5  # of the trial draws, at the least scale at which they are rounded
-_TINY = 1e-300
-_SCALES = 8  # for each factor of 2, at which trial draws are rounded
-_BATCH, _MOST_BATCHES = 512, 40  # reference draws
-_MOST_KNOWN = 16
+_FINE_STEPS = 2**20  # at least: steps of the fine lattice in 1/ε
+_LEAST_MULTIPLE = 2**14  # least multiple of the body that is drawn from, in steps of the fine lattice
+_LARGEST_SIDE = 2.0**30  # of a scale times a half side: integers of 64 bits hold all sums up to 2^7 times that
 _known: dict[str, "LatticeRejection | InvalidRequest"] = {}
 
 
@@ -57,7 +47,7 @@ class LatticeRejection(GaugeNoise):
 
     expected_trials: float
     price = ", by rejection"
-    n_described = GROUPS * _RADII * _KEPT
+    n_described = GROUPS * TUNED.radii * TUNED.directions
 
     def __init__(self, body: Polytope, step: Fraction = Fraction(1)) -> None:
         columns, per_unit = body.distinct.columns, 1 / step
@@ -79,7 +69,7 @@ class LatticeRejection(GaugeNoise):
             for matrix in (coordinates.left, coordinates.matrix, coordinates.adjoint)
         )
         self._functionals = self._learned(trial_stream(PUBLIC_SEED))
-        if not self.expected_trials <= _MOST_TRIALS:
+        if not self.expected_trials <= TUNED.most_trials:
             raise InvalidRequest(
                 f"A draw of the K-norm noise would take more than {self.expected_trials:.2g} trials.",
                 "Use Matrix, or KNorm with walk=True.",
@@ -92,9 +82,9 @@ class LatticeRejection(GaugeNoise):
         found: list[list[int]] = []
         wanted = 8.0 * size
         while len(found) < size:
-            count = int(min(_BLOCK, 1 + wanted * self.expected_trials))
+            count = int(min(TUNED.block, 1 + wanted * self.expected_trials))
             found += self._accepted(count, fineness, scale, rng)
-            wanted = min(2 * wanted, float(_BLOCK))
+            wanted = min(2 * wanted, float(TUNED.block))
         points = np.array(found[:size], dtype=object).reshape(size, self.rank)
         return (points @ self._left.T).astype(np.int64)
 
@@ -106,9 +96,9 @@ class LatticeRejection(GaugeNoise):
     def fine_law(self, epsilon: Fraction) -> tuple[int, Fraction]:
         """Return N and the scale N·factor/ε of the gauge on the fine lattice."""
         unit, fineness = self.factor / epsilon, self.per_unit
-        while fineness * unit < _FINE:
+        while fineness * unit < _FINE_STEPS:
             fineness *= 2
-        if not float(fineness * unit) * float(self.half.max()) < _WIDEST:
+        if not float(fineness * unit) * float(self.half.max()) < _LARGEST_SIDE:
             raise InvalidRequest("The noise would not fit 64-bit lattice steps.", "Use a larger epsilon.")
         return fineness, fineness * unit
 
@@ -120,10 +110,10 @@ class LatticeRejection(GaugeNoise):
     def reference(self, size: int, scale: float, rng: Entropy) -> np.ndarray:
         """Return draws (k, d), k ≤ size: continuous noise in floats, rounded, and accepted by weight."""
         found: list[np.ndarray] = []
-        for _ in range(_MOST_BATCHES):
-            draws = self.draw(_BATCH, rng)
+        for _ in range(40):
+            draws = self.draw(512, rng)
             shown = self.as_steps(draws, self._gauges(draws[:, self.coordinates.kept]), scale)
-            found.append(shown.draws[uniforms(_BATCH, rng) < shown.weights])
+            found.append(shown.draws[uniforms(512, rng) < shown.weights])
             if sum(map(len, found)) >= size:
                 break
         return np.concatenate(found)[:size]
@@ -134,7 +124,7 @@ class LatticeRejection(GaugeNoise):
         spacing = fineness // self.per_unit
         chosen = self.plane.exact(numerators, self.coordinates.divisor * spacing)
         near = (chosen @ self._matrix.T * spacing).astype(np.int64)
-        left = sizes - _LEAST * self.side.multiples(points - near, _LEAST)
+        left = sizes - _LEAST_MULTIPLE * self.side.multiples(points - near, _LEAST_MULTIPLE)
         is_accepted = left >= 0
         is_accepted[is_accepted] = self.side.inside(near[is_accepted], left[is_accepted])
         return chosen, is_accepted
@@ -148,7 +138,7 @@ class LatticeRejection(GaugeNoise):
         batches: list[np.ndarray] = []
         missing = size
         while missing > 0:
-            count = min(_BLOCK, 1 + int(missing * self.expected_trials))
+            count = min(TUNED.block, 1 + int(missing * self.expected_trials))
             points = (2 * uniforms(count * self.rank, rng).reshape(count, self.rank) - 1) * self.half
             points = points[self._maybe(points, 0.0)]
             batches.append(points[self.side.programs(points)[0] <= 1][:missing])
@@ -162,7 +152,7 @@ class LatticeRejection(GaugeNoise):
         """
         base, known = self._near(scale)
         weights = known.weights * np.exp(-known.gauges * (1 / scale - 1 / base))
-        return known.draws, np.maximum(weights / np.maximum(weights.mean(axis=1, keepdims=True), _TINY), _TINY)
+        return known.draws, np.maximum(weights / np.maximum(weights.mean(axis=1, keepdims=True), 1e-300), 1e-300)
 
     def rounded_trials(self, scale: float) -> np.ndarray:
         """Return trial draws of the law at ε = 1/scale, resampled by weight in each group."""
@@ -187,7 +177,7 @@ class LatticeRejection(GaugeNoise):
 
     def check(self, scale: float) -> None:
         """Refuse noise that takes too many trials."""
-        if not self._trials_at(scale) <= _MOST_WORK:
+        if not self._trials_at(scale) <= TUNED.most_work:
             raise InvalidRequest(
                 f"A draw of the K-norm noise would take about {self._trials_at(scale):.2g} trials.",
                 "Use Matrix, another epsilon, or KNorm with walk=True.",
@@ -210,9 +200,9 @@ class LatticeRejection(GaugeNoise):
         return self.side.programs(targets)[0].reshape(points.shape[:-1])
 
     def _near(self, scale: float) -> tuple[float, Trials]:
-        base = max(2.0 ** (round(_SCALES * math.log2(scale)) / _SCALES), self._least_scale)
+        base = max(2.0 ** (round(TUNED.scales * math.log2(scale)) / TUNED.scales), self._least_scale)
         if base not in self._rounded:
-            if len(self._rounded) == _SCALES:
+            if len(self._rounded) == TUNED.scales:
                 del self._rounded[next(iter(self._rounded))]
             draws = self.trials
             self._rounded[base] = self.as_steps(draws, self._sizes, base)
@@ -221,27 +211,27 @@ class LatticeRejection(GaugeNoise):
     @cached_property
     def _least_scale(self) -> float:
         shown, scale = self.trials[..., self.coordinates.kept], 1 / 16
-        while self.plane.floats(shown * scale).any(axis=2).mean() < _NOT_ALL_ZERO:
+        while self.plane.floats(shown * scale).any(axis=2).mean() < 0.5:
             scale *= 1.25
         return scale
 
     def _trials(self, rng: Entropy) -> np.ndarray:  # noqa: ARG002
         stream = trial_stream(PUBLIC_SEED)
         edges = self._answers(np.stack([self._directions(stream) for _ in range(GROUPS)]))
-        sizes = stream.standard_gamma(self.rank, (GROUPS, _RADII, _KEPT))
+        sizes = stream.standard_gamma(self.rank, (GROUPS, TUNED.radii, TUNED.directions))
         self._sizes = sizes.reshape(GROUPS, -1)
-        return (sizes[..., None] * edges[:, None]).reshape(GROUPS, _RADII * _KEPT, -1)
+        return (sizes[..., None] * edges[:, None]).reshape(GROUPS, TUNED.radii * TUNED.directions, -1)
 
     def _directions(self, stream: TrialStream) -> np.ndarray:
         """Return the edges of the body in nearly uniform directions, resampled from weighted public points."""
-        edges, weights = self._outer(self._in_box(_POINTS, stream), self._functionals)
+        edges, weights = self._outer(self._in_box(TUNED.public_points, stream), self._functionals)
         found = np.empty((0, self.rank))
-        while len(found) < _KEPT:
-            chosen = edges[stream.choice(len(edges), 2 * _KEPT, p=weights / weights.sum())]
+        while len(found) < TUNED.directions:
+            chosen = edges[stream.choice(len(edges), 2 * TUNED.directions, p=weights / weights.sum())]
             gauges = self.side.programs(chosen)[0]
             is_kept = stream.random(len(chosen)) < gauges ** -float(self.rank)
             found = np.vstack([found, (chosen / gauges[:, None])[is_kept]])
-        return found[:_KEPT]
+        return found[: TUNED.directions]
 
     def _outer(self, points: np.ndarray, functionals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the points where rays leave the box and all |functionals| ≤ 1, and shares of the box in each ray."""
@@ -264,21 +254,21 @@ class LatticeRejection(GaugeNoise):
         share of the box that the body fills.
         """
         found = np.empty((0, self.rank))
-        for _ in range(_ROUNDS):
-            edges, weights = self._outer(self._in_box(_PILOT, stream), found)
-            chosen = edges[stream.choice(_PILOT, _LEARNED, p=weights / weights.sum())]
+        for _ in range(TUNED.learning_rounds):
+            edges, weights = self._outer(self._in_box(TUNED.learning_points, stream), found)
+            chosen = edges[stream.choice(TUNED.learning_points, TUNED.solved_points, p=weights / weights.sum())]
             gauges, _, duals = self.side.programs(chosen)
             share = float(weights.mean() * (gauges ** -float(self.rank)).mean())
             self.expected_trials = float(f"{1 / share:.3g}")  # the same on every machine
-            if self.expected_trials > _HOPELESS * _MOST_TRIALS:
+            if self.expected_trials > 4 * TUNED.most_trials:  # an early estimate may be off by a factor of 4
                 break
             functionals, sizes = self.side.functionals(duals[gauges > 1])
             functionals, sizes = functionals[sizes > 0], sizes[sizes > 0]
             found = np.unique(np.vstack([found, functionals / sizes[:, None]]), axis=0)
-        violated = np.abs(self._in_box(_PILOT, stream) @ found.T) > 1
+        violated = np.abs(self._in_box(TUNED.learning_points, stream) @ found.T) > 1
         best = np.argsort(-violated.sum(axis=0), kind="stable")
         order: list[int] = []
-        while len(order) < _FEW and violated.any():
+        while len(order) < TUNED.first_functionals and violated.any():
             order.append(int(violated.sum(axis=0).argmax()))
             violated = violated[~violated[:, order[-1]]]
         return found[[*order, *(place for place in best.tolist() if place not in order)]]
@@ -286,14 +276,14 @@ class LatticeRejection(GaugeNoise):
     def _maybe(self, points: np.ndarray, slack: float) -> np.ndarray:
         """Return places of points of the box that may lie inside, if each coordinate is off by at most `slack`."""
         places = np.arange(len(points))
-        for some in (self._functionals[:_FEW], self._functionals[_FEW:]):
+        for some in (self._functionals[: TUNED.first_functionals], self._functionals[TUNED.first_functionals :]):
             limits = 1 + 1e-9 + slack * np.abs(some).sum(axis=1)
             places = places[(np.abs(points[places] @ some.T) <= limits).all(axis=1)]
         return places
 
     def _accepted(self, count: int, fineness: int, scale: Fraction, rng: Entropy) -> list[list[int]]:
         words = rng.words(count * self.rank).reshape(count, self.rank)
-        places = self._maybe((words * 2.0 ** (1 - _WORD) - 1) * self.half, 1 / _LEAST + 2.0**-40)
+        places = self._maybe((words * 2.0 ** (1 - WORD) - 1) * self.half, 1 / _LEAST_MULTIPLE + 2.0**-40)
         sizes = self._multiples(len(places), scale, rng)
         rows = zip(words[places].tolist(), sizes.tolist(), strict=True)
         points = np.array([self._point(row, size, rng) for row, size in rows], dtype=np.int64)
@@ -307,7 +297,7 @@ class LatticeRejection(GaugeNoise):
     def _multiples(self, count: int, scale: Fraction, rng: Entropy) -> np.ndarray:
         """Return sums of r + 1 geometric variables, drawn again below the least multiple."""
         found = np.zeros(count, dtype=np.int64)
-        while (low := np.flatnonzero(found < _LEAST)).size:
+        while (low := np.flatnonzero(found < _LEAST_MULTIPLE)).size:
             found[low] = geometric(len(low) * (self.rank + 1), scale, rng).reshape(-1, self.rank + 1).sum(axis=1)
         return found
 
@@ -330,7 +320,7 @@ def lattice_noise(body: Polytope, step: Fraction = Fraction(1)) -> LatticeReject
     """Return cached noise for a flat body of integer generators on a lattice; a refusal is cached, too."""
     key = f"{digest(body)} {step}"
     if key not in _known:
-        if len(_known) == _MOST_KNOWN:
+        if len(_known) == 16:
             del _known[next(iter(_known))]
         try:
             _known[key] = LatticeRejection(body, step)
@@ -344,7 +334,7 @@ def lattice_noise(body: Polytope, step: Fraction = Fraction(1)) -> LatticeReject
 
 def _below(word: int, limit: int, rng: Entropy) -> int:
     """Return ⌊V·limit⌋ for V uniform on [0, 1], whose first 64 bits are given and further ones drawn if needed."""
-    bits = _WORD
+    bits = WORD
     while (low := word * limit >> bits) != ((word + 1) * limit - 1) >> bits:
-        word, bits = word << _WORD | rng.integer(_WORD), bits + _WORD
+        word, bits = word << WORD | rng.integer(WORD), bits + WORD
     return low

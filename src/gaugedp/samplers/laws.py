@@ -14,9 +14,7 @@ from gaugedp._internal.trial_stream import TrialStream
 from gaugedp._internal.validate import between
 from gaugedp.entropy import Entropy
 from gaugedp.samplers.discrete import check_scale, discrete_gaussian, discrete_laplace, rounded_gaussian
-
-_TOGETHER = 128  # widths whose sums are computed together, in some 30 MB
-_SUMMED = 64.0  # scales up to this are summed term by term; above, the continuous distribution is exact to 1e-5
+from gaugedp.samplers.tuning import TUNED
 
 
 class SymmetricLaw(ABC):
@@ -116,7 +114,7 @@ class DiscreteLaplace(Law):
 
     def gaussian_moment(self, rate: np.ndarray) -> np.ndarray:
         """Return a sum, or √π·u·erfcx(u) with u = 1/(2·scale·√rate)."""
-        if self.scale <= _SUMMED:
+        if self.scale <= TUNED.summed_scale:
             magnitude = np.arange(int(40 * self.scale) + 40)
             weight = np.exp(-magnitude / float(self.scale)) * np.where(magnitude > 0, 2, 1)
             return _moment(rate, magnitude, weight)
@@ -146,14 +144,14 @@ class DiscreteGaussian(Law):
     @property
     def variance(self) -> float:
         """A sum; for large scales the parameter."""
-        if self.parameter > _SUMMED**2:
+        if self.parameter > TUNED.summed_scale**2:
             return float(self.parameter)
         magnitude, weight = self._weights()
         return float((magnitude.astype(float) ** 2 * weight).sum() / weight.sum())
 
     def coverage(self, width: np.ndarray) -> np.ndarray:
         """Return a sum, or a rounded normal's coverage."""
-        if self.parameter > _SUMMED**2:
+        if self.parameter > TUNED.summed_scale**2:
             return _normal_coverage(width, float(self.parameter))
         _, weight = self._weights()
         running = np.cumsum(weight) / weight.sum()
@@ -162,7 +160,7 @@ class DiscreteGaussian(Law):
 
     def gaussian_moment(self, rate: np.ndarray) -> np.ndarray:
         """Return a sum, or (1 + 2·rate·variance)^(−1/2)."""
-        if self.parameter > _SUMMED**2:
+        if self.parameter > TUNED.summed_scale**2:
             return 1 / np.sqrt(1 + 2 * rate * float(self.parameter))
         return _moment(rate, *self._weights())
 
@@ -194,7 +192,7 @@ class RoundedGaussian(Law):
     @property
     def variance(self) -> float:
         """Σ (2k + 1)·P(|N| > k), or std² + 1/12 for large scales."""
-        if self.std > _SUMMED:
+        if self.std > TUNED.summed_scale:
             return float(self.std) ** 2 + 1 / 12
         width = np.arange(int(12 * self.std) + 12)
         return float(((2 * width + 1) * (1 - self.coverage(width))).sum())
@@ -205,7 +203,7 @@ class RoundedGaussian(Law):
 
     def gaussian_moment(self, rate: np.ndarray) -> np.ndarray:
         """Return a sum, or a normal's moment."""
-        if self.std > _SUMMED:
+        if self.std > TUNED.summed_scale:
             return 1 / np.sqrt(1 + 2 * rate * self.variance)
         magnitude = np.arange(int(12 * self.std) + 12)
         weight = np.diff(self.coverage(magnitude), prepend=0.0)
@@ -236,8 +234,8 @@ class LaplaceSum(SymmetricLaw):
         n_points, theta, weights, at_zero = self._series
         places = np.ravel(np.asarray(width, dtype=float))
         total = (2 * places + 1) * at_zero
-        for start in range(0, len(places), _TOGETHER):
-            part = slice(start, start + _TOGETHER)
+        for start in range(0, len(places), 128):  # widths, whose sums take some 30 MB
+            part = slice(start, start + 128)
             total[part] += np.sin(np.multiply.outer(places[part] + 0.5, theta)) @ weights
         return np.clip(total / n_points - 1e-9, 0, 1).reshape(np.shape(width))
 

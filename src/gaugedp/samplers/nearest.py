@@ -3,8 +3,6 @@
 import numpy as np
 
 _BITS = 8  # of the coefficients
-_SWAP = 0.99  # of a squared length, that an exchange must shorten it to
-_MOST_SWAPS = 2000
 _TIE = 1e-9  # which floats decide in the same way on every machine
 
 
@@ -50,14 +48,15 @@ def _reduced(left: np.ndarray) -> np.ndarray:
     """Return unimodular integers T with short columns of M·T (Lenstra, Lenstra and Lovász 1982)."""
     basis = np.vstack([left, np.eye(left.shape[1])])  # the last rows record T
     place, swaps = 1, 0
-    while place < left.shape[1] and swaps < _MOST_SWAPS:
+    while place < left.shape[1] and swaps < 2000:
         triangle = np.asarray(np.linalg.qr(basis[: len(left), : place + 1], mode="r"))
         for before in range(place - 1, -1, -1):
             times = np.floor(triangle[before, place] / triangle[before, before] + 0.5 - _TIE)
             basis[:, place] -= times * basis[:, before]
             triangle[:, place] -= times * triangle[:, before]
         if triangle[place - 1 : place + 1, place] @ triangle[place - 1 : place + 1, place] >= (
-            (_SWAP - _TIE) * triangle[place - 1, place - 1] ** 2
+            # an exchange must shorten a squared length by a hundredth
+            (0.99 - _TIE) * triangle[place - 1, place - 1] ** 2
         ):
             place += 1
         else:

@@ -12,7 +12,6 @@ from gaugedp._internal.rounding import PARAMETERS
 from gaugedp.entropy import Entropy
 
 WORD = 64
-_UNDERFLOW = 2.0**-60  # far above the effect of underflow
 
 Ends = tuple[Fraction, Fraction]
 
@@ -151,7 +150,7 @@ def _by_floats(known: tuple[np.ndarray, np.ndarray], lattice: np.ndarray) -> tup
     values, bounds = known
     scaled = values * lattice
     nearest = np.rint(scaled)
-    limit = 0.5 - (bounds * lattice * (1 + PARAMETERS) + _UNDERFLOW)
+    limit = 0.5 - (bounds * lattice * (1 + PARAMETERS) + 2.0**-60)  # 2^−60 is far above the effect of underflow
     scaled -= nearest  # exact: both are multiples of the last place of the larger
     undecided = ~(np.abs(scaled, out=scaled) < limit)
     if undecided.any():

@@ -9,10 +9,7 @@ from gaugedp.entropy import Entropy, research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.samplers.body_noise import GaugeNoise
 from gaugedp.samplers.continuous import gammas, uniforms
-
-_PILOT, _FEWEST = 500, 3  # public points, and how many of them must lie in the body
-_KEY = 2411
-_BLOCK = 256  # points that are tested together, at most
+from gaugedp.samplers.tuning import TUNED
 
 
 class RejectionNoise(GaugeNoise):
@@ -31,13 +28,14 @@ class RejectionNoise(GaugeNoise):
             )
         self.body, self.walk, self.rank = body, walk, body.rank
         self.half = body.support(np.eye(body.rank)) * (1 + PARAMETERS)
-        accepted = int(self._surely_inside(self._proposals(_PILOT, research_rng(_KEY))).sum())
-        if accepted < _FEWEST:
+        n_points, least = TUNED.pilot_points, TUNED.pilot_inside
+        accepted = int(self._surely_inside(self._proposals(n_points, research_rng(2411))).sum())
+        if accepted < least:
             raise InvalidRequest(
-                f"K-norm noise by rejection takes too long: fewer than {_FEWEST} of {_PILOT} proposals are accepted.",
+                f"K-norm noise by rejection takes too long: fewer than {least} of {n_points} proposals are accepted.",
                 "Use KNorm with walk=True, or Cube or Matrix.",
             )
-        self.expected_trials = _PILOT / accepted
+        self.expected_trials = n_points / accepted
         self.price = f", by rejection, {self.expected_trials:.3g} trials a draw"
 
     def draw(self, size: int, rng: Entropy) -> np.ndarray:
@@ -49,7 +47,7 @@ class RejectionNoise(GaugeNoise):
         batches: list[np.ndarray] = []
         missing = size
         while missing > 0:
-            points = self._proposals(min(_BLOCK, 1 + int(missing * self.expected_trials)), rng)
+            points = self._proposals(min(256, 1 + int(missing * self.expected_trials)), rng)
             inside = points[self._inside(points)][:missing]
             batches.append(inside)
             missing -= len(inside)

@@ -12,8 +12,7 @@ from gaugedp.entropy import Entropy
 from gaugedp.samplers.continuous import exponentials, uniforms
 from gaugedp.samplers.proximal import Ball
 
-_BLOCK, _CELLS = 16, 4096  # proposals per batch, and coordinates
-TINY = 1e-200
+ABOVE_ZERO = 1e-200
 
 
 class PowerBall(Ball, Protocol):
@@ -56,7 +55,7 @@ class SeparableOracle:
         p = self.ball.p
         if math.isinf(p):
             return np.zeros_like(sizes), np.zeros_like(sizes), np.zeros_like(sizes)
-        floor = np.maximum(sizes, TINY)
+        floor = np.maximum(sizes, ABOVE_ZERO)
         power = floor**p
         return power, p * power / floor, p * (p - 1) * power / floor**2
 
@@ -65,7 +64,7 @@ class SeparableOracle:
         if self.exponent == 2:
             return np.zeros_like(powers), np.zeros_like(powers)
         value = self.weight / 2 * powers ** (2 / self.exponent)
-        return value, 2 / self.exponent * value / np.maximum(powers, TINY)
+        return value, 2 / self.exponent * value / np.maximum(powers, ABOVE_ZERO)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +105,7 @@ class Tilted:
         firmness = 1 + variances * (self.slope * q * (q - 1) * sizes ** (q - 2) + tilt * bend)
         variances = variances / firmness
         moves = (means - sizes) / firmness
-        spread = np.maximum(_total(slope**2 * variances), TINY)
+        spread = np.maximum(_total(slope**2 * variances), ABOVE_ZERO)
         excess = _total(height + bend * variances / 2 + slope * moves) - oracle.limit
         change = np.maximum(-tilt, excess / spread)
         moves -= slope * variances * change
@@ -116,7 +115,7 @@ class Tilted:
             axis=1, keepdims=True
         )
         is_near &= (powers - self.power) ** 2 <= _total((q * sizes ** (q - 1)) ** 2 * variances)
-        power = np.sqrt(np.maximum(self.power * powers, TINY))
+        power = np.sqrt(np.maximum(self.power * powers, ABOVE_ZERO))
         law = Tilted(oracle, self.places, self.step, next_sizes, power, oracle.growth(power)[1], tilt + change)
         return law, is_near
 
@@ -169,7 +168,8 @@ class Tilted:
         """Return one draw of the oracle for each of `rows`."""
         draws, missing = np.empty((len(rows), self.places.shape[1])), np.arange(len(rows))
         while len(missing):
-            block = max(1, min(_BLOCK, _CELLS // (len(missing) * self.places.shape[1])))
+            # at most 16 proposals, and 4096 coordinates
+            block = max(1, min(16, 4096 // (len(missing) * self.places.shape[1])))
             points = self._coordinates(rows[missing], block, rng)
             waits = exponentials(block * len(missing), rng).reshape(block, -1)
             accepted = waits >= self._excess(points, rows[missing])

@@ -13,10 +13,7 @@ from scipy.special import log_ndtr, ndtri_exp
 from gaugedp.entropy import Entropy
 from gaugedp.samplers.continuous import exponentials, normals, uniforms
 from gaugedp.samplers.proximal import Ball
-from gaugedp.samplers.separable import TINY
-
-_ROUNDS = 4  # of Newton's method towards a proximal point: tangents at any point are exact
-_BLOCK, _CELLS = 16, 16384  # proposals of a chain per batch, and entries of all
+from gaugedp.samplers.separable import ABOVE_ZERO
 
 
 class SpectralBall(Ball, Protocol):
@@ -50,7 +47,7 @@ class SpectralOracle:
         left, values, right = np.linalg.svd(places.reshape(-1, *self.ball.shape), full_matrices=False)
         sizes = self._proximal(values, step)
         lengths = np.linalg.norm(sizes, self.ball.p, axis=1)
-        sizes *= np.minimum(1, self.ball.radius / np.maximum(lengths, TINY))[:, None]
+        sizes *= np.minimum(1, self.ball.radius / np.maximum(lengths, ABOVE_ZERO))[:, None]
         normals = self._normal(sizes)
         widths = np.sqrt((normals**2).sum(axis=1))
         rooms = np.maximum(self.ball.radius - lengths, 0) / widths
@@ -70,7 +67,7 @@ class SpectralOracle:
     def slope(self, values: np.ndarray) -> np.ndarray:
         """Return the singular values of ∇r."""
         q = self.exponent
-        lengths = np.maximum(np.linalg.norm(values, q, axis=1, keepdims=True), TINY)
+        lengths = np.maximum(np.linalg.norm(values, q, axis=1, keepdims=True), ABOVE_ZERO)
         return self.weight * lengths * (values / lengths) ** (q - 1)
 
     def _normal(self, sizes: np.ndarray) -> np.ndarray:
@@ -85,12 +82,12 @@ class SpectralOracle:
 
     def _proximal(self, values: np.ndarray, step: float) -> np.ndarray:
         """Return s near the solution of s + ηc·‖s‖_q^{2−q}·s^{q−1} = values."""
-        q, sizes = self.exponent, np.maximum(values / (1 + step * self.weight), TINY)
-        for _ in range(_ROUNDS if q < 2 else 0):
+        q, sizes = self.exponent, np.maximum(values / (1 + step * self.weight), ABOVE_ZERO)
+        for _ in range(4 if q < 2 else 0):  # Newton's steps towards a proximal point: tangents at any point are exact
             powers = sizes**q
             powers *= step * self.weight * powers.sum(axis=1, keepdims=True) ** (2 / q - 1) / sizes
             sizes = np.maximum((values + (q - 2) * powers) / (1 + (q - 1) * powers / sizes), sizes / 8)
-        return np.maximum(sizes, TINY)
+        return np.maximum(sizes, ABOVE_ZERO)
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +157,8 @@ class SpectralLaw:
         """Return one draw for each of `rows`."""
         draws, missing = np.empty((len(rows), self.places.shape[1])), np.arange(len(rows))
         while len(missing):
-            block = max(1, min(_BLOCK, _CELLS // (len(missing) * self.places.shape[1])))
+            # at most 16 proposals of a chain, and 16384 entries of all
+            block = max(1, min(16, 16384 // (len(missing) * self.places.shape[1])))
             points, accepted = self._proposals(np.repeat(rows[missing], block), rng)
             by_row = accepted.reshape(-1, block)
             first, has_draw = by_row.argmax(axis=1), by_row.any(axis=1)

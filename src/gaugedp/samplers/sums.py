@@ -6,9 +6,7 @@ from gaugedp.bodies.derived import MinkowskiSum
 from gaugedp.entropy import Entropy, research_rng
 from gaugedp.samplers.continuous import uniforms
 from gaugedp.samplers.near_walks import ball_walk
-
-_PILOT, _FEWEST = 500, 3  # public points, and how many of them must lie in the body
-_KEY = 2412
+from gaugedp.samplers.tuning import TUNED
 
 
 def uniform_sum(body: MinkowskiSum, size: int, rng: Entropy) -> np.ndarray:
@@ -16,12 +14,12 @@ def uniform_sum(body: MinkowskiSum, size: int, rng: Entropy) -> np.ndarray:
 
     The box has the axes of an orthonormal basis of the span. Which of the two it is depends on the body alone.
     """
-    accepted = len(_accepted(body, _PILOT, research_rng(_KEY)))
-    if accepted < _FEWEST:
+    accepted = len(_accepted(body, TUNED.pilot_points, research_rng(2412)))
+    if accepted < TUNED.pilot_inside:
         return ball_walk(body, size, rng)
     found = np.empty((0, body.ambient_dim))
     while (missing := size - len(found)) > 0:
-        found = np.vstack([found, _accepted(body, 1 + missing * _PILOT // accepted, rng)[:missing]])
+        found = np.vstack([found, _accepted(body, 1 + missing * TUNED.pilot_points // accepted, rng)[:missing]])
     return found
 
 

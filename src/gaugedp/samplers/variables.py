@@ -12,9 +12,6 @@ from gaugedp.samplers.integer_exp import Bracket
 from gaugedp.samplers.integer_sine import pi_bracket, sine_and_cosine
 from gaugedp.samplers.reals import WORD, Reals
 
-_LOOSE = 0.5
-_ROOT_2 = 1.4142135623730951  # to half a unit
-_QUARTER = 0.7853981633974483  # π/4 to half a unit
 _SIGN = np.uint64(2**63)
 _SINE = [(-1) ** k / math.factorial(2 * k + 1) for k in range(9)]
 
@@ -120,7 +117,7 @@ class Normal(Variables):
         parts = first_bits(words[:, : self.n_pairs], n_bits)
         lengths = minus_log(parts * 2.0**-n_bits)
         lengths = np.sqrt(np.abs(lengths, out=lengths), out=lengths)
-        lengths *= _ROOT_2
+        lengths *= 1.4142135623730951  # √2 to half a unit
         return parts, lengths
 
     def _points(self, lengths: np.ndarray, words: np.ndarray, n_bits: int) -> np.ndarray:
@@ -175,7 +172,7 @@ class Spherical(Variables):
         with np.errstate(divide="ignore", invalid="ignore"):
             lengths = np.sqrt(together(points * points, np.add)[:, 0])
             off = np.sqrt(together(errors * errors, np.add)[:, 0]) / lengths * (1 + PARAMETERS) + (levels + 8) * UNIT
-            is_known = off < _LOOSE
+            is_known = off < 0.5
             factor = radius / lengths
             off = (off + radius_error / np.abs(radius)) / (1 - off) * (1 + PARAMETERS)
             errors *= (np.abs(factor) * (1 + off) * (1 + PARAMETERS))[:, None]
@@ -237,7 +234,7 @@ def _signed(size: Bracket, is_negative: int) -> Bracket:
 def _turned(lengths: np.ndarray, words: np.ndarray, n_bits: int, out: np.ndarray) -> None:
     half = lengths.shape[1]
     parts = first_bits(words, n_bits) & np.uint64(2 ** (n_bits - 2) - 1)
-    sines = _sine(parts * (_QUARTER * 2.0 ** (2 - n_bits)))  # of half the angle
+    sines = _sine(parts * (0.7853981633974483 * 2.0 ** (2 - n_bits)))  # of half the angle; π/4 to half a unit
     squares = sines * sines
     first, second = out[:, :half], out[:, half:]
     np.multiply(1 - 2 * squares, lengths, out=first)

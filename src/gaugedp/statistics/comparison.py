@@ -20,7 +20,6 @@ from gaugedp.statistics.inversion import quotients_within
 from gaugedp.statistics.pairs import NoisePairs, PairWidths, are_alike, pair_draws, pair_kinds, share_places
 from gaugedp.statistics.quantile import WithEnds
 
-_FEWEST = 1.0  # least reference count for which a ratio is defined
 _OF_PLAN = (0.0, 0.5, 1.0)  # counts of a plan, relative to the reference count
 
 
@@ -70,7 +69,7 @@ class CountRatio(Statistic):
     def influence(self, values: np.ndarray) -> Influence:
         """Return that of factor·(own/other + shift): factor·w·(1[row in own] − own/other·1[row in other])/other."""
         own, other = self.compared(values)
-        return self._influence(self.factor * inverse(other), np.maximum(own, 0) / np.maximum(other, _FEWEST))
+        return self._influence(self.factor * inverse(other), np.maximum(own, 0) / np.maximum(other, 1.0))
 
     def _influence(self, scale: np.ndarray, ratios: np.ndarray, is_total: bool = False) -> Influence:
         own, others = (partial(self._side, place=place) for place in (0, 1))
@@ -94,7 +93,7 @@ class CountRatio(Statistic):
         return longest_half(self._ends(share * other, other, around, beside, curves) for share in _OF_PLAN)
 
     def _values(self, own: np.ndarray, other: np.ndarray) -> np.ndarray:
-        return self._shown(np.maximum(own, np.where(other < _FEWEST, _FEWEST, 0.0)) / np.maximum(other, _FEWEST))
+        return self._shown(np.maximum(own, np.where(other < 1, 1.0, 0.0)) / np.maximum(other, 1.0))
 
     def _shown(self, ratios: np.ndarray) -> np.ndarray:
         return self.factor * (ratios + self.shift)

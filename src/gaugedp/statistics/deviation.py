@@ -24,7 +24,6 @@ MEANS: np.ndarray = np.linspace(-1, 1, 17)  # m at which widths are known
 PLACES: np.ndarray = np.linspace(-1, 3, 9)  # c at which widths are known
 ENDS: np.ndarray = np.linspace(-1, 1, 3)  # m at which the sizes of the noise of B − m·N are
 N_WIDTHS = len(ENDS) + len(MEANS) * len(PLACES)
-_PUBLIC_SEED = 1908
 _STEPS: np.ndarray = np.linspace(0, 1, 33)  # from the least to the largest mean that B and N leave open
 
 
@@ -146,7 +145,7 @@ class DeviationWidths:
         cells = range(1 if self._alike else len(self._triples))
         numbers = self._noise.n_answers + self._coefficients.shape[1] * len(cells)
         # 10**7: numbers sorted, with more than the fewest trials
-        trials = public_trials(self._noise, _PUBLIC_SEED, 10**7, numbers, numbers)
+        trials = public_trials(self._noise, 1908, 10**7, numbers, numbers)
         if trials is None:
             return [], []
         rows = [trials[:, self._triples[cell]] * self._units[cell] for cell in cells]

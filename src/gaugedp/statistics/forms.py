@@ -15,7 +15,6 @@ from gaugedp.mechanisms.noise_widths import safe_rank
 from gaugedp.statistics.inversion import values_within
 
 _MOMENTS = (2, 4, 6)
-_STEPS = 4  # iterations towards the nearest numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +103,7 @@ class FormQuotient:
     def nearest(self, numbers: np.ndarray, value: float, covariance: np.ndarray) -> np.ndarray:
         """Return c near the numbers with h(c, θ) = 0, by linear steps in the norm of the noise."""
         c = numbers
-        for _ in range(_STEPS):
+        for _ in range(4):  # towards the nearest numbers
             gradient = self.top.gradient(c) - value * self.bottom.gradient(c)
             along = covariance @ gradient
             length = gradient @ along

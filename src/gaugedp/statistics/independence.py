@@ -14,8 +14,6 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.statistics.base import Wording
 from gaugedp.statistics.p_value import PValue
 
-_LARGEST = 2.0**62  # rows of a simulated table
-
 
 @dataclass(frozen=True)
 class Independence(PValue, kind="independence"):
@@ -60,7 +58,7 @@ class Independence(PValue, kind="independence"):
         totals = cases.sum(axis=(-2, -1)) + spare * noises.sum(axis=(-2, -1)).std(axis=0)
         shares = [_shares(cases.sum(axis=axis), spare * noises.sum(axis=axis).std(axis=0)) for axis in (-1, -2)]
         cells = (shares[0][:, :, None] * shares[1][:, None, :]).reshape(len(cases), -1)
-        n_rows = np.rint(np.clip(totals, 0, _LARGEST)).astype(np.int64)
+        n_rows = np.rint(np.clip(totals, 0, 2.0**62)).astype(np.int64)
         return rng.multinomial(n_rows, cells, size=noises.shape[:2]).reshape(noises.shape).astype(float)
 
     def distance(self, cases: np.ndarray, variances: np.ndarray) -> np.ndarray:

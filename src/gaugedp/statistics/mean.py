@@ -19,7 +19,6 @@ from gaugedp.statistics.inversion import quotients_within
 from gaugedp.statistics.trials import public_trials, rounded_up
 
 PLACES: np.ndarray = np.linspace(-1, 1, 9)  # of m
-_PUBLIC_SEED = 1954
 _OF_PLAN: np.ndarray = np.linspace(-1, 1, 65)  # means, at which the length of an interval is computed
 
 
@@ -139,7 +138,7 @@ class MeanWidths:
         numbers = max(len(self._units), len(PLACES) * len(self._first))
         used = np.concatenate([self._first, self._second])
         # 4 * 10**6: numbers sorted, with more than the fewest trials
-        trials = public_trials(self._noise, _PUBLIC_SEED, 4 * 10**6, numbers, numbers, used)
+        trials = public_trials(self._noise, 1954, 4 * 10**6, numbers, numbers, used)
         if trials is None:
             return None
         top, bottom = np.split(trials * self._units[used], 2, axis=1)

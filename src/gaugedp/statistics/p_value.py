@@ -18,11 +18,9 @@ from gaugedp.statistics.base import Ends, Statistic
 
 Draws = Callable[[int, int], np.ndarray | None]  # draws of the noise (size, n_released), by size and seed
 
-_MOST, _FEWEST, _NUMBERS = 9999, 999, 4 * 10**6  # draws, and numbers in all of them
+_MOST_DRAWS, _LEAST_DRAWS = 9999, 999
 _MOST_RELEASED = 4000
 _SPARE = (0.0, 2.0)  # null hypotheses: the estimated one, and one that is so many deviations of the noise away
-_MISS = 0.0005  # of the interval of a p-value, at every level
-_TIED = 1 - 1e-9  # distances that differ by rounding are equal
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ class PValue(Statistic):
 
     def intervals(self, values: np.ndarray, widths: np.ndarray, curves: np.ndarray | None = None) -> Ends:  # noqa: ARG002
         """Return the intervals of Clopper and Pearson, simultaneous."""
-        miss, above = _MISS / (2 * self.n_answers), self.simulated - self._reached
+        miss, above = 0.0005 / (2 * self.n_answers), self.simulated - self._reached  # of an interval, at every level
         low = scipy.special.betaincinv(np.maximum(self._reached, 0.5), above + 1, miss) * (self._reached > 0)
         high = scipy.special.betaincinv(self._reached + 1, np.maximum(above, 0.5), 1 - miss)
         return low, np.where(above > 0, high, 1.0)
@@ -72,14 +70,14 @@ class PValue(Statistic):
         The seed follows from the numbers, so everybody who has them computes the same p-values.
         """
         cases = self.cases(values)
-        size = int(np.clip(_NUMBERS // max(self.n_released, cases.size), _FEWEST, _MOST))
+        size = int(np.clip(4 * 10**6 // max(self.n_released, cases.size), _LEAST_DRAWS, _MOST_DRAWS))
         seed = int.from_bytes(sha256(np.ascontiguousarray(values, dtype="<f8").tobytes()).digest()[:8], "little")
         noise = draws(size, seed)
         if noise is None:
             return self
         noises, rng = self.cases(noise), trial_stream(seed + 1)
         variances = noises.var(axis=0)
-        observed = self.distance(cases, variances) * _TIED
+        observed = self.distance(cases, variances) * (1 - 1e-9)  # distances that differ by rounding are equal
         reached = [
             (self.distance(self.null(cases, noises, spare, rng) + noises, variances) >= observed).sum(axis=0)
             for spare in _SPARE

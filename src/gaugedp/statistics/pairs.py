@@ -14,8 +14,6 @@ from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.mechanisms.noise_widths import safe_rank
 from gaugedp.statistics.trials import kinds_of, public_trials, rounded_up
 
-_PUBLIC_SEED = 1940
-
 
 def share_places(count: int) -> np.ndarray:
     """Return the places of curves, denser at small shares."""
@@ -74,7 +72,7 @@ def pair_draws(noise: AdditiveNoise, units: np.ndarray, n_curves: int) -> np.nda
     """Return draws in `units` of the released numbers for `n_curves` curves, or None if unsuitable."""
     numbers = noise.n_answers + len(PLACES) * n_curves
     # 10**7: numbers at a time, with more than the fewest trials
-    draws = public_trials(noise, _PUBLIC_SEED, 10**7, numbers, noise.n_answers)
+    draws = public_trials(noise, 1940, 10**7, numbers, noise.n_answers)
     return draws if draws is None or (units == 1).all() else draws * units
 
 

@@ -26,13 +26,10 @@ from gaugedp.synthesis.counts import CountTable
 from gaugedp.synthesis.junction_tree import JunctionTree
 from gaugedp.synthesis.maximum_entropy import refitted, total
 from gaugedp.synthesis.measurements import ModelVariables, counts_cells
+from gaugedp.synthesis.tuning import TUNED
 
 _SIXTEENTHS = 16
-_LARGEST_COUNT = 2.0**40  # of a predicted count: noise may be larger
 MOST_CELLS = 1_000_000  # of a model when all is spent: some seconds per round
-_ROUNDS = 3  # per attribute, at the first cost
-_CHOICE = Fraction(1, 10)  # of a round's cost
-_STEPS = 30  # of a fit: it starts at the end of the last one, and the rows are fitted to convergence
 
 
 @dataclass(frozen=True)
@@ -61,8 +58,8 @@ class CandidateMarginal:
 
     def guess(self, counts: np.ndarray, rho: float) -> PredictedCounts:
         """Return the predicted counts, and the expected noise at ρ."""
-        sixteenths = np.rint(_SIXTEENTHS * np.clip(counts.ravel(), -_LARGEST_COUNT, _LARGEST_COUNT)).astype(np.int64)
-        noise = round(_SIXTEENTHS * min(self.noise_size(rho), _LARGEST_COUNT))
+        sixteenths = np.rint(_SIXTEENTHS * np.clip(counts.ravel(), -(2.0**40), 2.0**40)).astype(np.int64)
+        noise = round(_SIXTEENTHS * min(self.noise_size(rho), 2.0**40))
         return PredictedCounts(self.place, sixteenths, noise, self.weight)
 
 
@@ -124,7 +121,7 @@ class Model:
         tree = variables.tree(table.scope for table in tables)
         n = max(total(tables), 1.0)
         others = [np.zeros(table.values.shape) for table in tables[len(starts) :]]
-        laws, multipliers = refitted(tree, tables, n, [*starts, *others], _STEPS)
+        laws, multipliers = refitted(tree, tables, n, [*starts, *others], TUNED.fit_steps)
         return cls(variables, tuple(tables), multipliers, tree, laws, n)
 
     def added(self, table: CountTable) -> "Model":
@@ -177,8 +174,8 @@ class AdaptiveMeasurement:
     def first_share(self) -> Fraction:
         """The share of ρ of each first round. It is 1/(3·attributes), or all of it if no other tables are requested."""
         if len(self.singles) == len(self.candidates):
-            return 1 / (len(self.singles) * (1 - _CHOICE))
-        return Fraction(1, _ROUNDS * len(self.singles))
+            return 1 / (len(self.singles) * (1 - TUNED.choice))
+        return Fraction(1, TUNED.rounds_per_attribute * len(self.singles))
 
     def run(
         self, held: ExactAnswers, variables: ModelVariables, done: Callable[[float], object]
@@ -208,7 +205,7 @@ class AdaptiveMeasurement:
         self, held: ExactAnswers, model: Model, candidates: Sequence[CandidateMarginal], share: Fraction
     ) -> CandidateMarginal:
         body = LpBall(len(candidates), math.inf, most_moved(candidates))
-        choice = Exponential.calibrate(body, share_of(self.rho, share * _CHOICE)).prepare(self.rng)
+        choice = Exponential.calibrate(body, share_of(self.rho, share * TUNED.choice)).prepare(self.rng)
         rho = self._noise(share).rho
         guesses = [candidate.guess(model.counts(candidate.names), rho) for candidate in candidates]
         return candidates[held.worst(guesses, choice)]
@@ -219,10 +216,10 @@ class AdaptiveMeasurement:
         body = marginals(self.domain, candidate.names).sensitivity(self.unit)
         mechanism = Gaussian.calibrate(body, self._noise(share))
         counts = held.noisy(candidate.place, mechanism.prepare(self.rng))
-        return NoisyMarginal(candidate, share if is_chosen else (1 - _CHOICE) * share, mechanism, counts)
+        return NoisyMarginal(candidate, share if is_chosen else (1 - TUNED.choice) * share, mechanism, counts)
 
     def _noise(self, share: Fraction) -> ZCDP:
-        rho = share_of(self.rho, share * (1 - _CHOICE))
+        rho = share_of(self.rho, share * (1 - TUNED.choice))
         assert isinstance(rho, ZCDP)
         return rho
 

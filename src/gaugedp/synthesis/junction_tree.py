@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 Scope = tuple[int, ...]  # numbers of variables, increasing
-_NEVER = -1e6  # the logarithm of a negligible weight: finite, so that differences are numbers
+_LOG_OF_ZERO = -1e6  # the logarithm of a negligible weight: finite, so that differences are numbers
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,13 @@ class JunctionTree:
     def has_rows(self) -> bool:
         """True if any row is possible."""
         _, log_sum = self.tables([np.zeros([self.sizes[name] for name in clique]) for clique in self.cliques])
-        return log_sum > _NEVER / 2
+        return log_sum > _LOG_OF_ZERO / 2
 
     def _possible(self, potentials: Sequence[np.ndarray]) -> list[np.ndarray]:
         beliefs = [potential.copy() for potential in potentials]
         for scope, cells in self.impossible.items():
             home = self.home(scope)
-            beliefs[home] = np.where(spread(cells, scope, self.cliques[home]), _NEVER, beliefs[home])
+            beliefs[home] = np.where(spread(cells, scope, self.cliques[home]), _LOG_OF_ZERO, beliefs[home])
         return beliefs
 
     def law(self, tables: Sequence[np.ndarray], scope: Scope) -> np.ndarray:

@@ -8,15 +8,15 @@ import numpy as np
 
 from gaugedp.synthesis.counts import CountTable
 from gaugedp.synthesis.junction_tree import JunctionTree, Scope, spread, summed
+from gaugedp.synthesis.tuning import TUNED
 
-_SLACK = 0.2  # deviations by which a multiplier of 1 moves a count from its released value
-_MOST_STEPS, _TOLERANCE, _TINY = 200, 1e-3, 1e-9
+_LEAST_VARIANCE = 1e-9
 
 
 def total(tables: Sequence[CountTable]) -> float:
     """Return the estimated number of rows, weighted by inverse variance."""
     sums = np.array([table.values.sum() for table in tables])
-    weights = 1 / np.maximum([table.variances.sum() for table in tables], _TINY)
+    weights = 1 / np.maximum([table.variances.sum() for table in tables], _LEAST_VARIANCE)
     return float(sums @ weights / weights.sum())
 
 
@@ -27,7 +27,7 @@ def fitted(tree: JunctionTree, tables: Sequence[CountTable], n: float) -> list[n
     to the variance of each count: the maximum-entropy distribution among the least-squares fits. It is a product of one
     factor per cell, exp(multiplier); the multipliers maximise the dual, which is smooth and concave, by L-BFGS.
     """
-    return refitted(tree, tables, n, [np.zeros(table.values.shape) for table in tables], _MOST_STEPS)[0]
+    return refitted(tree, tables, n, [np.zeros(table.values.shape) for table in tables], 200)[0]
 
 
 def refitted(
@@ -37,7 +37,7 @@ def refitted(
     from scipy.optimize import minimize
 
     dual = _Dual(tree, tables, n)
-    options = {"maxiter": most_steps, "maxfun": 2 * most_steps, "gtol": _TOLERANCE, "ftol": 0}
+    options = {"maxiter": most_steps, "maxfun": 2 * most_steps, "gtol": 1e-3, "ftol": 0}
     start = np.concatenate([part.ravel() for part in starts]) / dual.scales
     done = minimize(dual.value, start, jac=True, method="L-BFGS-B", options=options)
     multipliers = dual.scales * done.x
@@ -59,7 +59,7 @@ class _Dual:
     @cached_property
     def slacks(self) -> np.ndarray:
         variances = np.concatenate([table.variances.ravel() for table in self.tables])
-        return np.asarray(_SLACK * variances / max(float(np.sqrt(variances).mean()), _TINY))
+        return np.asarray(TUNED.slack * variances / max(float(np.sqrt(variances).mean()), _LEAST_VARIANCE))
 
     @cached_property
     def scales(self) -> np.ndarray:

@@ -22,8 +22,6 @@ from gaugedp.synthesis.maximum_entropy import fitted, total
 from gaugedp.synthesis.measurements import ModelVariables, Released, check_size, count_terms
 from gaugedp.tables.frames import make_frame
 
-_GOLDEN = (math.sqrt(5) - 1) / 2
-
 
 def synthesize(release: Release | Sequence[Release], n_rows: int | None = None, rng: Entropy | None = None) -> Any:
     """Draw synthetic rows that match released counts.
@@ -223,7 +221,7 @@ def given(law: np.ndarray, groups: np.ndarray, rng: Entropy) -> np.ndarray:
     there, sizes = np.unique(groups, return_counts=True)
     sums = np.cumsum(law[there], axis=1)
     shares = np.divide(sums, sums[:, -1:], out=np.ones_like(sums), where=sums[:, -1:] > 0)
-    starts = (uniforms(1, rng) + _GOLDEN * np.arange(len(there))) % 1
+    starts = (uniforms(1, rng) + (math.sqrt(5) - 1) / 2 * np.arange(len(there))) % 1  # the golden ratio
     ends = np.ceil(sizes[:, None] * shares - starts[:, None]).astype(np.int64)
     counts = np.diff(ends, axis=1, prepend=0)
     cells = np.empty(len(groups), dtype=np.int64)

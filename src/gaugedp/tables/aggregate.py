@@ -11,9 +11,9 @@ from gaugedp.domain.domain import Domain
 from gaugedp.domain.hierarchies import summed
 from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest
+from gaugedp.tables.tuning import TUNED
 
 MOST_VALUES = 10**7  # cells times values of a column that are counted separately
-_FEW_CELLS = 2**20  # up to so many cells of the finest levels, coarser ones are added up
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def finer(total: Aggregate, totals: Sequence[Aggregate], domain: Domain) -> Aggr
         return total
     finest = {domain.tree(name): name for name in domain.finest(tuple(domain.attributes))}
     lowest = replace(total, attributes=tuple(finest[column] for column in columns))
-    few = [lowest] if domain.n_cells(lowest.attributes) <= _FEW_CELLS else []
+    few = [lowest] if domain.n_cells(lowest.attributes) <= TUNED.fine_cells else []
     options = [other for other in [total, *totals, *few] if _tells(other, total, domain)]
     return max(options, key=lambda option: domain.n_cells(option.attributes))
 

@@ -18,7 +18,6 @@ from sqlglot import exp
 from gaugedp.tables.engine import Kind, Sql
 
 PRIME = 2**30 - 35  # PRIME − 1 is not a multiple of 3, so cubing is a permutation
-WORD = 2**62
 PERSON, POSITION, HASH, RANK = "person", "person_row", "person_hash", "person_rank"
 
 
@@ -74,7 +73,7 @@ def pack(fields: list[Field]) -> list[list[Field]]:
     size = 1
     for item in fields:
         size *= item.n_digits
-        if size > WORD:
+        if size > 2**62:
             words.append([])
             size = item.n_digits
         words[-1].append(item)

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from gaugedp.domain.unit import PrivacyUnit
     from gaugedp.tables.statement import Aggregation
 
-UNKNOWN_MEMORY = 4 * 2**30  # if the system does not report it
-LEAST_MEMORY = 2**27
 NEED = {".parquet": 16, ".zst": 16, ".gz": 12, "": 4}  # bytes of memory per byte of a file, at most, for a few columns
 MOST_BUCKETS = 10_000
 Read = Callable[["Aggregation", bytes], list[np.ndarray]]
@@ -79,7 +77,7 @@ class Buckets:
     def sized(self, count: int | None, memory_bytes: int | None, folder: str | os.PathLike[str] | None) -> "Buckets":
         """Return the requested buckets; `count` defaults by file size."""
         memory = _machine_memory() // 2 if memory_bytes is None else memory_bytes
-        whole(minimum=LEAST_MEMORY, memory_bytes=memory)
+        whole(minimum=2**27, memory_bytes=memory)
         source_files = None if folder is None else self.find_source_files()
         if (not self.files and count is None) or (folder is not None and source_files is None):
             raise InvalidRequest(
@@ -151,7 +149,7 @@ def _machine_memory() -> int:
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
-        return UNKNOWN_MEMORY
+        return 4 * 2**30  # if the system does not report it
 
 
 @dataclass(frozen=True)

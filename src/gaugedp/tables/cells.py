@@ -27,8 +27,6 @@ from gaugedp.tables.engine import SPELT, Column, Kind, Sql
 from gaugedp.tables.spelling import EXACT, MARKS, category_numbers, truths
 from gaugedp.tables.text_values import date_text, number_text
 
-LEAF = 8  # up to so many values, a search tree compares one by one
-
 
 @dataclass(frozen=True)
 class ColumnExpression:
@@ -274,7 +272,7 @@ def _search_edges(value: Sql, edges: Sequence[Sql], first: int, last: int) -> Sq
 
 
 def _search_equal(value: Sql, choices: Sequence[tuple[Sql, int]]) -> Sql:
-    if len(choices) > LEAF:
+    if len(choices) > 8:  # up to 8 are compared one by one
         middle = len(choices) // 2
         below, above = _search_equal(value, choices[:middle]), _search_equal(value, choices[middle:])
         return _choice(value < choices[middle][0], below, above)

@@ -30,7 +30,6 @@ WHY = (
     "This is for misspelt codes and wrong formats. Take categories and bounds from public knowledge: a domain that "
     "is adapted to the values of rare people reveals them."
 )
-_MOST_VALUES, _LONGEST = 10, 40  # out-of-domain values per attribute, and characters per value
 _VALUE, _READ = exp.column("value"), "x"
 
 
@@ -198,9 +197,9 @@ def _number(engine: Engine, statement: Sql) -> int:
 
 def _examples(engine: Engine, rows: Sql, condition: Sql) -> tuple[tuple[str, int], ...]:
     grouped = over(rows, _VALUE, exp.Count(this=exp.Star()).as_("n")).where(condition.copy()).group_by("value")
-    result: Mapping[str, Any] = engine.run(grouped.order_by(exp.column("n").desc(), "value").limit(_MOST_VALUES))
+    result: Mapping[str, Any] = engine.run(grouped.order_by(exp.column("n").desc(), "value").limit(10))
     return tuple((_short(str(value)), int(count)) for value, count in zip(result["value"], result["n"], strict=True))
 
 
 def _short(value: str) -> str:
-    return value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…"
+    return value if len(value) <= 40 else f"{value[:40]}…"

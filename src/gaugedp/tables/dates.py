@@ -16,8 +16,6 @@ _TIME = r"[T ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?"
 _OFFSET = r"(Z|[+-]([01][0-9]|2[0-3])(:?[0-5][0-9])?)"
 ISO = rf"[0-9]{{4}}-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01])({_TIME}{_OFFSET}?)?)?"
 _EPOCH = date(1970, 1, 1)
-_1970 = 719_468  # days from 0000-03-01 to it
-_MANY_DAYS = 10**6  # days, more than since the year 1
 
 
 Steps = list[dict[str, Sql]]  # columns by name, each computed from earlier ones
@@ -34,12 +32,13 @@ def date_steps(attribute: Dates, text: Sql, name: str) -> tuple[dict[str, Sql], 
     numbers = {year: _number(iso, 1, 4), month: _number(iso, 6, 2), day: first_of_month, place: _offset_place(iso)}
     is_date = exp.and_(_length(iso) >= shortest, year > 0, day <= _days_in(year, month))
     has_offset = place > 0
-    shifted = exp.paren(utc + _search(utc, attribute.shifts[1:], attribute.shifts[0][1]) + 86_400 * _MANY_DAYS)
+    # 10^6 days are more than since the year 1
+    shifted = exp.paren(utc + _search(utc, attribute.shifts[1:], attribute.shifts[0][1]) + 86_400 * 10**6)
     steps = [
         {column.name: number for column, number in numbers.items()},
         {days.name: exp.Case().when(is_date, _days(year, month, day))},
         {utc.name: exp.Case().when(has_offset, _utc(iso, days, place))},
-        {local.name: exp.Case().when(has_offset.copy(), exp.paren(shifted // 86_400) - _MANY_DAYS).else_(days)},
+        {local.name: exp.Case().when(has_offset.copy(), exp.paren(shifted // 86_400) - 10**6).else_(days)},
         {name: exp.cast(_cell(attribute, local), "BIGINT")},
     ]
     return {iso.name: exp.Case().when(is_iso, text)}, steps
@@ -95,7 +94,8 @@ def _days(year: Sql, month: Sql, day: Sql) -> Sql:
     y = exp.Case().when(is_early, year - 1).else_(year.copy())
     m = exp.Case().when(is_early.copy(), month + 9).else_(month - 3)
     leap = y.copy() // 4 - y.copy() // 100 + y.copy() // 400
-    return exp.paren(y * 365 + leap + exp.paren(m * 153 + 2) // 5 + day - (1 + _1970))
+    # from 0000-03-01 to 1970 are 719,468 days
+    return exp.paren(y * 365 + leap + exp.paren(m * 153 + 2) // 5 + day - (1 + 719_468))
 
 
 def _days_in(year: Sql, month: Sql) -> Sql:

@@ -21,12 +21,11 @@ from gaugedp.domain.text_format import PLAIN, SEPARATORS, TextFormat
 from gaugedp.errors import UnreadableTable
 from gaugedp.tables.headers import check_is_text
 from gaugedp.tables.refusals import unfinished
+from gaugedp.tables.tuning import TUNED
 
 TEXTS = {".csv": "CSV", ".tsv": "TSV"}
 PACKINGS = {"": "none", ".gz": "gzip", ".zst": "zstd"}
 FORMATS = {".parquet": "Parquet", **{kind + end: name for kind, name in TEXTS.items() for end in PACKINGS}}
-MAX_HEADER = 2**20
-CHUNK = 2**18  # bytes that are converted at once
 _STRAY = {end: re.compile(stray) for end, stray in ((b"\n", rb"(\r)"), (b"\r\n", rb"(\r)(?!\n)"), (b"\r", rb"(\n)"))}
 _PARQUET = (".parquet", ".parq", ".pq")
 _WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods")
@@ -148,7 +147,7 @@ class File:
     def _start(self) -> bytes | None:
         try:
             with self.open(n_columns=2) as (_, content):  # their number is not known yet
-                return content.read(MAX_HEADER)
+                return content.read(2**20)
         except (OSError, EOFError, ValueError, zlib.error):
             return None
 
@@ -176,7 +175,7 @@ def _buffered(chunks: Iterator[bytes]) -> IO[bytes]:
 
 def _in_utf8(content: IO[bytes], encoding: str) -> Iterator[bytes]:
     """Convert text of a single-byte encoding. A byte without a letter stays, and is not UTF-8."""
-    while part := content.read(CHUNK):
+    while part := content.read(TUNED.text_bytes):
         yield part.decode(encoding, "surrogateescape").encode("utf-8", "surrogateescape")
 
 
@@ -187,7 +186,7 @@ def _of_one_column(content: IO[bytes]) -> Iterator[bytes]:
     line at both: the text of one row would be many rows, as no column is missing.
     """
     held, stray = b"", re.compile(rb"(?!)")
-    while part := content.read(CHUNK):
+    while part := content.read(TUNED.text_bytes):
         text = held + part
         held = text[-1:] if text.endswith(b"\r") else b""  # a line feed may follow
         text = text[: len(text) - len(held)]

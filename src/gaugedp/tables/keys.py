@@ -25,8 +25,8 @@ from gaugedp.tables.spelling import EXACT
 from gaugedp.tables.statement import source
 from gaugedp.tables.table import Table
 
-LONGEST = 200  # characters of a key
-_KEY = re.compile(rf"[^\x00-\x1f\x7f-\x9f]{{1,{LONGEST}}}")
+LONGEST_KEY = 200  # characters of a key
+_KEY = re.compile(rf"[^\x00-\x1f\x7f-\x9f]{{1,{LONGEST_KEY}}}")
 _NAME, _READ = "key_text", "x"
 
 
@@ -96,7 +96,7 @@ def _read_key(column: Column) -> ColumnExpression:
     value = exp.column(_READ)
     there = exp.not_(value.is_(exp.null()))
     if column.kind in SPELT:
-        short = exp.Length(this=value.copy()) <= LONGEST
+        short = exp.Length(this=value.copy()) <= LONGEST_KEY
         return ColumnExpression({_READ: text_of(column)}, exp.and_(there, short), value)
     if column.kind is Kind.INTEGER:
         return ColumnExpression({_READ: exp.column(column.name, quoted=True)}, there, value)

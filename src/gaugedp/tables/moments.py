@@ -17,8 +17,6 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.tables.bounding import over
 from gaugedp.tables.engine import Sql
 
-MOST_BITS, MOST_PRODUCT_BITS = 22, 12  # sums over 2^40 rows, and of products over 2^38, fit 64 bits
-
 
 @dataclass(frozen=True)
 class Moments:
@@ -40,7 +38,7 @@ class Scaled:
     @classmethod
     def of(cls, domain: Domain, columns: Sequence[str], bits: int, products: bool) -> "Scaled":
         """Return the scaling, with at most 22 or 12 bits."""
-        limit = MOST_PRODUCT_BITS if products else MOST_BITS
+        limit = 12 if products else 22  # sums over 2^40 rows, and of products over 2^38, fit 64 bits
         if not (isinstance(bits, int) and 1 <= bits <= limit):
             raise InvalidRequest(f"bits is {bits!r}.", f"Pass an integer from 1 to {limit}.")
         facts = [domain.column(name) for name in columns]

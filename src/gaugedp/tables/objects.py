@@ -17,9 +17,9 @@ from uuid import UUID
 import numpy as np
 
 _TRAILING_ZEROS = re.compile(r"([.][0-9]*?)0+(?![0-9])")  # of fractional seconds
-_PLAIN = 40  # digits before or after the point without exponent: more than DuckDB's widest decimal has
-_EXPONENT_FROM = 10**_PLAIN
-_LONGEST = 4000  # digits of a number with a text: Python writes no integers of more than 4,300
+_PLAIN_DIGITS = 40  # digits before or after the point without exponent: more than DuckDB's widest decimal has
+_EXPONENT_FROM = 10**_PLAIN_DIGITS
+_MOST_DIGITS = 4000  # digits of a number with a text: Python writes no integers of more than 4,300
 _DATE_UNITS, _COARSE_UNITS = "YMWD", "hm"  # NumPy's units of dates, and of times without seconds
 
 
@@ -78,7 +78,7 @@ def _number_text(value: Complex | Decimal) -> str | None:
 
 
 def _as_decimal(value: Rational) -> Decimal | None:
-    with localcontext(prec=_LONGEST, Emax=MAX_EMAX, Emin=MIN_EMIN) as context:
+    with localcontext(prec=_MOST_DIGITS, Emax=MAX_EMAX, Emin=MIN_EMIN) as context:
         quotient = Decimal(int(value.numerator)) / int(value.denominator)
         return None if context.flags[Inexact] else quotient
 
@@ -105,14 +105,14 @@ def _float_text(number: float) -> str | None:
 def _decimal_text(number: Decimal) -> str | None:
     """Return the digits without trailing zeros, or None if long.
 
-    Beyond `_PLAIN` places, it has an exponent; a number that a float equals then has the shortest digits of the float.
+    Beyond `_PLAIN_DIGITS` places, it has an exponent; a number that equals a float then has its shortest digits.
     """
     if number == 0:
         return "0"
-    if abs(number.adjusted()) >= _LONGEST:
+    if abs(number.adjusted()) >= _MOST_DIGITS:
         return None
     short = number.normalize(Context(prec=len(number.as_tuple().digits)))
-    if abs(short.adjusted()) < _PLAIN:
+    if abs(short.adjusted()) < _PLAIN_DIGITS:
         return format(short, "f")
     near = float(number)
     return str(Decimal(repr(near)) if near == number else short).lower()

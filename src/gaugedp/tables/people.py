@@ -22,7 +22,7 @@ from gaugedp.tables.cells import ColumnExpression, in_units, missing_steps, read
 from gaugedp.tables.engine import SOURCE, Column, Engine, Kind, Of, Sql, T, bottom_up
 from gaugedp.tables.statement import source
 
-LARGEST = 2**62
+LARGEST_TOTAL = 2**62
 
 
 @dataclass(frozen=True)
@@ -144,5 +144,5 @@ def _n_codes(rows: Domain, name: str) -> int:
 
 def _sum(number: Sql) -> Sql:
     total = exp.func("COALESCE", exp.Sum(this=number), exp.convert(0))
-    clipped = exp.func("LEAST", exp.func("GREATEST", total, exp.convert(-LARGEST)), exp.convert(LARGEST))
+    clipped = exp.func("LEAST", exp.func("GREATEST", total, exp.convert(-LARGEST_TOTAL)), exp.convert(LARGEST_TOTAL))
     return exp.cast(clipped, "BIGINT")

@@ -24,14 +24,12 @@ from gaugedp.tables.aggregate import Aggregate, Coarse
 from gaugedp.tables.bounding import PERSON, Field, in_bucket, keep_some, over, within
 from gaugedp.tables.cells import ColumnExpression, missing_steps, other_cell, read_attribute, read_person, read_steps
 from gaugedp.tables.engine import SOURCE, Column, Sql
+from gaugedp.tables.tuning import TUNED
 
 HALF = 2**32
-JOINT_CELLS = 2**20  # up to so many joint cells, group by all attributes first and regroup the result
 PRODUCT_ENTRIES = 2**22  # per matrix product; float32 represents integers up to 2^24
-PRODUCT_CELLS = 64  # of the product: as fast as counting one table of two attributes
 _UNWEIGHTED = "present", "sum", "sum_squares"  # names of the numbers of a column, as below
 _WEIGHTED = "sum_weights", "sum_products", "sum_weighted_squares"
-MANY_TABLES = 32  # from so many on, grouping takes the engine longer than returning the rows
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ class Aggregation:
     @property
     def tallies(self) -> "Tallies | None":
         """Counter for many large tables of counts, if only these are requested."""
-        is_large = len(self.groupings) >= MANY_TABLES and math.prod(self.places.values()) > JOINT_CELLS
+        is_large = len(self.groupings) >= TUNED.many_tables and math.prod(self.places.values()) > TUNED.joint_cells
         if not is_large or self.columns:
             return None
         place = {name: i for i, name in enumerate(self.attributes)}
@@ -124,7 +122,7 @@ class Aggregation:
 
     @property
     def _is_joint(self) -> bool:
-        return len(self.groupings) > 1 and math.prod(self.places.values()) <= JOINT_CELLS
+        return len(self.groupings) > 1 and math.prod(self.places.values()) <= TUNED.joint_cells
 
     def _kept(self, row_key: bytes, drops_late: bool = False) -> Sql:
         rows = self._rows(drops_late)
@@ -345,7 +343,7 @@ class Tallies:
     def __call__(self, batch: Mapping[str, np.ndarray]) -> np.ndarray:
         """Count a batch in the cells of all tables, int64."""
         # one matrix product is faster than separate counts
-        is_narrow = sum(self.sizes) ** 2 <= PRODUCT_CELLS * sum(len(table) == 2 for table in self.tables)
+        is_narrow = sum(self.sizes) ** 2 <= TUNED.product_cells * sum(len(table) == 2 for table in self.tables)
         if not is_narrow:
             return np.concatenate([self._counted(table, batch) for table in self.tables])
         crossed, ends = self._crossed(batch), np.cumsum([0, *self.sizes]).tolist()

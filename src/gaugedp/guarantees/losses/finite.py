@@ -10,7 +10,7 @@ from gaugedp._internal.rounding import UNIT
 from gaugedp.accountant.loss import Array, Lattice, Line, PrivacyLoss, line_of
 
 _Lattice = tuple[Fraction, Fraction]  # offset, span
-_FEW = 8  # number of atoms up to which sums are faster than a Fourier transform
+_DIRECT_ATOMS = 8  # number of atoms up to which sums are faster than a Fourier transform
 
 
 class Atoms(NamedTuple):
@@ -78,7 +78,7 @@ class FinitePrivacyLoss(PrivacyLoss):
     @property
     def period_work(self) -> int:
         """One unit per atom, or the cost of a Fourier transform."""
-        return sum(min(len(values), _FEW) for values, _ in self._atoms)
+        return sum(min(len(values), _DIRECT_ATOMS) for values, _ in self._atoms)
 
 
 def _log_moment(orders: Array, values: Array, weights: Array) -> Array:
@@ -93,7 +93,7 @@ def _log_moment(orders: Array, values: Array, weights: Array) -> Array:
 def _line(order: float, heights: Array, values: Array, weights: Array, lattice: _Lattice | None) -> Line:
     tilted = weights * np.exp(order * values - _log_moment(np.array([order]), values, weights))
     lost = 8 + 2 * order * float(np.abs(values).max())
-    turns = 0 if lattice is None or len(values) <= _FEW else _turns(heights, float(lattice[1]))
+    turns = 0 if lattice is None or len(values) <= _DIRECT_ATOMS else _turns(heights, float(lattice[1]))
     if lattice is None or turns == 0:
         return tilted_line(values, tilted, heights, lost)
     return _turned_line(values, tilted, heights, lost, lattice, turns)

@@ -6,9 +6,7 @@ import numpy as np
 
 from gaugedp.accountant.loss import Array, Line, atom_cells, growing_cells, line_of
 from gaugedp.accountant.loss_of_numbers import PrivacyLossOfNumbers
-from gaugedp.guarantees.losses.response import FEW, lost_by_turning
-
-_ROWS, _SCAN = 256, 10**7  # rows that are scanned together, and their sines and cosines
+from gaugedp.guarantees.losses.response import LEAST_SCANNED, lost_by_turning
 
 
 class LaplacePrivacyLoss(PrivacyLossOfNumbers):
@@ -75,7 +73,7 @@ class LaplacePrivacyLoss(PrivacyLossOfNumbers):
         cosh(at) + sinh(at)/(2a), |cosh(at)|² = C² − sin²(xt) and |sinh(at)|² ≤ C². So |M|·e^{t/2} ≤ C·(u + e) with u² =
         1 − sin²(xt)/C², hence u ≤ 1 − sin²(xt)/(2C²), and log(u + e) ≤ log(1 + e) − (1 − u)/(1 + e).
         """
-        some = slice(None, None, max(1, len(self.numbers) // _ROWS))
+        some = slice(None, None, max(1, len(self.numbers) // 256))
         numbers, counts = self.numbers[some], self.counts[some]
         growth = y * numbers
         log_cosh = growth + np.log1p(np.exp(-2 * growth)) - math.log(2) - numbers / 2
@@ -83,7 +81,7 @@ class LaplacePrivacyLoss(PrivacyLossOfNumbers):
         spread = float(weights @ np.abs(numbers - float(weights @ numbers) / float(weights.sum())))
         # 4.0: points of the grid, in which a quarter of the weight is lost between two
         n_points = (until - height) * 4.0 * spread / float(weights.sum())
-        if float(weights.sum()) < FEW or not n_points * len(numbers) < _SCAN:
+        if float(weights.sum()) < LEAST_SCANNED or not n_points * len(numbers) < 10**7:
             return 0.0
         extra = 1 / (2 * math.hypot(y, height))
         lost = lost_by_turning(weights, numbers, (height, until), max(16, math.ceil(n_points)))

@@ -9,9 +9,8 @@ from gaugedp._internal.validate import decimal
 from gaugedp.accountant.loss import Array, Lattice, Line, PrivacyLoss, atom_cells, line_of
 from gaugedp.guarantees.losses.finite import tilted_line
 
-_DIRECT = 1.0  # below this deviation the sum is shorter than its Poisson dual
 # deviations beyond which the mass is negligible, and the most terms that are summed
-_DEVIATIONS, _MOST_PLACES = 37.5, 2**18
+_DEVIATIONS = 37.5
 
 
 class LatticeGaussianPrivacyLoss(PrivacyLoss):
@@ -45,7 +44,7 @@ class LatticeGaussianPrivacyLoss(PrivacyLoss):
 
     def cells(self, edges: Array) -> list[tuple[Array, Array, int]] | None:
         """Return the cells of all losses, with extra mass in the last; None if they are too many."""
-        if any(_DEVIATIONS * std > _MOST_PLACES for std, _ in self.rows):
+        if any(_DEVIATIONS * std > 2**18 for std, _ in self.rows):
             return None
         return [(*_cells(edges, *row), n) for row, n in zip(self.rows, self.times, strict=True)]
 
@@ -72,7 +71,7 @@ def _log_theta_ratio(u: Array, std: float) -> Array:
     u = u - np.round(u)
     if std < 0.1:  # below this deviation only the nearest points count, and sums of large terms would overflow
         return -(u**2) / (2 * std**2) + _log_others(u, std) - _log_others(np.zeros(1), std)
-    if std < _DIRECT:
+    if std < 1.0:  # the sum is shorter than its Poisson dual
         k = np.arange(-12, 13)
         weights = np.exp(-(k**2) / (2 * std**2))
         growth = k * u[:, None] / std**2
@@ -90,7 +89,7 @@ def _log_others(u: Array, std: float) -> Array:
 
 
 def _line(order: float, heights: Array, std: float, shift: int) -> Line:
-    if std < _DIRECT:
+    if std < 1.0:
         centre = round(order * shift)
         k = np.arange(-12, 13) - centre
         logs = -((k + order * shift) ** 2) / (2 * std**2)

@@ -6,7 +6,7 @@ import numpy as np
 
 from gaugedp.accountant.loss import Array
 
-_CURVED = 0.25  # up to here e^u − 1 − u is computed by its series
+_SERIES_UP_TO = 0.25  # up to here e^u − 1 − u is computed by its series
 _FACTORIALS = [1 / math.factorial(k) for k in range(13, 1, -1)]
 
 
@@ -29,7 +29,7 @@ def _near_one(orders: Array, log_ratio: Array, log_weights: Array) -> Array:
     """Return Σ w·(g(c·l) − c·g(l) + (e^l − 1)·(e^cl − 1)), l = log r, c the order and g(u) = e^u − 1 − u."""
     weights, powers = np.exp(log_weights), np.vstack([np.ones(1), orders]) * log_ratio
     grown = _grown(powers, log_weights)
-    curved = np.where(np.abs(powers) < _CURVED, weights * _curve(powers), grown - weights * powers).sum(axis=1)
+    curved = np.where(np.abs(powers) < _SERIES_UP_TO, weights * _curve(powers), grown - weights * powers).sum(axis=1)
     return np.asarray(curved[1:] - orders[:, 0] * curved[0] + grown[1:] @ np.expm1(log_ratio))
 
 
@@ -50,7 +50,7 @@ def _grown(powers: Array, log_weights: Array) -> Array:
 
 def _curve(u: Array) -> Array:
     """Return e^u − 1 − u by its series."""
-    u = np.clip(u, -_CURVED, _CURVED)
+    u = np.clip(u, -_SERIES_UP_TO, _SERIES_UP_TO)
     total = np.full_like(u, _FACTORIALS[0])
     for term in _FACTORIALS[1:]:
         total *= u

@@ -9,7 +9,7 @@ from gaugedp._internal.validate import decimal
 from gaugedp.accountant.loss import Array, Lattice, Line, blocks
 from gaugedp.accountant.loss_of_numbers import PrivacyLossOfNumbers
 
-FEW = 200  # number of releases below which a scan bounds too little
+LEAST_SCANNED = 200  # number of releases below which a scan bounds too little
 
 
 class ResponsePrivacyLoss(PrivacyLossOfNumbers):
@@ -63,7 +63,7 @@ class ResponsePrivacyLoss(PrivacyLossOfNumbers):
         infinite `until`, since the modulus is periodic.
         """
         weights = self.counts / np.cosh(np.minimum((order + 0.5) * self.numbers, 350.0)) ** 2
-        if math.isinf(until) or float(weights.sum()) < FEW:
+        if math.isinf(until) or float(weights.sum()) < LEAST_SCANNED:
             return 0.0
         # 10**6: sines and cosines in a scan of the modulus
         return -lost_by_turning(weights, self.numbers, (height, until), max(16, min(4096, 10**6 // len(weights)))) / 4

@@ -13,7 +13,6 @@ from gaugedp.guarantees.losses.finite import tilted_line
 from gaugedp.guarantees.spherical_curve import excess, log_error, panel_rule, spherical_delta, spherical_epsilon
 
 _LARGEST_ORDER = 1e5
-_GONE, _FARTHEST = -4.0, 1e5
 
 
 class SphericalPrivacyLoss(PrivacyLoss):
@@ -195,12 +194,12 @@ def _modulus(order: float, shift: float, dimension: int) -> tuple[Array, Array, 
     Between two turns u = t·shift ≥ π/2, |φ| changes by at most half the step times the deviation; then by the contour.
     """
     last = math.pi
-    while _log_contour(order, last, shift, dimension) > _GONE and last < _FARTHEST:
+    while _log_contour(order, last, shift, dimension) > -4.0 and last < 1e5:
         last *= 1.5
     values, tilted = _tilted(order, 0.0, shift, dimension)
     mean = float(tilted @ values)
     variance = float(tilted @ (values - mean) ** 2) / shift**2
-    # 1000: points at which the modulus is looked at, up to where it is below e^_GONE
+    # 1000: points at which the modulus is looked at, up to where it is below e^−4
     turns = np.linspace(math.pi / 2, last, 1000)
     sizes = np.exp(np.minimum(_line(order, turns / shift, shift, dimension).real, 0.0))
     slack = (turns[1] - turns[0]) * math.sqrt(variance) + 1e-9

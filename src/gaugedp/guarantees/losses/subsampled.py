@@ -32,7 +32,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from gaugedp._internal.bisection import root_of
-from gaugedp._internal.rounding import UNIT
+from gaugedp._internal.rounding import NORMAL_TAIL, PARAMETERS, UNIT
 from gaugedp.accountant.loss import Array, Line, PrivacyLoss, blocks, line_of, log_sum, normal_cells
 from gaugedp.accountant.rounding import LEAST_SURE
 from gaugedp.guarantees.losses.finite import tilted_line
@@ -40,10 +40,7 @@ from gaugedp.guarantees.losses.power_means import log_means
 
 Row = tuple[float, float, int, int]
 _UNSEEN = 36.0  # quadrature errors of a moved modulus are below e^−36 of the moment at the axis
-_DEVIATIONS, _PLACES = 39.0, 4096  # deviations that count, and starting points there of the search for the x of a loss
-_CHORDS, _EXACT, _HALVINGS = 5, 2.0**-22, 30
-_TAILS, _CANCELLED = 2.0**-40, 1e-8  # relative errors: of the tails, and the largest of their difference
-_HALF_TURN = 3.0  # below π: no argument of a mixture wraps
+START_POINTS = 4096  # of the search for the place of a loss
 
 
 class SubsampledPrivacyLoss(PrivacyLoss):
@@ -194,7 +191,7 @@ def _delta(epsilon: float, rate: float, std: float, removed: int, added: int) ->
         at = np.array([x])
         return float((_log_mixture(at, rate, std, removed) - _log_mixture(-at, rate, std, added))[0]) - epsilon
 
-    low, high = -_DEVIATIONS * std - added, _DEVIATIONS * std + removed
+    low, high = -NORMAL_TAIL * std - added, NORMAL_TAIL * std + removed
     if not excess(low) < 0 < excess(high):
         return None
     place = np.array([root_of(excess, low, high, 1e-14 * std) / std, math.inf])
@@ -202,8 +199,8 @@ def _delta(epsilon: float, rate: float, std: float, removed: int, added: int) ->
     if below < LEAST_SURE:
         return None
     below *= math.exp(min(epsilon, 700.0))
-    slack = _TAILS * float(above + below)
-    return float(above - below) + slack if slack < _CANCELLED * float(above - below) else None
+    slack = PARAMETERS * float(above + below)
+    return float(above - below) + slack if slack < 1e-8 * float(above - below) else None
 
 
 def _cells(edges: Array, rate: float, std: float, removed: int, added: int) -> tuple[Array, Array]:
@@ -214,7 +211,7 @@ def _cells(edges: Array, rate: float, std: float, removed: int, added: int) -> t
     if removed + added == 1:
         places = _place(edges if removed else -edges, rate, std) * (1 if removed else -1)
     else:
-        looked = np.linspace(-_DEVIATIONS * std - added, _DEVIATIONS * std + removed, _PLACES)
+        looked = np.linspace(-NORMAL_TAIL * std - added, NORMAL_TAIL * std + removed, START_POINTS)
         places = inverse(losses, looked, edges)
     ends = np.concatenate([[-math.inf], places / std, [math.inf]])
     return _between(ends, rate, removed, 1 / std), _between(ends, rate, added, -1 / std)
@@ -243,12 +240,12 @@ def inverse(losses: Callable[[Array], Array], looked: Array, edges: Array) -> Ar
     low, high = looked[after - 1], looked[after]
     slopes = np.maximum(values[after] - values[after - 1], 1e-300) / (high - low)
     x = np.clip(low + (edges - values[after - 1]) / slopes, low, high)
-    for _ in range(_CHORDS):
+    for _ in range(5):
         x = np.clip(x + (edges - losses(x)) / slopes, low, high)
     inside = (x > looked[0]) & (x < looked[-1])
-    if np.abs(losses(x) - edges)[inside].max(initial=0.0) <= _EXACT * np.diff(edges).min(initial=math.inf):
+    if np.abs(losses(x) - edges)[inside].max(initial=0.0) <= 2.0**-22 * np.diff(edges).min(initial=math.inf):
         return x
-    for _ in range(_HALVINGS):
+    for _ in range(30):
         middle = (low + high) / 2
         is_low = losses(middle) < edges
         low, high = np.where(is_low, middle, low), np.where(is_low, high, middle)
@@ -365,7 +362,7 @@ def _tail_step(turns: Array, std: float, falling: float) -> float:
 
 def _turn(std: float, size: int) -> float:
     """Return the shift of the contour over σ² for large heights."""
-    return min(1.5, 2 / std, _HALF_TURN / size)
+    return min(1.5, 2 / std, 3.0 / size)  # below π: no argument of a mixture wraps
 
 
 def _moved_line(order: float, log_moment: float, heights: Array, row: Row) -> Line:

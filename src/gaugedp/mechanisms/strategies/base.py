@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gaugedp._internal.rounding import PARAMETERS
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.errors import InvalidRequest
 from gaugedp.samplers.combined import Combined
 from gaugedp.samplers.reals import RealFunction
 
-UP = 1 + 2.0**-40  # covers the rounding of the sums in radii
+UP = 1 + PARAMETERS  # covers the rounding of the sums in radii
 
 
 class Strategy(ABC):

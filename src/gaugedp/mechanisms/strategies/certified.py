@@ -13,7 +13,7 @@ from gaugedp.samplers.combined import Combined
 from gaugedp.samplers.near_inverse import Inverse
 from gaugedp.samplers.variables import LaplaceVariables, Normal
 
-_LOOSE = 1 + 1e-7  # of the radius that floats give
+_RADIUS_ROUNDING = 1 + 1e-7  # of the radius that floats give
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ class Proved(Strategy):
 
 def proved(body: Polytope, strategy: Strategy, p: int) -> Strategy:
     """Return the strategy, with a proved radius if possible (docs/theory/reals.md, theorem 6)."""
-    if (proof := strategy.proof(body)) is not None and proof[0] <= strategy.radius * _LOOSE:
+    if (proof := strategy.proof(body)) is not None and proof[0] <= strategy.radius * _RADIUS_ROUNDING:
         return Proved(strategy, *proof)
     if not _is_small(body, strategy) or (strategy.law is not None and body.generators.whole_numbers):
         return strategy
@@ -90,7 +90,7 @@ def proved(body: Polytope, strategy: Strategy, p: int) -> Strategy:
         return strategy
     reach = inverse.reach(columns[rows], cells if p == 1 else inverse.matrix @ columns[rows])
     radius = body.factor * _longest(body, *reach, p) * UP
-    if not radius <= strategy.radius * _LOOSE:
+    if not radius <= strategy.radius * _RADIUS_ROUNDING:
         return strategy
     law = Combined(left, right, Normal if p == 2 else LaplaceVariables)
     return Proved(strategy, radius, law, inverse.cube if len(rows) == len(columns) else None)

@@ -10,14 +10,12 @@ import numpy as np
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.mechanisms.strategies.marginals import Axes, Interactions
 
-_MOST_CELLS, _ENTRIES = 2**11, 2**21
-
 
 def is_small(interactions: Interactions, n_noise: int) -> bool:
     """Return whether the noise is small enough to write out."""
     n_cells = sum(map(interactions.cells, interactions.sets))
     d = sum(map(interactions.cells, interactions.blocks))
-    return max(n_cells, d, n_noise) <= _MOST_CELLS and max(d, n_noise) * n_cells <= _ENTRIES
+    return max(n_cells, d, n_noise) <= 2**11 and max(d, n_noise) * n_cells <= 2**21
 
 
 def contrasts(interactions: Interactions) -> tuple[np.ndarray, np.ndarray]:

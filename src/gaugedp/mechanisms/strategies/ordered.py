@@ -12,10 +12,6 @@ from gaugedp.mechanisms.strategies.ranges import RangeStrategy
 from gaugedp.mechanisms.strategies.tridiagonal import Chain, Poles, negative_power
 
 MOST_CELLS = 2**20  # half a minute
-_MOST_ROUNDS, _LEAST_ROUNDS = 60, 4
-_MOST_WORK = 2**22  # cells times rounds
-_COARSE_CELLS, _COARSER, _COARSE_GAP = 32, 4, 1e-4
-_MEMORY, _STEP = 5, 2.0  # of the accelerated fixed point
 
 
 @dataclass(frozen=True)
@@ -135,7 +131,7 @@ def best_probability(n: int, ranges: bool, gap: float) -> WeightedPrefixes:
     """Return the p of the least gap found."""
     logs, search = _start(n, ranges), _Accelerated()
     best, lower, upper = WeightedPrefixes(np.full(n, 1 / n), ranges), 0.0, math.inf
-    for _ in range(min(_MOST_ROUNDS, max(_LEAST_ROUNDS, _MOST_WORK // n))):
+    for _ in range(min(60, max(4, 2**22 // n))):
         probability = np.exp(logs - logs.max())
         weighted = WeightedPrefixes(probability / probability.sum(), ranges)
         squares, _ = weighted.squares()
@@ -150,9 +146,9 @@ def best_probability(n: int, ranges: bool, gap: float) -> WeightedPrefixes:
 
 
 def _start(n: int, ranges: bool) -> np.ndarray:
-    if n <= _COARSE_CELLS:
+    if n <= 32:
         return np.zeros(n)
-    coarse = best_probability(n // _COARSER, ranges, _COARSE_GAP).probability
+    coarse = best_probability(n // 4, ranges, 1e-4).probability
     places, coarse_places = _log_odds(n), _log_odds(len(coarse))
     return np.interp(places * (coarse_places[-1] / places[-1]), coarse_places, np.log(coarse))
 
@@ -171,8 +167,8 @@ class _Accelerated:
 
     def step(self, point: np.ndarray, residual: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return the next point, by weighted least squares of residuals."""
-        self.points = [*self.points, point][-_MEMORY:]
-        self.residuals = [*self.residuals, residual][-_MEMORY:]
+        self.points = [*self.points, point][-5:]
+        self.residuals = [*self.residuals, residual][-5:]
         steps, changed = np.diff(self.points, axis=0), np.diff(self.residuals, axis=0)
         shares = np.linalg.lstsq((changed * weights).T, residual * weights, rcond=1e-10)[0]
-        return point + _STEP * residual - shares @ (steps + _STEP * changed)
+        return point + 2.0 * residual - shares @ (steps + 2.0 * changed)

@@ -19,7 +19,6 @@ from gaugedp.samplers.near_inverse import Inverse
 
 MOST_COLUMNS = 128
 MOST_ENTRIES = 2 * 10**6
-_MOST_OF_BLOCK = 512  # distinct columns of one of several tables: an inverse takes a second
 
 
 class _Part(NamedTuple):
@@ -52,7 +51,7 @@ def by_block(body: Polytope, heights: list[int], weights: np.ndarray | None) -> 
     ends = np.cumsum(heights)[:-1]
     scales = [None] * len(heights) if weights is None else np.split(np.asarray(weights, dtype=float), ends)
     pairs = zip(np.split(body.columns(), ends), scales, strict=True)
-    parts = [_searched(rows, scale, _MOST_OF_BLOCK) for rows, scale in pairs]
+    parts = [_searched(rows, scale, 512) for rows, scale in pairs]  # an inverse takes a second
     roots = np.cbrt([part.square for part in parts])
     return _stacked(body, parts, (roots / roots.sum()).tolist(), f"{len(parts)} strategies, one per table")
 

@@ -15,7 +15,6 @@ from gaugedp.samplers.combined import Combined
 from gaugedp.samplers.variables import Normal
 
 _MOST_PATTERNS = 2**12
-_ROUNDS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +85,7 @@ def _allocation(demand: np.ndarray, squares: np.ndarray) -> tuple[np.ndarray, fl
     probability = np.full(len(squares), 1 / len(squares))
     best: tuple[float, np.ndarray] = (math.inf, np.zeros(0))
     lower = 0.0
-    for _ in range(_ROUNDS if len(squares) > 1 else 1):
+    for _ in range(1000 if len(squares) > 1 else 1):
         mixed = probability @ squares
         noise = np.sqrt(mixed / demand)
         dual = float(np.sqrt(mixed * demand).sum())

@@ -15,8 +15,7 @@ from gaugedp.mechanisms.strategies.base import UP, Strategy
 from gaugedp.samplers.combined import Combined
 from gaugedp.samplers.variables import Normal
 
-_MOST_WRITTEN = 512
-_ALIKE = 1e-12  # what rounding leaves between equal numbers
+_EQUAL_UP_TO = 1e-12  # what rounding leaves between equal numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +48,7 @@ class SegmentAndBox(Strategy):
         """Return the eigenvalues of diagonal plus rank 1, if few."""
         scales = with_weights(weights, len(self.along))
         along, across = self.along / scales, self.across / scales
-        if len(along) > 1 and np.ptp(across) <= _ALIKE * across[0]:
+        if len(along) > 1 and np.ptp(across) <= _EQUAL_UP_TO * across[0]:
             return across[0] ** 2 + np.array([0.0, along @ along]), np.array([len(along) - 1.0, 1.0])
         if len(along) > 600:  # eigenvalues at most
             return None
@@ -72,7 +71,7 @@ class SegmentAndBox(Strategy):
     def proof(self, body: Polytope) -> tuple[float, Combined, float | None] | None:
         """Return the radius in rational numbers (docs/theory/reals.md, theorem 10)."""
         still, d = np.flatnonzero(self.across == 0), len(self.along)
-        if not isinstance(body, BoxHull) or d > _MOST_WRITTEN or len(still) > 1 or not self.along[still].all():
+        if not isinstance(body, BoxHull) or d > 512 or len(still) > 1 or not self.along[still].all():
             return None
         (alpha, beta), (middle, half) = (map(int, body.shrinking), body.rational)
         across = [alpha * h for h in half]
@@ -126,10 +125,10 @@ def _least(body: BoxHull, scales: np.ndarray) -> float:
     """
     middle, half = np.abs(body.middle) / scales, body.half / scales
     least, d = body.shrinking[0] * float(half.sum()), len(half)
-    if d > 1 and max(np.ptp(middle), np.ptp(half)) <= _ALIKE * least:
+    if d > 1 and max(np.ptp(middle), np.ptp(half)) <= _EQUAL_UP_TO * least:
         a, b, tilt = middle[0], half[0], 2 * np.arange(d + 1) - d
         first_moment, second_moment = tilt / d, (tilt**2 - d) / (d * (d - 1))
         across = b**2 * (1 - second_moment)
         together = np.maximum(across + d * (a**2 + 2 * a * b * first_moment + b**2 * second_moment), 0.0)
         least = max(least, float(((d - 1) * np.sqrt(across) + np.sqrt(together)).max()))
-    return least * (1 - 2 * d * _ALIKE)
+    return least * (1 - 2 * d * _EQUAL_UP_TO)

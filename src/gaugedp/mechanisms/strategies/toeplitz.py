@@ -6,11 +6,12 @@ from functools import cached_property
 
 import numpy as np
 
+from gaugedp._internal.rounding import TRANSFORMS
 from gaugedp.bodies.polytope import Polytope
 from gaugedp.mechanisms.strategies.base import PrefixStrategy, Strategy
 from gaugedp.mechanisms.strategies.ranges import RangeStrategy
 
-_UP = 1 + 2.0**-28  # the rounding of a product of up to 10^7 factors, and of the transform
+_UP = 1 + TRANSFORMS  # covers the rounding of products and of the transform
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,6 @@ from gaugedp.statistics.mean import ColumnMean
 _UNDONE = "Nothing was read and nothing was spent."
 _TERM = re.compile(rf"^({'|'.join(BETWEEN)})\s*\((.+)\)$")
 _MARK = {"mark": "*", "text": "differs from the earlier release by more than the noise of both", "suppress": False}
-_FINE = 10**6  # steps of an answer per unit
 _MOST_ANSWERS = 20_000  # some gigabytes of draws
 _SEEDS = (1913, 1914)  # public: of the draws of the later and the earlier release
 
@@ -158,7 +157,7 @@ def _term(sources: Sequence[Source], text: str) -> tuple[tuple[Workload, Workloa
     n_answers, quotient = _quotient(later, later.terms[0], outline, kind)
     n_own = len(later.steps) // n_answers  # numbers of an answer: its count or sum, or a sum and a count
     places = np.arange(2 * len(later.steps)).reshape(2 * n_own, n_answers).T
-    step = Fraction(later.steps.runs[0][0] if match[1] == "difference" else 1) / _FINE
+    step = Fraction(later.steps.runs[0][0] if match[1] == "difference" else 1) / 10**6  # a millionth of a unit
     shown = Outline(text, kind.kind, outline.column, outline.axes)
     scale, offset = kind.of_counts.factor, kind.of_counts.factor * kind.of_counts.shift
     return (later, earlier), FormTerm(kind, later, shown, [quotient] * n_answers, places, step, scale, offset)

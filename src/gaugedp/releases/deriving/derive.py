@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gaugedp._internal.names import parts
+from gaugedp._internal.rounding import INTEGERS
 from gaugedp._internal.runs import unfold
 from gaugedp.domain.attributes import categories
 from gaugedp.domain.domain import Domain
@@ -38,15 +39,10 @@ from gaugedp.statistics import KINDS
 from gaugedp.statistics.base import for_released, in_units
 from gaugedp.statistics.forms import Pivot
 
-_LEVEL = 0.95  # level at which widths are compared with those of the release
 _UNDONE = "Nothing was read and nothing was spent."
 _OF_ANSWERS = ("processing", "nested", "derived")  # facts about the answers of the release
 _OF_PLAN: dict[str, Any] = {"candidates": [], "lower_bound": None}  # those of the release are for its own query
-_MOST_TRIALS, _FEWEST_TRIALS, _NUMBERS = 20_000, 4000, 10**7
-_PUBLIC_SEED = 1912
 _REASON = "computed from the released answers to {!r}"
-_STEP_TOLERANCE = 1e-6  # share of a step
-_NO_END = 2**53  # steps that represent an infinite interval end
 
 
 @dataclass(frozen=True)
@@ -120,9 +116,9 @@ def _mechanism(release: Release, question: Query, unit: PrivacyUnit) -> Mechanis
 
 
 def _has_widths(release: Release, question: Query, mechanism: Mechanism) -> bool:
-    known = in_units(question.estimates, mechanism.half_widths(_LEVEL), question.steps.runs)
+    known = in_units(question.estimates, mechanism.half_widths(0.95), question.steps.runs)
     widths = for_released(question.estimates, known)
-    known = unfold(release.facts["widths"]["single"][str(_LEVEL)])
+    known = unfold(release.facts["widths"]["single"][str(0.95)])
     return widths.shape == known.shape and np.allclose(widths, known)
 
 
@@ -225,7 +221,7 @@ def derive(
 
 
 def _with_ends(release: Release, source: Source, terms: Sequence[FormTerm], level: float) -> Release:
-    noisy = [noise_of(release, source, term.question, _PUBLIC_SEED) for term in terms]
+    noisy = [noise_of(release, source, term.question, 1912) for term in terms]
     return released_ends(release, terms, noisy, level)
 
 
@@ -256,7 +252,7 @@ def released_ends(release: Release, terms: Sequence[FormTerm], noisy: Sequence[N
         "widths": None,
         "intervals": NOISE,
     }
-    estimates = tuple(term.kind(len(term.quotients), level, no_end=_NO_END * float(term.step)) for term in terms)
+    estimates = tuple(term.kind(len(term.quotients), level, no_end=INTEGERS * float(term.step)) for term in terms)
     labels = Labels(tuple((term.outline.text, Cells(tuple(term.cells))) for term in terms))
     facts = _facts(release, about, [term.outline for term in terms])
     return Release(np.concatenate(numbers), labels, estimates, release.guarantee, facts)
@@ -271,7 +267,7 @@ def noise_of(release: Release, source: Source, question: Workload, seed: int) ->
         )
     units = question.steps.sizes
     numbers = noise.added(release.numbers[start : start + noise.inner.n_answers]).astype(float) * units
-    size = max(min(_MOST_TRIALS, noise.most_trials, _NUMBERS // noise.inner.n_answers), _FEWEST_TRIALS)
+    size = max(min(20_000, noise.most_trials, 10**7 // noise.inner.n_answers), 4000)
     laws = noise.variances if noise.form else np.arange(len(numbers), dtype=float)
     return NoisyNumbers(numbers, noise.trial_noise(size, seed) * units, laws)
 
@@ -282,11 +278,11 @@ def _with_released_ends(term: FormTerm, noisy: NoisyNumbers, misses: tuple[float
     answers = np.array([[pivot.quotient.value(own) for pivot, own in pairs]])
     middle, *sides = (term.scale * np.vstack([answers, *ends]) + term.offset) / float(term.step)
     rounded = (
-        [np.floor(low + _STEP_TOLERANCE) for low in sides[::2]],
-        [np.ceil(high - _STEP_TOLERANCE) for high in sides[1::2]],
+        [np.floor(low + 1e-6) for low in sides[::2]],  # up to a millionth of a step
+        [np.ceil(high - 1e-6) for high in sides[1::2]],
     )
     columns = [np.rint(middle), *(side for both in zip(*rounded, strict=True) for side in both)]
-    return np.clip(np.concatenate(columns), -_NO_END, _NO_END).astype(np.int64)
+    return np.clip(np.concatenate(columns), -INTEGERS, INTEGERS).astype(np.int64)
 
 
 def _pivots(term: FormTerm, noisy: NoisyNumbers) -> Iterator[Pivot]:

@@ -14,8 +14,7 @@ from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.mechanisms.noise_widths import safe_rank
 
-_MOST_TRIALS, _FEWEST_TRIALS, _NUMBERS = 40_000, 4000, 10**7
-_PUBLIC_SEED = 1902
+_NUMBERS_AT_ONCE = 10**7
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +83,7 @@ class Summed(AdditiveNoise):
 
     def trial_noise(self, size: int, seed: int) -> np.ndarray:
         """Return sums of trial draws, a part of them at a time."""
-        at_once = max(1, _NUMBERS // self.inner.n_answers)
+        at_once = max(1, _NUMBERS_AT_ONCE // self.inner.n_answers)
         starts = range(0, size, at_once)
         return np.concatenate(
             [self.added(self.inner.trial_noise(min(at_once, size - start), seed + start)) for start in starts]
@@ -143,5 +142,5 @@ class Summed(AdditiveNoise):
 
     @cached_property
     def _trials(self) -> np.ndarray:
-        size = max(min(_MOST_TRIALS, self.inner.most_trials, _NUMBERS // self.inner.n_answers), _FEWEST_TRIALS)
-        return self.trial_noise(size, _PUBLIC_SEED)
+        size = max(min(40_000, self.inner.most_trials, _NUMBERS_AT_ONCE // self.inner.n_answers), 4000)
+        return self.trial_noise(size, 1902)

@@ -25,7 +25,6 @@ _OF_MEANS = {kind.of_counts.word: kind for kind in KINDS.values() if issubclass(
 _OF_VALUES = {name: kind for name, kind in KINDS.items() if issubclass(kind, Gini)}
 _COMPARED = re.compile(rf"^({'|'.join(_OF_MEANS)})\s*\(\s*(mean\s*\(.*\)\s+by\s+[^()]+)\)$")
 _OF_CELLS = re.compile(rf"^({'|'.join(_OF_VALUES)})\s*\(([^()]*)\)(?:\s+by\s+(.+))?$")
-_FINE = 10**6  # steps of an answer per unit
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ def _of_means(domain: Domain, text: str, kind: type[MeanRatio], means: str) -> F
     axis = attribute_axis(names[0], domain.attribute(names[0]), Listed(list(first.texts)[1:]))
     outline = Outline(text, kind.kind, piece.column, (axis, *rest), first.texts[0])
     quotients = [kind.quotient(middle, half_range, float(column.step))] * len(own)
-    step = Fraction(column.step if is_difference else 1) / _FINE
+    step = Fraction(column.step if is_difference else 1) / 10**6  # a millionth of a unit
     return FormTerm(kind, question, outline, quotients, places, step, counts.factor, counts.factor * counts.shift)
 
 
@@ -97,7 +96,7 @@ def _of_cells(domain: Domain, text: str, kind: type[Gini], inside: list[str], by
     places = np.arange(len(question.steps)).reshape(-1, domain.attribute(name).n_cells)
     outline = Outline(text, kind.kind, name, tuple(axes))
     every = quotients * len(places)
-    return FormTerm(kind, question, outline, every, np.repeat(places, len(quotients), axis=0), Fraction(1, _FINE))
+    return FormTerm(kind, question, outline, every, np.repeat(places, len(quotients), axis=0), Fraction(1, 10**6))
 
 
 def _axes(domain: Domain, names: Sequence[str]) -> Iterator[Axis]:

@@ -9,8 +9,6 @@ from gaugedp.queries.linear import Workload
 from gaugedp.releases.processing.counts import counts_of_cells
 
 MOST_CELLS = 4096  # of the joint table, for linear programs of seconds; a minute where margins form cycles
-_NEAR = 1e-11  # relative error of consistent counts, to which the tolerance of the linear program is added
-_TOLERANCE = 1e-7  # of the linear program
 _FORM = re.compile(r"rounded(?: to ([1-9][0-9]{0,8}))?")
 
 
@@ -57,7 +55,7 @@ def _nearest(map_: np.ndarray, aims: np.ndarray, least: float) -> np.ndarray:
     from scipy.optimize import linprog
     from scipy.sparse import csr_matrix, vstack
 
-    near = _TOLERANCE + _NEAR * float(np.abs(aims).max())
+    near = 1e-7 + 1e-11 * float(np.abs(aims).max())  # linear program, and consistent counts
     down, up = np.floor(aims + near), np.ceil(aims - near)
     costs = (1 - 2 * np.clip(aims - down, 0, 1)) @ map_
     sparse = csr_matrix(map_)

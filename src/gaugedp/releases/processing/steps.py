@@ -21,10 +21,7 @@ from gaugedp.releases.processing.rounding import base_of, can_round, rounded_tog
 
 MOST_CELLS = 10**5  # of the joint table: tens of seconds
 _FLOORS = (0.3, 0.03, 0.003)  # relative deviations of held answers, decreasing
-_MOST_STEPS = 3000
-_SWEEPS, _DIGITS = 10, 10  # polishing sweeps; decimal digits, so that integers look like integers
-_LEAST = 1e-3  # rows: smaller deviations, of integers without noise, count as this one
-_NO_MOVE = 1e-3  # share of a deviation: answers that move by less are not changed
+_UNMOVED = 1e-3  # share of a deviation: answers that move by less are not changed
 WORDS = {
     "consistent": "made consistent by least squares, so that answers about the same rows add up",
     "non_negative": "counts below 0 set to 0",
@@ -58,7 +55,7 @@ def without_negatives(query: Workload, values: np.ndarray, deviations: np.ndarra
     """
     nearest = consistent(query, values, deviations)
     rows = np.concatenate([np.full(part.cells.n_released, float(part.step) * part.reach) for part in query.pieces])
-    deviations = np.maximum(deviations, _LEAST * rows)
+    deviations = np.maximum(deviations, 1e-3 * rows)  # integers without noise have none
     tables = sorted(_tables(query, nearest, deviations), key=lambda part: part.level)
     operator = WorkloadColumns.of(query.domain, query.choices, [part.piece for part in tables])
     aims, table = np.concatenate([part.values for part in tables]), np.zeros(operator.n_generators)
@@ -71,8 +68,9 @@ def without_negatives(query: Workload, values: np.ndarray, deviations: np.ndarra
     values_of_table = query.steps.sizes * query.operator.apply(table)
     are_counts = np.concatenate([np.full(piece.cells.n_released, piece.counts) for piece in query.pieces])
     are_counts |= processed_as_counts(query)
-    is_near = (np.abs(values_of_table - nearest) <= _NO_MOVE * deviations).all()
-    return nearest if is_near and (nearest[are_counts] >= 0).all() else np.round(values_of_table, _DIGITS)
+    is_near = (np.abs(values_of_table - nearest) <= _UNMOVED * deviations).all()
+    # rounded, so that integers look like integers
+    return nearest if is_near and (nearest[are_counts] >= 0).all() else np.round(values_of_table, 10)
 
 
 @dataclass(frozen=True)
@@ -119,7 +117,7 @@ def _descended(operator: WorkloadColumns, weights: np.ndarray, aims: np.ndarray,
     from scipy.optimize import minimize
 
     # 1e-10: of the sum of squares in one step, relative to itself
-    options = {"maxiter": _MOST_STEPS, "maxfun": 2 * _MOST_STEPS, "ftol": 1e-10, "gtol": 0}
+    options = {"maxiter": 3000, "maxfun": 2 * 3000, "ftol": 1e-10, "gtol": 0}
     facts, bounds = (operator, weights, aims), [(0, None)] * len(start)
     done = minimize(_half_squares, start, facts, method="L-BFGS-B", jac=True, bounds=bounds, options=options)
     return np.asarray(done.x)
@@ -135,10 +133,10 @@ def _polished(operator: WorkloadColumns, tables: list[_Table], table: np.ndarray
         for place, part in zip(places, tables, strict=True)
         if part.piece.column is None
         and part.piece.counts
-        and far[place].max() <= _NO_MOVE * part.deviation
+        and far[place].max() <= _UNMOVED * part.deviation
         and part.values.min() > 2 * far[place].max()
     ]
-    for place in stay * _SWEEPS:
+    for place in stay * 10:
         ratios = np.zeros(len(aims))
         ratios[place] = aims[place] / operator.apply(table)[place]
         table = table * operator.adjoint(ratios)

@@ -41,7 +41,7 @@ _KEYS = (
 )  # fmt: skip
 _OF_A_TABLE = ("title", "query", "weight", "within", "footnote", "importance", "flags", *_STEPS)
 FORMATS = ("csv", "parquet", "xlsx")
-_FINEST = 2**14  # resolution of the least share for a target accuracy
+_SHARE_PARTS = 2**14  # resolution of the least share for a target accuracy
 
 
 @dataclass(frozen=True)
@@ -207,9 +207,9 @@ class Publication:
             )
 
         def is_enough(parts: int) -> bool:
-            return _widest(question, unit, share_of(self.guarantee, Fraction(parts, _FINEST))) <= half_width
+            return _widest(question, unit, share_of(self.guarantee, Fraction(parts, _SHARE_PARTS))) <= half_width
 
-        return Fraction(bisect(range(_FINEST), False, 1, key=is_enough), _FINEST)
+        return Fraction(bisect(range(_SHARE_PARTS), False, 1, key=is_enough), _SHARE_PARTS)
 
 
 def _widest(question: Query, unit: PrivacyUnit, guarantee: Guarantee) -> float:

@@ -26,7 +26,6 @@ except ImportError:  # without it, the ledger still allows one answer per period
     fcntl = None  # type: ignore[assignment]
 
 FORMAT = "gaugedp-stream-1"
-_OTHERS_MAY_READ = 0o077
 
 
 @dataclass(frozen=True)
@@ -140,7 +139,7 @@ class StateFile:
         """
         try:
             text = self.path.read_bytes()
-            is_shared = os.name == "posix" and self.path.stat().st_mode & _OTHERS_MAY_READ
+            is_shared = os.name == "posix" and self.path.stat().st_mode & 0o077
         except FileNotFoundError:
             return None
         except OSError:

@@ -13,7 +13,6 @@ from gaugedp.mechanisms.factorisation import factorise
 
 MOST_PERIODS = 500  # half a minute of CPU time, once
 _WEIGHTS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # weights of single periods relative to running totals
-_UP = 1 + 2.0**-20  # also covers different rounding on another machine
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +47,8 @@ class TimeFactor:
         """
         k = self.periods_per_person
         rows = np.sort(_overlaps(self.matrix), axis=1)[:, -k:].sum(axis=1)
-        return float(np.sqrt(np.sort(rows)[-k:].sum())) * _UP
+        # also covers different rounding on another machine
+        return float(np.sqrt(np.sort(rows)[-k:].sum())) * (1 + 2.0**-20)
 
     @cached_property
     def differences(self) -> np.ndarray:

@@ -20,9 +20,9 @@ from gaugedp.releases.tidy.in_words import measure
 from gaugedp.releases.tidy.spreadsheet import Sheet, write_book
 from gaugedp.statistics import KINDS
 
-_MOST_ACROSS, MOST_SHEETS = 8, 40  # columns of a table, if it has an attribute with fewer; tables of a workbook
+MOST_SHEETS = 40  # tables of a workbook
 Columns = Mapping[str, Sequence[Any]]
-_PLACE = 2.0**40  # added to places: a sum of two places is at least twice that, so it is no place
+_PLACES_FROM = 2.0**40  # added to places: a sum of two places is at least twice that, so it is no place
 _TEXTS = ("source", "date", "footnote", "contact", "licence", "next_release")
 _NOTES = {"query": "query", "table": "table", "protects": "protected", "digest": "digest"}  # keys of facts and words
 
@@ -64,7 +64,7 @@ def sheets(answers: Answers, columns: Columns, wanted: Collection[str] | None = 
     """Return a sheet for each table of the `wanted` terms, and one of all answers (`columns`)."""
     terms = [term for term in answers.terms if wanted is None or term.text in wanted]
     printed = [term for term in terms if _is_printed(term, terms)][:MOST_SHEETS]
-    places = np.arange(sum(term.size for term in answers.terms)) + _PLACE
+    places = np.arange(sum(term.size for term in answers.terms)) + _PLACES_FROM
     estimates = replace(answers.crosstabs(), in_words=True)
     indices = Crosstabs(answers.terms, places, answers.captions, may_add=True, in_words=True)
     alone, with_intervals = _decimals(answers, 1), _decimals(answers, 3)
@@ -145,13 +145,13 @@ def _sign(term: Outline) -> str:
 
 
 def _marks(places: np.ndarray, marks: np.ndarray) -> list[str]:
-    numbers = places.astype(float) - _PLACE
+    numbers = places.astype(float) - _PLACES_FROM
     return [str(marks[int(number)]) if 0 <= number < len(marks) else "" for number in numbers.tolist()]
 
 
 def _ordered(term: Outline) -> tuple[str, ...]:
     """Return the attributes, one with few cells last: it runs across."""
-    if term.shape[-1] <= _MOST_ACROSS:
+    if term.shape[-1] <= 8:  # columns
         return term.names
     least = int(np.argmin(term.shape))
     return (*term.names[:least], *term.names[least + 1 :], term.names[least])

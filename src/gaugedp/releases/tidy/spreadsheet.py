@@ -19,10 +19,7 @@ from gaugedp.errors import InvalidRequest, MissingExtra
 _PROPERTIES, _TIMES = "docProps/core.xml", re.compile(rb"<dcterms:(created|modified)\b.*?</dcterms:\1>")
 _NO_NAME = re.compile(r"[\[\]:*?/\\\x00-\x1f\ufffe\uffff]")
 _NOT_XML = re.compile(r"[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_WIDEST, _MOST_LINES = 60, 2**20 - 8  # letters of a column; rows of a sheet below its heads
-_A4 = 9  # the number of the paper size
-_NOTE, _LINE = 100, 15  # letters of a line of notes; points of its height
-_MEASURED = 200  # rows that decide the widths of columns
+_MEASURED_ROWS = 200  # rows that decide the widths of columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +49,7 @@ def write_book(path: str | Path, sheets: Sequence[Sheet], notes: Sequence[tuple[
     check_installed()
     import openpyxl
 
-    if max(sheet.n_lines for sheet in sheets) > _MOST_LINES:
+    if max(sheet.n_lines for sheet in sheets) > 2**20 - 8:  # rows of a sheet below its heads
         raise InvalidRequest("An Excel sheet has too few rows for these answers.", "Write a .parquet file.")
     book = openpyxl.Workbook(write_only=True)
     names: list[str] = []
@@ -60,10 +57,10 @@ def write_book(path: str | Path, sheets: Sequence[Sheet], notes: Sequence[tuple[
         names.append(_unused(sheet.name, names))
         _fill(book.create_sheet(names[-1]), sheet)
     last = book.create_sheet(_unused(say("notes.sheet"), names))
-    last.column_dimensions["A"].width, last.column_dimensions["B"].width = 24, _NOTE
+    last.column_dimensions["A"].width, last.column_dimensions["B"].width = 24, 100  # letters
     _fit_to_pages(last)
     for number, (words, text) in enumerate(notes, 1):
-        last.row_dimensions[number].height = _LINE * max(-(-len(words) // 22), -(-len(text) // _NOTE))
+        last.row_dimensions[number].height = 15 * max(-(-len(words) // 22), -(-len(text) // 100))  # points of a line
         last.append([_cell(last, words, bold=True, wrapped=True), _cell(last, text, wrapped=True)])
     written = BytesIO()
     book.save(written)
@@ -78,8 +75,8 @@ def _fill(page: Any, sheet: Sheet) -> None:
     page.freeze_panes = f"A{len(above) + 2}"
     _fit_to_pages(page, len(above) + 1)
     for place, (name, column) in enumerate(sheet.columns.items(), 1):
-        texts = [name, *map(_shown, column[:_MEASURED], chain(sheet.decimals, repeat(2)))]
-        page.column_dimensions[get_column_letter(place)].width = min(_WIDEST, max(map(len, texts)) + 3)
+        texts = [name, *map(_shown, column[:_MEASURED_ROWS], chain(sheet.decimals, repeat(2)))]
+        page.column_dimensions[get_column_letter(place)].width = min(60, max(map(len, texts)) + 3)  # letters
     heads = [_cell(page, name, bold=True, right=_is_numeric(column)) for name, column in sheet.columns.items()]
     below = [[_cell(page, text)] for text in sheet.below]
     for line in chain(above, [heads], _lines(page, sheet), [[]] if below else [], below):
@@ -91,7 +88,7 @@ def _fit_to_pages(page: Any, n_heads: int = 0) -> None:
     from openpyxl.worksheet.properties import PageSetupProperties
 
     page.sheet_properties.pageSetUpPr = PageSetupProperties(fitToPage=True)
-    page.page_setup.orientation, page.page_setup.paperSize = "landscape", _A4
+    page.page_setup.orientation, page.page_setup.paperSize = "landscape", 9  # A4
     page.page_setup.fitToWidth, page.page_setup.fitToHeight = 1, 0
     if n_heads:
         page.print_title_rows = f"1:{n_heads}"
@@ -114,7 +111,7 @@ def _places(column: Sequence[Any] | np.ndarray, sheet: Sheet) -> Sequence[int]:
 
 
 def _is_numeric(column: Sequence[Any] | np.ndarray) -> bool:
-    return any(isinstance(value, int | float | np.number) for value in column[:_MEASURED])
+    return any(isinstance(value, int | float | np.number) for value in column[:_MEASURED_ROWS])
 
 
 def _pairs(column: Sequence[Any] | np.ndarray, marks: Sequence[str] | None) -> Iterator[tuple[Any, str]]:

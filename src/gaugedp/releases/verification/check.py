@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from gaugedp.queries.base import Query
 
 EXACT, SAMPLED, NONE = "exact", "sampled", "none"
-_OF_ROWS, _OF_PAIRS = 2 * 10**5, 10**6  # numbers in all rows, or differences: a few milliseconds
 
 
 class Verdict(NamedTuple):
@@ -89,13 +88,13 @@ def _differences(rows: np.ndarray, unit: PrivacyUnit) -> np.ndarray:
 def _contributions(query: "Query", unit: PrivacyUnit, width: int) -> tuple[np.ndarray, bool]:
     """Return the contributions (n, d) of single rows, as integers.
 
-    The flag tells whether these are all that matter. At most about `_OF_ROWS` numbers, or `_OF_PAIRS` in all
+    The flag tells whether these are all that matter. At most about 2·10^5 numbers, or 10^6 in all
     differences, are computed, `width` each.
     """
     seed = int.from_bytes(hashlib.sha256(query.text.encode()).digest()[:8])
     empty = SingleRow(query.domain, unit, None)
     nothing = query.evaluate(empty, b"")
-    fitting = math.isqrt(_OF_PAIRS // width) if unit.neighbours == "replace" else _OF_ROWS // width
+    fitting = math.isqrt(10**6 // width) if unit.neighbours == "replace" else 2 * 10**5 // width
     # 1000: totals of all rows together, which takes some milliseconds too
     most = max(2, min(128, fitting, 1000 // max(1, empty.n_totals)))  # rows at most
     tried = rows_to_try(query, most, seed, empty.is_curved)

@@ -16,7 +16,7 @@ from gaugedp.tables.aggregate import Aggregate, Coarse, Rows
 if TYPE_CHECKING:
     from gaugedp.queries.base import Query
 
-_FEW = 16  # a column with so few values is tried completely
+_TRIED = 16  # a column with so few values is tried completely
 
 
 class PossibleRow(NamedTuple):
@@ -125,14 +125,14 @@ def rows_to_try(query: "Query", most: int, seed: int, curved: bool) -> TriedRows
         )
         for place in places
     ]
-    are_covered = not curved or all(_span(domain, name) < _FEW for name in query.columns)
+    are_covered = not curved or all(_span(domain, name) < _TRIED for name in query.columns)
     return TriedRows(rows, are_all and are_covered)
 
 
 def _values(domain: Domain, column: str, curved: bool) -> list[int | None]:
     """Return steps above the lower bound, ends included. None is added if a row may have no value."""
     span = _span(domain, column)
-    between = range(span + 1) if span < _FEW else sorted({span // 4, span // 2, span - span // 2, span - span // 4})
+    between = range(span + 1) if span < _TRIED else sorted({span // 4, span // 2, span - span // 2, span - span // 4})
     inner = [value for value in between if 0 < value < span] if curved else []
     return [0, *dict.fromkeys(inner), *([None] if domain.column(column).missing is None else []), span]
 

@@ -13,7 +13,6 @@ from gaugedp.tables.engine import Sql
 if TYPE_CHECKING:
     import duckdb
 
-LONG_LIST = 4096  # characters of a list of categories that is faster as a named type
 _SETTINGS = {
     "autoinstall_known_extensions": "false", "autoload_known_extensions": "false", "pandas_analyze_sample": "0",
 }  # fmt: skip
@@ -42,7 +41,8 @@ def with_types(statement: Sql, connection: "duckdb.DuckDBPyConnection") -> str:
     from sqlglot import exp
 
     kinds = (node.args.get("kind") or "" for node in statement.find_all(exp.DataType))
-    names = {kind: f"categories{i}" for i, kind in enumerate(dict.fromkeys(kinds)) if len(kind) > LONG_LIST}
+    # so long a list is faster as a named type
+    names = {kind: f"categories{i}" for i, kind in enumerate(dict.fromkeys(kinds)) if len(kind) > 4096}
     text = statement.sql(dialect="duckdb")
     for kind, name in names.items():
         connection.execute(f"CREATE TEMP TYPE {name} AS {kind}")

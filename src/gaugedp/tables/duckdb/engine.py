@@ -57,10 +57,6 @@ BROKEN_LINES = (
     "{}, or of some megabytes. Extra fields are ignored."
 )
 QUOTE_COMMAS = " Quote numbers that contain commas, such as 1,250."
-# above so many columns, sums of products are faster from batches; docs/benchmarks/releases.md#duckdb-and-spark
-SQL_PRODUCTS = 4
-BATCH, FETCHED = 2**17, 2**14  # rows
-BATCH_NUMBERS = 2**23  # in all columns of a batch
 Attach = Callable[["duckdb.DuckDBPyConnection"], AbstractContextManager[object] | None]
 T = TypeVar("T")
 Block = Mapping[str, np.ndarray]
@@ -70,7 +66,7 @@ class _InProcess(Engine, ABC):
     """Base of engines over files, frames and relations."""
 
     rules: tuple[str, ...] = ()
-    sql_products: int = SQL_PRODUCTS
+    sql_products: int = 4  # batches are faster for more columns: docs/benchmarks/releases.md#duckdb-and-spark
     in_process: bool = True
 
     def _finished(self, work: Callable[[], T]) -> T:
@@ -105,7 +101,7 @@ class DuckDBEngine(_InProcess):
         refusal = stopped()
         with own_database() as connection, _or_refuse(lambda: self._attach(connection), refusal) or nullcontext():
             result = _or_refuse(lambda: connection.execute(with_types(statement, connection)), refusal)
-            while rows := _or_refuse(lambda: result.fetchmany(FETCHED), refusal):
+            while rows := _or_refuse(lambda: result.fetchmany(2**14), refusal):
                 yield rows
 
     def _run(self, statement: Sql) -> Mapping[str, np.ndarray]:
@@ -261,7 +257,7 @@ def _batches(result: Any) -> Iterator[Mapping[str, np.ndarray]]:
         yield result.fetchnumpy()
         return
     reader = result.to_arrow_reader if hasattr(result, "to_arrow_reader") else result.fetch_record_batch
-    for batch in reader(min(BATCH, BATCH_NUMBERS // len(result.columns))):
+    for batch in reader(min(2**17, 2**23 // len(result.columns))):  # rows, of at most 2^23 numbers
         yield {name: batch.column(i).to_numpy(zero_copy_only=False) for i, name in enumerate(batch.schema.names)}
 
 

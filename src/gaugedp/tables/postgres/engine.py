@@ -46,9 +46,7 @@ FIND = """SELECT nspname, relname FROM pg_catalog.pg_class AS it JOIN pg_catalog
     ON home.oid OPERATOR(pg_catalog.=) it.relnamespace
     WHERE it.oid OPERATOR(pg_catalog.=) CAST(pg_catalog.to_regclass(%s) AS pg_catalog.oid)"""
 FACTS = "SELECT current_setting('server_encoding'), current_setting('server_version_num')"
-BATCH = 65_536
 TEXT = 25  # type of a text in a result
-SQL_PRODUCTS = 20  # up to so many columns, the server computes the sums of products, and no row is transferred
 PATIENCE = 30.0  # seconds to connect, and for a lock on the table at the scan
 T = TypeVar("T")
 
@@ -74,7 +72,7 @@ class PostgresEngine(Engine):
     _connected: Callable[[], Any] = field(repr=False)
     description: str = "a PostgreSQL table"
     rules: tuple[str, ...] = ()
-    sql_products: int = SQL_PRODUCTS
+    sql_products: int = 20  # for more, rows are transferred
     gives_texts: bool = True
 
     def _run(self, statement: Sql) -> Mapping[str, np.ndarray]:
@@ -83,7 +81,7 @@ class PostgresEngine(Engine):
 
     def _added(self, statement: Sql, of: Of) -> np.ndarray:
         with self._answer(statement, "gaugedp_rows") as cursor:
-            return added_up((_columns(cursor, rows) for rows in iter(lambda: cursor.fetchmany(BATCH), [])), of)
+            return added_up((_columns(cursor, rows) for rows in iter(lambda: cursor.fetchmany(65_536), [])), of)
 
     def _finished(self, work: Callable[[], T]) -> T:
         return _or_refuse(work, unfinished())

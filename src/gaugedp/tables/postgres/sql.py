@@ -22,9 +22,8 @@ from gaugedp.tables.spelling import DECIMAL_NUMBER
 
 _SPACES = r"[ \t\n\r\f]*"
 _NUMBER = rf"^{_SPACES}({DECIMAL_NUMBER}|[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])?){_SPACES}$"
-_TOP = 2**1024 - 2**970  # from here on, the nearest float is infinite
+_INFINITE = f"{2**1024 - 2**970}"  # from here on, the nearest float is infinite
 _BOTTOM = f"{5**1075}e-1075"  # 2^−1075: up to here, the nearest float is 0
-_LONGEST = 10_000  # longest text that is compared with these two exactly
 _LARGE, _SMALL = "1e150", "1e-150"
 _RANGES = {"INT": (-(2**31), "<=", 2**31 - 1), "BIGINT": (-(2**63), "<", 2**63)}
 
@@ -68,8 +67,8 @@ def _number(text: str) -> str:
     infinite, exact = "sign * CAST('Infinity' AS double precision)", "CAST(t AS double precision)"
     return f"""(SELECT CASE WHEN t LIKE '%inf%' THEN {infinite}
         WHEN ltrim(whole || fraction, '0') = '' OR size < -330 THEN 0 WHEN size > 309 THEN {infinite}
-        WHEN size BETWEEN -300 AND 307 THEN {exact} WHEN length(t) > {_LONGEST} THEN NULL
-        WHEN abs(CAST(t AS numeric)) >= {_TOP} THEN {infinite} WHEN abs(CAST(t AS numeric)) <= {_BOTTOM} THEN 0
+        WHEN size BETWEEN -300 AND 307 THEN {exact} WHEN length(t) > 10000 THEN NULL
+        WHEN abs(CAST(t AS numeric)) >= {_INFINITE} THEN {infinite} WHEN abs(CAST(t AS numeric)) <= {_BOTTOM} THEN 0
         ELSE {exact} END FROM ({sized}) AS sized)"""
 
 

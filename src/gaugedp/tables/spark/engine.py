@@ -38,8 +38,6 @@ WORDS = {
 }  # fmt: skip
 TYPES = Types(KINDS, WORDS)
 LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-# above so many columns, sums of products are faster from batches; docs/benchmarks/releases.md#duckdb-and-spark
-SQL_PRODUCTS = 8
 T = TypeVar("T")
 
 
@@ -51,7 +49,7 @@ class SparkEngine(Engine):
     _frame: Any = field(repr=False)  # the needed columns; column i is `c<i>`
     description: str = "a Spark DataFrame"
     rules: tuple[str, ...] = ()
-    sql_products: int = SQL_PRODUCTS
+    sql_products: int = 8  # batches are faster for more columns: docs/benchmarks/releases.md#duckdb-and-spark
 
     def _run(self, statement: Sql) -> Mapping[str, np.ndarray]:
         return _columns(self._answer(statement).toArrow())

@@ -14,7 +14,6 @@ from gaugedp.tables.refusals import taken_words
 
 SOME_ROWS = re.compile(r"^[\s:+!-]*(GlobalLimit|LocalLimit|Offset|Tail|Sample)\b", re.MULTILINE)
 EXPRESSION_ID = re.compile(r"#\d+L?")
-NO_LIMIT = 2**31 - 1  # fields of a plan's text
 WORDS = {  # results of functions that statements use
     "least(7, 3, 5)": 3, "greatest(7, 3, 9)": 9, "floor(-2.5D)": -3, "coalesce(NULL, 4)": 4, "nullif(5, 0)": 5,
     "isnan(double('NaN'))": True, "isnan(1D)": False, "conv('ff', 16, 10)": "255", "concat('a', 'b')": "ab",
@@ -76,5 +75,5 @@ def _reading(relation: Any) -> str:
 
 def _texts(plan: Any) -> list[str]:
     """Return the plan by names and by positions, without session ids."""
-    written = [tree.treeString(True, False, NO_LIMIT, False, False) for tree in (plan, plan.canonicalized())]
+    written = [tree.treeString(True, False, 2**31 - 1, False, False) for tree in (plan, plan.canonicalized())]
     return [EXPRESSION_ID.sub("#", written[0]), written[1]]
