@@ -53,7 +53,7 @@ _FOLDED = 45.0  # the log share of the tilted sum outside of its places is −45
 _SIZES = 2.0 ** np.arange(-30, 16, 0.25)  # of losses, among which the first and the last cells are sought
 _STEPS = np.geomspace(0.03, 30, 12)  # of the order, for Chernoff bounds
 _SPARE, _FINEST = 2.0**-18, 2.0**-40  # of a cell, and of a loss, by which splits are raised: more than their rounding
-_FALLEN = 690.0  # log of the decrease of a kernel beyond which the rest is bounded
+_KERNEL_DECAY = 690.0  # log of the decrease of a kernel beyond which the rest is bounded
 _LOST = 2.0**-36  # relative, of a probability
 _HALF = math.sqrt(math.log(4) / 2)  # bound on a sum of splits with probability ½, in spans times √n
 
@@ -77,7 +77,7 @@ class LatticeSum:
     def log_delta(self, epsilon: float) -> Bracket:
         """Return the bracket of log M − cε + log Σ (1 − e^{−x})·e^{−cx}·chance, x = place − ε > 0."""
         shift = 4 * UNIT * (abs(epsilon) + float(np.abs(self.places[[0, -1]]).max()))
-        ends = np.searchsorted(self.places, [epsilon - shift, epsilon + _FALLEN / self.order])
+        ends = np.searchsorted(self.places, [epsilon - shift, epsilon + _KERNEL_DECAY / self.order])
         gaps, chances = np.maximum(self.places[slice(*ends)] - epsilon, 0.0), self.chances[slice(*ends)]
         fall = np.exp(-self.order * gaps)
         kernel = -np.expm1(-gaps) * fall
@@ -85,7 +85,7 @@ class LatticeSum:
         size = self.log_moment - self.order * epsilon
         slack = self.rounding + 16 * UNIT * (self.order * (abs(epsilon) + float(np.abs(self.places[-1]))) + 1)
         lost = moved + self.lost * float(kernel.sum() + shift * fall.sum())
-        lost += 2 * math.exp(-_FALLEN) + self.folded * math.exp(float(log_chernoff(np.array([self.order]))[0]))
+        lost += 2 * math.exp(-_KERNEL_DECAY) + self.folded * math.exp(float(log_chernoff(np.array([self.order]))[0]))
         return Bracket(log_of(total - lost) + size - slack, log_of(total + lost) + size + slack)
 
     def log_excess(self, epsilon: float, span: float, n_splits: int) -> float:
@@ -100,7 +100,7 @@ class LatticeSum:
         # 20.0: what a sum of splits exceeds with less than the least float, in spans times √n
         near = np.abs(gaps) < slack + 20.0 * width
         bound = scipy.special.erfc(np.maximum(np.abs(gaps[near]) - slack, 0.0) * math.sqrt(2) / width)
-        kernel = bound * np.exp(np.minimum(-self.order * gaps[near], _FALLEN))
+        kernel = bound * np.exp(np.minimum(-self.order * gaps[near], _KERNEL_DECAY))
         excess = float(kernel @ (np.abs(self.chances[near]) + self.lost)) + self.folded * float(kernel.max(initial=0.0))
         scale = math.log(width * math.sqrt(math.pi / 2)) + width**2
         return log_of(max(excess, 0.0)) + scale + self.log_moment - self.order * epsilon + self.rounding

@@ -30,16 +30,19 @@ from gaugedp.accountant.total import Total
 _WORK = 4 * 10**6  # numbers on one contour
 _LOWEST_ORDER = -9.0  # logarithm
 _NODES, _NODES_OF_A_PERIOD = 2**17, 2**19
-_SHORT, _SHORTER = 2**15, 2**9  # nodes of a line beyond which the losses of a few releases are summed instead
+_NODES_OF_LINE, _NODES_OF_QUICK_LINE = (
+    2**15,
+    2**9,
+)  # nodes of a line beyond which the losses of a few releases are summed instead
 _ROUNDED = 1e12  # ε from which a closed profile is accurate to less than a millionth of δ
 _STRIDES = (0.8, 0.2, 0.05, 0.0125, 0.003)  # in the logarithm of an order, on the way to the best
 _AROUND = np.linspace(-1, 1, 49)  # strides
 _UNKNOWN = Bracket(-math.inf, math.inf)
-_LITTLE = 2.0**-30  # relative distance of two ε for a slope
-_LARGER, _DOUBLINGS = 3.0, 16  # an order may have e^3 times the least bound on δ, which is as near to 1
+_SLOPE_STEP = 2.0**-30  # relative distance of two ε for a slope
+_ORDER_EXCESS, _ORDER_DOUBLINGS = 3.0, 16  # an order may have e^3 times the least bound on δ, which is as near to 1
 _SPREAD = 1e-6  # share of δ with which padding may exceed the allowance of the lower end
 _END, _DOUBTED = 2.0**-36, 1.0  # of the largest loss; and the rounding of chances next to it, as a logarithm
-_TRIES, _NARROW = 4, 0.99  # contours for one ε; a padded bracket this narrow is accepted
+_TRIES, _ACCEPTED_RATIO = 4, 0.99  # contours for one ε; a padded bracket this narrow is accepted
 
 
 class Profile(Protocol):
@@ -73,7 +76,7 @@ def tight_epsilon(total: Total, delta: float, with_low: bool = True) -> Certifie
     few, best = _few(total, order, start, math.log(delta), with_low), Certified(start, 0.0)
     if few is not None:
         best = solved(few, math.log(delta), start, with_low)
-    is_enough = best.low > _NARROW * best.high or (few is not None and not with_low)
+    is_enough = best.low > _ACCEPTED_RATIO * best.high or (few is not None and not with_low)
     return best if is_enough else _by_lines(total, math.log(delta), order, best)
 
 
@@ -95,7 +98,7 @@ def _by_lines(total: Total, log_delta: float, order: float, best: Certified) -> 
         contour = _contour(total, order, start, log_delta)
         bracket = _solved_line(contour, log_delta, start)
         best = Certified(min(best.high, bracket.high), max(best.low, bracket.low))
-        if contour.padding and bracket.low > _NARROW * bracket.high:
+        if contour.padding and bracket.low > _ACCEPTED_RATIO * bracket.high:
             break
         if contour.padding:  # just beyond the best order moments may explode, and steps would be tiny
             order, largest = order / 2, 0.95 * order
@@ -142,7 +145,7 @@ def tight_delta(
     # 12.0: logarithm of how far below the Rényi bound δ may be
     few = _few(total, order, epsilon, min(at_order, 0.0) - 12.0, with_low)
     first = few.log_delta(epsilon) if few else _UNKNOWN
-    if few and (first.high - first.low < 1 - _NARROW or not with_low):
+    if few and (first.high - first.low < 1 - _ACCEPTED_RATIO or not with_low):
         return _exponentials(first)
     return _exponentials(_refined(total, order, epsilon, min(at_order, first.high, 0.0), first))
 
@@ -153,7 +156,7 @@ def _refined(total: Total, order: float, epsilon: float, log_delta: float, best:
         contour = _contour(total, order, epsilon, log_delta)
         bracket = _without_padding(contour, epsilon, contour.log_delta(epsilon))
         best = Bracket(max(best.low, bracket.low), min(best.high, bracket.high))
-        if best.high - best.low < (1 - _NARROW if contour.padding else 1e-10):
+        if best.high - best.low < (1 - _ACCEPTED_RATIO if contour.padding else 1e-10):
             break
         order, log_delta = order / 2 if contour.padding else order, min(log_delta, bracket.high) - 5
     return best
@@ -169,7 +172,7 @@ def _exponentials(bracket: Bracket) -> Certified:
 def _few(total: Total, order: float, epsilon: float, log_delta: float, with_low: bool = True) -> FewLosses | None:
     # 16: releases, up to which the sums are the quicker where no lower bound is asked for
     is_quick = not with_low and sum(sum(family.times) for family in total.families) <= 16
-    n_nodes = min(_SHORTER if is_quick else _SHORT, _WORK // max(1, total.work))
+    n_nodes = min(_NODES_OF_QUICK_LINE if is_quick else _NODES_OF_LINE, _WORK // max(1, total.work))
     if (
         too_many(total)
         or _period(total, order, epsilon, log_delta)
@@ -202,12 +205,12 @@ def _period(total: Total, order: float, epsilon: float, log_delta: float) -> tup
 
 def _with_longest_step(total: Total, order: float, epsilon: float, log_delta: float) -> float:
     """Return the order with the fewest nodes; for δ near 1 it exceeds the best."""
-    if log_delta < -_LARGER:
+    if log_delta < -_ORDER_EXCESS:
         return order
-    orders = order * 2.0 ** np.arange(_DOUBLINGS)
+    orders = order * 2.0 ** np.arange(_ORDER_DOUBLINGS)
     orders = orders[orders <= max(order, total.largest_order)]
     bounds = total.log_moment(orders) + log_chernoff(orders) - orders * epsilon
-    near = orders[bounds <= bounds[0] + _LARGER].tolist()
+    near = orders[bounds <= bounds[0] + _ORDER_EXCESS].tolist()
     return float(max(near, key=lambda each: Probes(total, each).best_step(each, epsilon, log_delta)))
 
 
@@ -293,7 +296,7 @@ def solved(profile: Profile, log_delta: float, start: float, with_low: bool = Tr
     def lacking(epsilon: float) -> float:
         return log_delta - profile.log_delta(epsilon).low
 
-    slope = (lacking(root) - lacking(root * (1 - _LITTLE))) / _LITTLE
+    slope = (lacking(root) - lacking(root * (1 - _SLOPE_STEP))) / _SLOPE_STEP
     first = max(0.55 * lacking(root) / slope, 2.0**-52) if 0 < slope < math.inf else 2.0**-52
     low = _moved(root, -1.0, lambda epsilon: lacking(epsilon) <= 0, first)
     return Certified(high * (1 + 2.0**-51), low * (1 - 2.0**-50))
