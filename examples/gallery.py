@@ -106,12 +106,12 @@ def page() -> str:
 def card(name: str) -> str:
     """Return the card of one publication: its title, what it shows, and its files."""
     facts = tomllib.loads((SOURCES / f"{name}.toml").read_text("utf-8"))
-    tables = ", ".join(table["title"].lower() for table in facts["tables"])
+    tables = "; ".join(table["title"] for table in facts["tables"])
     files = " · ".join(f'<a href="{name}/{file}">{word}</a>' for file, word in FILES.items())
     return (
         f'<article><a href="{name}/index.html"><img src="pictures/{name}.svg" alt="" loading="lazy"></a>\n'
         f'<h2><a href="{name}/index.html">{facts["title"]}</a></h2>\n<p>Shows {GALLERY[name]}.</p>\n'
-        f'<p class="fine">{tables[0].upper()}{tables[1:]}.</p>\n<p class="fine">{files}</p></article>'
+        f'<p class="fine">{tables}.</p>\n<p class="fine">{files}</p></article>'
     )
 
 

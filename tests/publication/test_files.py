@@ -90,7 +90,7 @@ def test_workbooks_have_a_sheet_for_each_table(out: Path) -> None:
     assert lines[2] == ("SEX", "0 to under 20", "20 to under 40", "40 to 60", "total")
     assert (sheet.page_setup.fitToWidth, sheet.print_title_rows) == (1, "$1:$3")
     assert [line[0] for line in lines[3:]][:3] == ["men", "women", "total"]
-    assert lines[-1][0] == ": = too small (not shown)"
+    assert lines[-1][0] == "“:” means “too small”, and the number is not shown"
     total = sum(line[-1] for line in lines[3:5])
     assert lines[5][-1] == total
     assert lines[3][2] == ":", "a suppressed number is its mark"
@@ -152,7 +152,7 @@ def test_a_correction_names_what_it_replaces_and_both_charges(desk: Path) -> Non
     page = (desk / "new" / "erratum.html").read_text("utf-8")
     for text in ("Ages were wrong.", "removed", "By sex and age", "ε = 1", "cannot be taken back"):
         assert text in page
-    assert "Correction: replaces" in (desk / "new" / "index.html").read_text("utf-8")
+    assert "This publication corrects “" in (desk / "new" / "index.html").read_text("utf-8")
     facts = json.loads((desk / "new" / "manifest.json").read_text("utf-8"))["supersedes"]
     assert facts["ledger"]["key"] == "p1"
     assert {line["change"] for line in facts["tables"]} == {"removed", "new", "released again, with new noise"}
@@ -192,6 +192,7 @@ def test_a_wrong_correction_costs_nothing(desk: Path, wrong: str, capsys: pytest
         ("flags = [{ when = 'half > 3', mark = 'u' }]", "when is 'half > 3'"),
         ("flags = [{ when = 'relative half-width >', mark = 'u' }]", "relative half-width > 0.2"),
         ("flags = [{ when = 'half-width > 3' }]", "mark is ''"),
+        ("flags = [{ when = 'half-width > 3', mark = '  ' }]", "not all spaces"),
         ("flags = [{ when = 'half-width > 3', mark = 'u', supress = true }]", "suppress"),
         ("importance = { SX = 3 }", "SX"),
         ("importance = { SEX = -1 }", "above 0"),
@@ -253,6 +254,20 @@ def test_a_table_has_flags_of_its_own(desk: Path) -> None:
     assert [["about pay" in text, "too small" in text] for text in notes] == [[False, True], [True, False]]
 
 
+def test_a_mark_of_a_margin_is_explained_below_the_table(desk: Path) -> None:
+    """The margin is a term of another table, which has the rule."""
+    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed: the extra gaugedp[excel]")
+    own = 'flags = [{ when = "half-width > 0", mark = "m", text = "about margins" }]\n'
+    tables = '[[tables]]\ntitle = "A"\nquery = "SEX*AGE"\nflags = []\n[[tables]]\ntitle = "B"\nquery = "SEX"\n'
+    path = written(desk, tables + own)
+    path.write_text(path.read_text("utf-8").replace('"parquet"', '"xlsx"'), "utf-8")
+    assert published(desk) == 0
+    sheet = openpyxl.load_workbook(desk / "out" / "tables" / "01-a.xlsx").worksheets[0]
+    marked = [cell.number_format for line in sheet.iter_rows() for cell in line if " m" in cell.number_format]
+    assert len(marked) == 2, "the totals of men and women"
+    assert "“m” means “about margins”" in [line[0] for line in sheet.iter_rows(values_only=True)]
+
+
 @pytest.mark.parametrize("query", ["SEX", "mean(PAY) by SEX"])
 def test_a_map_has_no_place_for_a_suppressed_number(desk: Path, query: str) -> None:
     areas = [(cell, [[[x, 0], [x + 1, 0], [x + 1, 1], [x, 1], [x, 0]]]) for cell, x in (("1", 0), ("2", 1), ("3", 2))]
@@ -298,7 +313,9 @@ def test_a_publication_is_written_in_its_language(desk: Path) -> None:
         assert words in page
         assert "Veröffentlicht: 29. November 2026 · Nächste Veröffentlichung: 29. November 2027" in page
     assert "By sex and age: Summen nach AGE" in page
-    assert ": = zu klein (nicht veröffentlicht)" in (desk / "out" / "index.html").read_text("utf-8")
+    assert "„:“ bedeutet „zu klein“, und die Zahl wird nicht veröffentlicht" in (desk / "out" / "index.html").read_text(
+        "utf-8"
+    )
     book = openpyxl.load_workbook(desk / "out" / "tables" / "01-by-sex-and-age.xlsx")
     assert book.sheetnames == ["By sex and age", "Ergebnisse", "Hinweise"]
     assert next(book.worksheets[0].iter_rows(min_row=3, values_only=True))[-1] == "Insgesamt"

@@ -200,7 +200,7 @@ def test_without_script_the_table_stands_open(browser: Any, place: Path, explore
     assert opened.locator("details tbody tr").count() == len(explored.points)
     assert opened.locator("details tbody tr").first.is_visible()
     assert not opened.locator("#explorer-chart").is_visible()
-    assert "73.2\u00a0%" in opened.inner_text("#explorer-protected")
+    assert "73.2%" in opened.inner_text("#explorer-protected")
     context.close()
 
 

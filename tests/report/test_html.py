@@ -16,6 +16,7 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.errors import MissingExtra
+from gaugedp.releases.tidy.in_words import rules
 from gaugedp.report import check_installed, render
 from gaugedp.report.account import _percents as percents
 from gaugedp.report.figures import answers as answers_shown
@@ -136,7 +137,7 @@ def test_every_answer_and_fact_is_shown(answer: gd.Release, page: str) -> None:
     for cell, *numbers in zip(cells, *(answer.columns()[name] for name in ("estimate", "lower", "upper")), strict=True):
         row = "".join(f"<td>{f'{number:,}'.replace('-', '−')}</td>" for number in numbers)
         estimate, low, high = (f"{number:,}".replace("-", "−") for number in numbers)
-        single = f"<strong>{estimate}</strong> 95\u00a0% interval: {low} to {high}"
+        single = f"<strong>{estimate}</strong></p><p>The 95% interval is {low} to {high}."
         assert (single if cell == "all" else f'<th scope="row">{cell}</th>{row}') in page
     paid = answer.facts["account"]
     for expected in (
@@ -149,9 +150,9 @@ def test_every_answer_and_fact_is_shown(answer: gd.Release, page: str) -> None:
         paid["tip"],
     ):
         assert expected in shown
-    for rule in answer.facts["rules"]:
+    for rule in rules(answer.facts, answer.captions, answer.terms):
         assert rule in shown
-    assert "probability at least 95 %" in shown
+    assert "probability of at least 95%" in shown
 
 
 def test_the_same_release_gives_the_same_bytes(answer: gd.Release, page: str) -> None:
@@ -177,7 +178,7 @@ def test_warnings_appear_when_they_should(seeded: bool, durable: bool, tmp_path:
     place = tmp_path / "a.ledger" if durable else ":memory:"
     shown = text(render(made("SEX", place=place, epsilon=0.5, rng=gd.research_rng(1) if seeded else None)))
     assert ("protects nobody" in shown) == seeded
-    assert ("In-memory ledger" in shown) == (not durable)
+    assert ("kept in memory only" in shown) == (not durable)
 
 
 def test_without_matplotlib_it_is_refused(answer: gd.Release, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,10 +189,14 @@ def test_without_matplotlib_it_is_refused(answer: gd.Release, monkeypatch: pytes
 
 
 GUARANTEES = [
-    (gd.PureDP(2), {"epsilon": 0.5}, ("≈ 1.65", "62.3 %", "This release: 25 %")),
-    (gd.ApproxDP(2, 1e-5), {"epsilon": 0.5, "delta": 1e-6}, ("Shares of ε.", "This release: 25 %")),
-    (gd.ZCDP(2), {"rho": 0.02}, ("concentrated", "At δ = 10⁻⁶", "This release: 1 %")),
-    (gd.GaussianDP(1), {"mu": 0.5}, ("shifted by 0.5 standard deviations", "This release: 25 %")),
+    (gd.PureDP(2), {"epsilon": 0.5}, ("the factor 1.65", "62.3%", "This release spent 25% of the budget")),
+    (
+        gd.ApproxDP(2, 1e-5),
+        {"epsilon": 0.5, "delta": 1e-6},
+        ("shares refer to ε.", "This release spent 25% of the budget"),
+    ),
+    (gd.ZCDP(2), {"rho": 0.02}, ("concentrated", "At δ = 10⁻⁶", "This release spent 1% of the budget")),
+    (gd.GaussianDP(1), {"mu": 0.5}, ("shifted by 0.5 standard deviations", "This release spent 25% of the budget")),
 ]
 
 
@@ -208,17 +213,17 @@ def test_guarantees_in_words(budget: Any, requested: dict[str, float], wanted: t
 def test_units_in_words() -> None:
     unit = gd.PrivacyUnit(column="pid", neighbours="replace", max_rows=3)
     shown = text(render(made("SEX", unit=unit, epsilon=0.5)))
-    assert "all rows with the same pid; at most 3 of its rows are used" in shown
-    assert "the content of a given pid" in shown
+    assert "all records with the same pid, of which at most 3 are used" in shown
+    assert "the content of the records of a given pid" in shown
     people = gd.Domain.of(a=["1"]).by_person(gd.PrivacyUnit("pid"), {"a": gd.PerPerson.max("a")}).unit
-    assert "all rows with the same pid; they are aggregated into one row." in neighbours(people.to_dict())
+    assert "all records with the same pid, which are aggregated into one record." in neighbours(people.to_dict())
 
 
 def test_a_rule_about_the_rows_of_a_unit_stands_beside_the_bars() -> None:
     unit = gd.PrivacyUnit(column="pid", max_rows=3)
     for answer in (made("SEX", unit=unit, epsilon=0.5), made("SEX", unit=unit, epsilon=0.5).processed("rounded")):
         shown = text(render(answer))
-        assert f"not part of the true answers. {unit.rules[0]}" in shown
+        assert f"records that are not excluded below. {unit.rules[0]}" in shown
     assert "drawn at random" not in text(render(made("SEX", epsilon=0.5)))
 
 
@@ -235,17 +240,17 @@ SHARES = [
     ([0.30005, 0.125, 0.57495], [30, 12, 58]),
     ([1 / 3, 1 / 3, 1 / 3], [33, 33, 34]),
     ([0.5 / 3, 1 / 3 - 0.5 / 3, 2 / 3], [17, 17, 66]),  # two equal releases
-    ([0.335, 0.665, 0.0], [34, 66, "nothing"]),
-    ([0.0, 0.5, 0.5], ["nothing", 50, 50]),
+    ([0.335, 0.665, 0.0], [34, 66, "none"]),
+    ([0.0, 0.5, 0.5], ["none", 50, 50]),
     ([0.003, 0.5, 0.497], ["less than 1", 50, 50]),
-    ([0.0, 1.0, 0.0], ["nothing", 100, "nothing"]),
+    ([0.0, 1.0, 0.0], ["none", 100, "none"]),
     ([0.29, 0.57, 0.14], [29, 57, 14]),
 ]
 
 
 @pytest.mark.parametrize(("shares", "wanted"), SHARES, ids=str)
 def test_percentages_of_the_bar_add_up(shares: list[float], wanted: list[int | str]) -> None:
-    assert percents(shares) == [one if one == "nothing" else f"{one}\u00a0%" for one in wanted]
+    assert percents(shares) == [one if one == "none" else f"{one}%" for one in wanted]
 
 
 def test_the_key_stands_in_both_commands() -> None:
@@ -260,7 +265,7 @@ def test_the_key_stands_in_both_commands() -> None:
 def test_a_mechanism_of_the_caller_is_not_compared() -> None:
     mechanism = gd.plan(gd.query(DOMAIN, "SEX"), gd.PrivacyUnit(), epsilon=0.5).mechanism
     page = render(made("SEX", mechanism=mechanism))
-    assert "Nothing was compared" in page
+    assert "no mechanisms were compared" in page
     assert "mechanism=mechanism" in page
     assert "gaugedp release" not in page
 
@@ -291,7 +296,7 @@ def test_numbers_are_as_exact_as_their_bars() -> None:
     assert shown(45678.91, 45555.5, 45802.3) == ("45,679", "45,555", "45,803")
     assert shown(0.123456, 0.12, 0.1269) == ("0.12346", "0.12000", "0.12690")
     assert shown(5.0, 5.0, 5.0) == ("5", "5", "5")
-    assert (factor_up(1.0), factor_up(1e-6), percent_up(0.62246)) == ("2.72", "1.0000011", "62.3\u00a0%")
+    assert (factor_up(1.0), factor_up(1e-6), percent_up(0.62246)) == ("2.72", "1.0000011", "62.3%")
     assert (short(83.4339), short(12345.6), short(2.1e-7), short(0)) == ("83.43", "12,346", "2.1 × 10⁻⁷", "0")
 
 
@@ -342,7 +347,7 @@ def test_what_a_median_keeps_exactly_is_folded() -> None:
     exponential = gd.guarantees.ExponentialLoss(0.25)
     page = render(dataclasses.replace(made("SEX", epsilon=0.5), guarantee=2 * exponential))
     assert re.search(
-        r"<summary>In detail</summary><p class=\"small\">More precisely, the guarantee is 2 \* Exponential", page
+        r"<summary>In detail</summary><p class=\"small\">[^<]* parts with the guarantees ε = 0.25 \(2 times\)\.", page
     )
 
 
@@ -354,7 +359,7 @@ def test_that_counts_need_not_add_up_stands_beside_counts_and_sums(question: str
     table = gd.Table.scan(pa.table({"SEX": ["1"] * 50, "PAY": [5] * 50}), domain=domain)
     ledger = gd.Ledger.in_memory(gd.PureDP(1))
     page = render(gd.release(gd.query(domain, question), table, ledger=ledger, epsilon=1))
-    assert ("Counts below 0, and cells that do not add up" in page) is said
+    assert ("Counts below 0, and parts that do not add up" in page) is said
 
 
 def of_incomes(question: str, is_of_before: bool = False) -> str:
@@ -379,28 +384,28 @@ def of_incomes(question: str, is_of_before: bool = False) -> str:
 def test_bars_of_quantiles_of_before_are_said_to_hold_at_once(question: str, level: str) -> None:
     shown = of_incomes(question, is_of_before=True)
     assert "individual" not in shown
-    assert f"intervals on this page are simultaneous {level} % confidence intervals" in shown
-    assert f"Estimates with {level} % intervals (simultaneous)" in shown
-    assert f"estimates with {level} % error bars (simultaneous)" in shown
+    assert f"ranges in the tables are simultaneous {level}% confidence intervals" in shown
+    assert f"Estimates with {level}% intervals (simultaneous)" in shown
+    assert f"estimates with {level}% error bars (simultaneous)" in shown
 
 
 @pytest.mark.parametrize("question", ["quantiles(PAY, 0.25, 0.5)", "SEX", "mean(PAY) by SEX", "SEX; median(PAY)"])
 def test_a_page_has_one_kind_of_interval_and_names_it(question: str) -> None:
     shown = of_incomes(question)
-    assert shown.count("The error bars and intervals on this page are individual 95 % confidence intervals") == 1
+    assert shown.count("ranges in the tables are 95% confidence intervals of single estimates") == 1
     assert "are simultaneous" not in shown
     assert "(simultaneous)" not in shown
 
 
 def test_a_single_bar_holds_alone() -> None:
     shown = of_incomes("median(PAY)")
-    assert "95 % interval: " in shown
+    assert "The 95% interval is " in shown
     assert "intervals (simultaneous)" not in shown
 
 
 def test_what_a_chart_says_is_what_its_table_says() -> None:
     shown = of_incomes("mean(PAY) by SEX")
-    smallest, at = re.findall(r"the smallest estimate is ([\d.]+) for ([12])", shown)[0]
+    smallest, at = re.findall(r"The smallest estimate is ([\d.]+) \(SEX: ([12])\)", shown)[0]
     assert re.search(rf"\s{at}\s+{re.escape(smallest)}\s", shown), "the same digits"
 
 
@@ -481,15 +486,15 @@ def test_tables_of_two_attributes_stand_wide_and_every_answer_is_in_them() -> No
     assert written.count("<tr>") == 1 + 9
     assert "area, by where" in written
     for middle, low, high in answers_shown(term.estimate, term.lower, term.upper):
-        assert f"{middle}<small>{low}\u00a0to {high}</small>" in written
+        assert f"{middle} <small>{low}\u00a0to {high}</small>" in written
     turned = chart("where*area")[0]
     assert "area, by where" in wide_table(turned), "nine columns would be too many"
     first = next(iter(answers_shown(turned.estimate, turned.lower, turned.upper)))[0]
-    assert re.findall(r"<td>([^<]*)", wide_table(turned))[0] == first
+    assert re.findall(r"<td>([^ <]*)", wide_table(turned))[0] == first
     assert wide_table(chart("area")[0]) == ""
     changed = dataclasses.replace(term, estimate=np.where(np.arange(18) == 7, 900.0, term.estimate))
     assert finding(changed).startswith("The number of rows is highest for area 3, where “s”, at 900 (between ")
-    assert finding(changed).endswith("Another value may be the highest, because intervals overlap.")
+    assert finding(changed).endswith("It is uncertain which value is the highest, because intervals overlap.")
     near = dataclasses.replace(changed, lower=np.full(18, 5.0), upper=changed.estimate + 1000)
     assert finding(near).startswith("The number of rows ranges from "), "all meet"
 
@@ -512,7 +517,58 @@ def test_a_sentence_is_written_as_people_write() -> None:
         f"than for ill “yes”, at 100 {between(91, 109)}."
     )
     near = dataclasses.replace(pair, lower=estimate - 500, upper=estimate + 500)
-    assert finding(near).endswith("These intervals overlap, so noise may explain the difference.")
+    assert finding(near).endswith("These two intervals overlap, so that the noise may explain the difference.")
+
+
+def test_a_group_is_worded_by_phrases() -> None:
+    """Nouns first, then phrases; a phrase without a preposition needs the noun of the rows."""
+    from gaugedp.report.findings import finding
+
+    columns = {
+        "age": gd.Caption("age", labels={"o": "60 to 99"}, phrase={"*": "aged {}", "y": "below 60"}),
+        "sex": gd.Caption("sex", labels={"f": "women", "m": "men"}),
+        "area": gd.Caption("area", phrase={"*": "in the {}"}),
+    }
+    domain = gd.Domain.of(age=["y", "o"], sex=["f", "m"], area=["north", "south"])
+    captions = gd.Captions(rows="persons", columns=columns)
+    release = made("age*sex*area; age; area; share(age) by area", domain.with_captions(captions))
+    said = []
+    for term in read_terms(release):
+        estimate = np.arange(len(term.cells)) * 100.0
+        said.append(
+            finding(dataclasses.replace(term, estimate=estimate, lower=estimate - 9, upper=estimate + 9, span=1e6))
+        )
+    assert said[0].startswith("The number of persons is highest for men aged 60 to 99 in the south, at 700 (between ")
+    assert ", and lowest for women below 60 in the north, at 0 (" in said[0]
+    assert said[1].startswith("The number of persons is higher for persons aged 60 to 99, at 100 (between ")
+    assert ", than for persons below 60, at 0 (" in said[1]
+    assert said[2].startswith("The number of persons is higher in the south, at 100 (")
+    assert said[3].startswith("The percentage of persons below 60 is higher in the south, at 100% (")
+
+
+def test_rules_name_tables_and_labels() -> None:
+    domain = gd.Domain.of(a=["1"], b=["1"], c=gd.bins(0, 9, 3, outside="other"), v=gd.bounded(0, 20_000))
+    columns = {"a": gd.Caption("age"), "v": gd.Caption("wage", "euros"), "c": gd.Caption("size")}
+    captions = gd.Captions(columns=columns, terms={"a*b": "First", "b*a": "Second"})
+    answer = made("a*b; c; mean(v)", domain.with_captions(captions))
+    said = rules(answer.facts, captions, answer.terms)
+    assert said[0] == (
+        "The statistics do not include records whose age or b is missing or falls into none of the categories."
+    )
+    assert any(rule.startswith("Records whose size is missing or falls into none of the listed") for rule in said)
+    assert any(
+        rule.startswith("Values of “wage (euros)” are limited to the range from 0 to 20,000 in") for rule in said
+    )
+    facts = {
+        "rules": [f"Rows whose {name} is missing or out of domain are left out of {place}." for name, place in DROPPED]
+    }
+    assert rules(facts, captions, made("a*b; b; b*a", domain.with_captions(captions)).terms) == [
+        "The tables “First” and “Second” do not include records whose age or b is missing or falls into none of the "
+        "categories."
+    ]
+
+
+DROPPED = [("a", "a*b; b"), ("b", "a*b; b"), ("a", "b*a"), ("b", "b*a")]  # names of attributes, and parts of a query
 
 
 @pytest.mark.many
@@ -529,7 +585,7 @@ def test_a_sentence_judges_by_the_intervals_that_are_shown(seed: int) -> None:
     overlap = estimate[top] - half[top] <= estimate[bottom] + half[bottom]
     meet = (estimate - half).max() <= (estimate + half).min()
     assert ("noise may explain all differences" in said) == meet
-    assert ("of these two overlap, but those of" in said) == (overlap and not meet)
+    assert ("of these two values overlap, but the intervals" in said) == (overlap and not meet)
     ends = [float(end) for at in (bottom, top) for end in (estimate[at] - half[at], estimate[at] + half[at])]
     texts = re.findall(r"\(between (\S+) and ([^\s)]+)\)", said)
     numbers = [float(text.replace("−", "-").replace(",", "")) for pair in texts for text in pair]
@@ -539,9 +595,9 @@ def test_a_sentence_judges_by_the_intervals_that_are_shown(seed: int) -> None:
         above = (estimate + half)[others[0]].max() >= ends[2]
         below = (estimate - half)[others[1]].min() <= ends[1]
         places = {
-            (True, False): "Another value may be the highest",
-            (False, True): "Another value may be the lowest",
-            (True, True): "Other values may be",
+            (True, False): "uncertain which value is the highest",
+            (False, True): "uncertain which value is the lowest",
+            (True, True): "uncertain which values are the highest and the lowest",
         }
         assert [text in said for text in places.values()] == [key == (above, below) for key in places]
 
@@ -575,7 +631,7 @@ def test_areas_are_drawn_as_circles_for_counts_whose_sizes_are_true() -> None:
     radii = [float(radius) for radius in re.findall(r'<circle[^>]* r="([\d.]+)"', page)]
     assert radii[0] ** 2 / radii[1] ** 2 == pytest.approx(9, rel=0.01)
     assert "<title>North &amp; West: 900, between" in page
-    assert "All numbers are in the table." in page
+    assert "The table shows all numbers." in page
     assert Reader(page).open == []
 
 
@@ -583,7 +639,7 @@ def test_other_figures_are_shades_with_words_for_their_ends() -> None:
     page = mapped("mean(INC) by SEX", [0, 4000, 10, 10])
     assert "<circle" not in page
     assert [*re.findall(r'class="area shade(\d)"', page)] == ["0", "4"]
-    assert "Darker areas have larger values" in page
+    assert "darker areas have larger values" in page
 
 
 def test_a_page_of_a_publication_names_the_file_that_splits_the_guarantee() -> None:

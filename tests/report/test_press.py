@@ -21,11 +21,11 @@ def test_findings_one_picture_and_what_the_noise_means() -> None:
     page = press(made("count; SEX; AGEP", DOMAIN.with_captions(captions)))
     shown = re.sub(r"\s+", " ", text(page))
     assert "For the press Persons" in shown
-    assert re.search(r"Number of rows overall\. The answer is −?\d+ \(between −?\d+ and −?\d+\)\.", shown)
-    assert "By sex. " in shown
+    assert re.search(r"Number of rows overall The estimate is −?\d+ \(between −?\d+ and −?\d+\)\.", shown)
+    assert "By sex " in shown
     assert page.count("<svg") == 1
     assert "includes random noise" in shown
-    assert "probability of 95 %" in shown
+    assert "are 95% intervals: each of them contains the value without noise" in shown
     assert "Source: The register. " in shown
     assert "Laplace" not in shown
     assert Reader(page).open == []
@@ -57,5 +57,5 @@ def test_the_strongest_finding_comes_first_and_is_about_groups() -> None:
     captions = gd.Captions(rows="stops", terms={"SEX": "Counts", "share(SEX) by EDU": "Shares"})
     page = press(made("SEX; share(SEX) by EDU", DOMAIN.with_captions(captions), epsilon=1))
     shown = text(page)
-    assert shown.index("Shares.") < shown.index("Counts.")
-    assert re.search(r"The percentage of stops with SEX “1” is highest for EDU \d+, at [\d.]+ % \(between", shown)
+    assert shown.index("Shares") < shown.index("Counts")
+    assert re.search(r"The percentage of stops whose SEX is “1” is highest for EDU \d+, at [\d.]+% \(between", shown)

@@ -23,27 +23,27 @@ def page_of(*steps: str) -> str:
 def test_raw_answers_need_no_words() -> None:
     page = page_of()
     assert "processed" not in page
-    assert "of the raw answers" not in page
+    assert "of the unprocessed estimates" not in page
     assert "Counts below 0" in page
 
 
 @pytest.mark.parametrize(
     ("steps", "words"),
     [
-        (("consistent",), ["made consistent by least squares"]),
-        (("non_negative", "rounded"), ["counts below 0 set to 0; then counts rounded to integers"]),
+        (("consistent",), ["they were made consistent by least squares"]),
+        (("non_negative", "rounded"), ["counts below 0 were set to 0; then counts were rounded to integers"]),
     ],
     ids=str,
 )
 def test_what_was_done_is_told_in_words(steps: tuple[str, ...], words: list[str]) -> None:
     page = page_of(*steps)
     shown = text(page)
-    for sentence in (*words, "those of the raw answers", "may lie outside its interval"):
+    for sentence in (*words, "are those before processing", "may lie outside its interval"):
         assert sentence in shown
     assert "Dots are the released answers" not in shown
     assert "Counts below 0, and cells" not in shown
-    assert page.count("error bars of the raw answers") == 2 * 3  # the label and the description of each chart
-    assert "95 % interval of the raw answers:" in shown
+    assert page.count("error bars of the unprocessed estimates") == 2 * 3  # the label and the description of each chart
+    assert "95% interval of the unprocessed estimates is" in shown
     assert f"processing={steps!r}" in shown.replace("&#x27;", "'")
 
 

@@ -2,7 +2,7 @@
 
 The words of pages and notes are in one catalogue per language, `languages/CODE.toml`: a key is a whole sentence with
 named slots, or a table of its plural forms. Facts of a release are stored in English; `translated` reads them by the
-sentences of the English catalogue.
+sentences of `languages/stored.toml`, or of the English catalogue.
 """
 
 import re
@@ -26,8 +26,10 @@ PLURALS: dict[str, Callable[[int], str]] = {  # the form of a noun after a numbe
 }
 LANGUAGES = tuple(PLURALS)
 _FACTS, _MEASURES = "facts.", "measures."
+_BOUNDS = ("low", "high", "step", "value")  # slots with numbers of a domain, which releases store without separators
 _PHRASES = ("place", "why", "side", "strategy", "text", "missing_rule", "noise")  # slots that are facts
-_AS_IT_IS = ("example", "column", "name", "names", "person")  # slots with names, and with numbers of the table
+_NAMES = ("column", "name", "of")  # slots with names of columns or terms
+_AS_IT_IS = ("example", "names", "person", *_NAMES)  # slots with names, and with numbers of the table
 _NUMBER = re.compile(r"[-−]?\d[\d,]*(\.\d+)?(e[+-]\d+)?")
 _DATE = re.compile(r"(\d{4})(?:-(?:Q(?P<quarter>\d)|W(?P<week>\d\d)|(?P<month>\d\d)(?:-(?P<day>\d\d))?))?")
 _POWER = re.compile(r"(−?[\d.,]+)e([+-])0*(\d+)")
@@ -71,14 +73,19 @@ def template(key: str, *numbers: int) -> str:
     return str(entry)
 
 
-def measured(title: str, *names: str, **slots: str) -> str:
-    """Return the title of a statistic, which is known in English. A new one stays English."""
-    known = {text: key for key, text in catalogue(ENGLISH).items() if key.startswith(_MEASURES)}
-    return _filled(template(known[title]) if title in known else title, *names, **slots)
+def measured(title: str, *names: str, section: str = "measures", forms: Sequence[str] = ("",), **slots: str) -> str:
+    """Return the title of a statistic, which is known in English, in the words of a section; a new one stays as it is.
+
+    The first of `forms` that the section has is used, such as "_dates"; if it has none, the title is "".
+    """
+    known = {text: key.removeprefix(_MEASURES) for key, text in catalogue(ENGLISH).items() if key.startswith(_MEASURES)}
+    keys = (f"{section}.{known.get(title)}{form}" for form in forms)
+    words = next((template(key) for key in keys if key in catalogue(current())), "" if title in known else title)
+    return _filled(words, *names, **slots)
 
 
-def listed(texts: Sequence[str]) -> str:
-    return say("lists.and").join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
+def listed(texts: Sequence[str], between: str = "and") -> str:
+    return say(f"lists.{between}").join(filter(None, [", ".join(texts[:-1]), *texts[-1:]]))
 
 
 def localised(number: str) -> str:
@@ -107,9 +114,18 @@ def dated(text: str, short: bool = False) -> str:
     return say(f"dates.{kind}", **slots, of_month=int(match["day"] or 0))
 
 
-def translated(fact: str) -> str:
-    """Return a fact of a release, which is stored in English, in the language of the page."""
-    return fact if current() == ENGLISH else _translated(fact, current())
+def translated(fact: str, label: Callable[[str], str] = str) -> str:
+    """Return a fact of a release, which is stored in English, in the language of the page; `label` words its names."""
+    key, slots = understood(fact)
+    return _filled(template(key), **{name: _slot(name, text, label) for name, text in slots.items()}) if key else fact
+
+
+def understood(fact: str) -> tuple[str, dict[str, str]]:
+    """Return the key of a stored fact in the catalogues, and what is in its slots; "" if it is not known."""
+    for key, pattern in _patterns() if len(fact) <= 1000 else ():  # patterns take long on longer ones
+        if match := pattern.fullmatch(fact):
+            return key, match.groupdict()
+    return "", {}
 
 
 @cache
@@ -138,26 +154,21 @@ def _elided(match: re.Match[str], names: Sequence[str], slots: dict[str, Any]) -
     return f"{match[1]}’" if str(value).startswith(_VOWELS) else match[0]
 
 
-def _translated(fact: str, language: str) -> str:
-    for key, pattern in _patterns() if len(fact) <= 1000 else ():  # patterns take long on longer ones
-        if match := pattern.fullmatch(fact):
-            slots = {name: _slot(name, text) for name, text in match.groupdict().items()}
-            return _filled(str(catalogue(language)[key]), **slots)
-    return fact
-
-
-def _slot(name: str, text: str) -> str:
-    """Return a number by locale, a phrase of the catalogue translated, and the name of a column as it is."""
-    if _NUMBER.fullmatch(text):
-        return text if name in _AS_IT_IS else localised(text)
+def _slot(name: str, text: str, label: Callable[[str], str] = str) -> str:
+    """Return a number by locale, a phrase of the catalogue translated, and a name as it is labelled."""
+    if _NUMBER.fullmatch(text) and name not in _AS_IT_IS:
+        return typeset(f"{int(text):,}" if name in _BOUNDS and text.lstrip("-").isdigit() else text)
+    if name in _NAMES:
+        return label(text)
     parts = text.split(" x ") if name == "strategy" else [text]  # a product of strategies
-    return " x ".join(map(translated, parts)) if name in _PHRASES else text
+    return " x ".join(translated(part, label) for part in parts) if name in _PHRASES else text
 
 
 @cache
 def _patterns() -> list[tuple[str, re.Pattern[str]]]:
     """Return the English facts as patterns, the longest first: it leaves the least to its slots."""
-    facts = [(key, str(text)) for key, text in catalogue(ENGLISH).items() if key.startswith(_FACTS)]
+    known = {**catalogue(ENGLISH), **catalogue("stored")}
+    facts = [(key, str(text)) for key, text in known.items() if key.startswith(_FACTS)]
     in_order = sorted(facts, key=lambda fact: -len(_SLOT.sub("", fact[1])))
     return [(key, re.compile(_pattern(text), re.DOTALL)) for key, text in in_order]
 

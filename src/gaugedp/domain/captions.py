@@ -7,20 +7,21 @@ from typing import Any
 from gaugedp.errors import InvalidRequest, UnknownName
 
 TEXTS = ("title", "source", "footnote", "rows", "date", "contact", "licence", "next_release")  # of a domain
-OWN = ("label", "labels", "unit", "geography")  # for an attribute or a column
+OWN = ("label", "labels", "phrase", "unit", "geography")  # for an attribute or a column
 
 
 @dataclass(frozen=True)
 class Caption:
     """Caption of a column: title, unit, cell labels and map.
 
-    Pages and tables show the caption instead of the column's name and codes. `areas` maps cells to outlines, from which
-    maps are drawn.
+    Pages and tables show the caption instead of the column's name and codes. `phrase` words cells in sentences, each by
+    words of its own or by those of "*", such as "aged {}". `areas` maps cells to outlines, from which maps are drawn.
     """
 
     label: str = ""
     unit: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
+    phrase: Mapping[str, str] = field(default_factory=dict)
     areas: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -36,11 +37,13 @@ class Caption:
         for cell in labels:
             if cell not in (cells or ()):
                 raise UnknownName.among(f"cell of {place}", str(cell), cells or ["(none)"])
-        return cls(label, unit, {cell: _text(f"a label in {place}", text) for cell, text in labels.items()})
+        texts = {cell: _text(f"a label in {place}", text) for cell, text in labels.items()}
+        return cls(label, unit, texts, _phrase(place, facts.get("phrase", {}), cells or ()))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the non-empty parts as JSON-compatible data."""
-        facts = {"label": self.label, "unit": self.unit, "labels": dict(self.labels), "areas": dict(self.areas)}
+        texts = {"label": self.label, "unit": self.unit, "labels": dict(self.labels)}
+        facts = {**texts, "phrase": dict(self.phrase), "areas": dict(self.areas)}
         return {key: fact for key, fact in facts.items() if fact}
 
 
@@ -90,6 +93,11 @@ class Captions:
         labels = self._of(column).labels
         return "..".join(labels.get(end, end) for end in text.split("..")) if labels else text
 
+    def phrase(self, column: str, text: str, label: str) -> str:
+        """Return the words of a labelled cell in a sentence, or ""."""
+        phrases = self._of(column).phrase
+        return phrases.get(text, phrases.get(_ANY, "")).replace("{}", label)
+
     def has_labels(self, column: str) -> bool:
         """Return True if the cells of the column have labels."""
         return bool(self._of(column).labels)
@@ -115,6 +123,17 @@ class Captions:
 
 
 _NOTHING = Caption()
+_ANY = "*"  # the key of the phrase of all other cells
+
+
+def _phrase(place: str, facts: object, cells: Sequence[str]) -> dict[str, str]:
+    phrases = {_ANY: facts} if isinstance(facts, str) else facts
+    if not isinstance(phrases, Mapping):
+        raise InvalidRequest(f"phrase in {place} is {facts!r}.", 'Write it as "aged {}", or for each cell.')
+    for cell in phrases:
+        if cell not in (_ANY, *cells):
+            raise UnknownName.among(f"cell of {place}", str(cell), list(cells) or ["(none)"])
+    return {cell: _text(f"a phrase in {place}", text) for cell, text in phrases.items()}
 
 
 def _text(what: str, value: object) -> str:

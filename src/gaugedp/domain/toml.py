@@ -75,6 +75,7 @@ def read_weights(facts: Mapping[str, Any]) -> dict[str, Any]:
     for key, name in design.items():
         if not isinstance(name, str) or not name:
             raise InvalidRequest(f"In [weights]: {key} is {name!r}.", f'Name an attribute, such as {key} = "REGION".')
+    section.pop("label", None)  # a caption
     return {"name": column, "weight": _bounded(column, section, "[weights]"), **design}
 
 
@@ -107,6 +108,8 @@ def read_captions(facts: Mapping[str, Any], attributes: Mapping[str, Attribute],
     """Return the captions of a domain file."""
     captions = {name: _caption_words(value) for name, value in _section(facts, "columns").items()}
     columns = {name: Caption.of(f"column {name}", words) for name, words in captions.items() if words}
+    if "weights" in facts and (words := _caption_words(facts["weights"])):
+        columns[str(facts["weights"].get("column"))] = Caption.of("[weights]", words)
     for name, value in _section(facts, "attributes").items():
         if words := {**captions.get(name, {}), **_caption_words(value)}:
             columns[name] = Caption.of(f"attribute {name}", words, attributes[name].labels)

@@ -61,4 +61,5 @@ def _percents(shares: list[float]) -> list[str]:
     percents = [round(100 * share) for share in shares[:-1]]
     percents.append(max(0, 100 - sum(percents)))
     none = [say("account.nothing" if share < 1e-12 else "account.little") for share in shares]
-    return [f"{percent}\u00a0%" if percent else word for percent, word in zip(percents, none, strict=True)]
+    written = [say("numbers.percent", number=percent) for percent in percents]
+    return [said if percent else word for percent, said, word in zip(percents, written, none, strict=True)]

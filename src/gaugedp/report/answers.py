@@ -46,7 +46,7 @@ def wide_table(term: ReportTerm) -> Html:
     rows_are = " · ".join(term.names[axis] for axis in along)
     heads = [say("answers.across", rows=rows_are, columns=term.names[last]), *term.levels[last]]
     cells = [
-        join([middle, tag("small", say("answers.range", low=low, high=high))]) if low else middle
+        join([middle, tag("small", say("answers.range", low=low, high=high))], " ") if low else middle
         for middle, low, high in _shown(term)
     ]
     places = np.arange(len(cells)).reshape(sizes).transpose([*along, last]).reshape(-1, sizes[last])
@@ -79,7 +79,7 @@ def answers(release: "Release", remarks: Sequence[str] = ()) -> Html:
 def _explained(release: "Release", terms: list[ReportTerm]) -> list[str]:
     kinds = dict.fromkeys(("answers.ends" if term.simultaneous else "answers.alone", term.level) for term in terms)
     bars = [say(kind, level=level) for kind, level in kinds]
-    meanings = "; ".join(legends(release.flags, [term.text for term in terms]))
+    meanings = say("lists.semicolon").join(legends(release.flags, [term.text for term in terms]))
     marks = [say("answers.marks", legends=meanings)] if meanings else []
     unit_rules = map(translated, PrivacyUnit.of(release.facts["unit"]).rules)
     covers = say(f"answers.covers_{release.intervals}", design=say(f"answers.design_{design_of(release.terms)}"))
@@ -154,17 +154,16 @@ def _key(layout: Layout) -> Html:
         tag("span", tag("b", mark, style=f"color:var(--c{place})", aria_hidden="true"), f" {label}")
         for place, (mark, label) in enumerate(zip(MARKS, layout.series, strict=False))
     ]
-    return tag("p", say("page.colon", name=layout.series_title), *items, class_="key")
+    return tag("p", say("page.colon", name=layout.series_title), join(items, " "), class_="key")
 
 
 def _single(term: ReportTerm) -> Html:
     """Return one large number, its meaning and its interval."""
     middle, lower, upper = next(_shown(term))
-    what = f"{term.meaning}. " if term.title else ""
-    if not lower:
-        return tag("p", tag("strong", middle), f" {what}{say('answers.hidden')}", class_="single")
-    said = say("answers.interval", level=term.level, bars=term.bars, lower=lower, upper=upper)
-    return tag("p", tag("strong", middle), f" {what}{said}", class_="single")
+    hidden = say("answers.hidden")
+    said = say("answers.interval", level=term.level, bars=term.bars, lower=lower, upper=upper) if lower else hidden
+    what = f" {term.meaning}" if term.title else ""
+    return join([tag("p", tag("strong", middle), what, class_="single"), tag("p", said)])
 
 
 def _numbers(term: ReportTerm, n_rows: int, folded: bool) -> Html:

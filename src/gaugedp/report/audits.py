@@ -37,7 +37,9 @@ def render(audit: Audit, about: Mapping[str, str] | None = None) -> str:
         ),
         _tests("Other scores", _OTHERS, others) if others else Html(""),
     ]
-    return document(f"Audit of {audit.mechanism}", body, "Made from runs on artificial answers; no row was read.")
+    return document(
+        f"Audit of {audit.mechanism}", body, "It was made from runs on artificial answers, and no row was read."
+    )
 
 
 def _facts(audit: Audit, about: Mapping[str, str]) -> Html:

@@ -45,7 +45,10 @@ def page(explored: "Explored") -> str:
     text = explored.query.text
     lead = f"Privacy cost and error of the answers. Protected: {explored.unit}."
     header = heading("Explorer", text, tag("p", lead, class_="lead"))
-    parts, source = [header, tag("main", section(explored))], "Made from public facts; no row was read for it."
+    parts, source = (
+        [header, tag("main", section(explored))],
+        "It was made from public facts, and no row was read for it.",
+    )
     return document(f"Explorer – {text[:120]}", parts, source, policy(), looks())
 
 
@@ -126,7 +129,7 @@ def _named(index: int, name: str) -> Html:
 def _target(explored: "Explored") -> Html:
     whole = tag("option", "all answers: expected error", value="")
     terms = [
-        tag("option", f"{text}: ± of its 95\u00a0% intervals", value=str(i))
+        tag("option", f"{text}: ± of its 95% intervals", value=str(i))
         for i, text in enumerate(explored.terms[:_OFFERED_TERMS])
     ]
     measured = tag("label", "Measure ", tag("select", whole, *terms, id="explorer-measure"))
@@ -144,7 +147,7 @@ def _target(explored: "Explored") -> Html:
 def _terms(explored: "Explored") -> Html:
     shown = explored.terms[:_OFFERED_TERMS]
     n_hidden = len(explored.terms) - len(shown)
-    caption = "Individual 95\u00a0% intervals of the chosen mechanism: the released number ± at most this"
+    caption = "Individual 95% intervals of the chosen mechanism: the released number ± at most this"
     widths = table(caption, ("answers", "±, in rows" if explored.in_rows else "±"), [(text, "") for text in shown])
     remarks = [tag("p", remark, class_="small") for remark in explored.remarks]
     more = f" {n_hidden:,} more are omitted here; gaugedp plan prints them." if n_hidden > 0 else ""

@@ -22,7 +22,7 @@ const explorerWords = (() => {
     const tail = back.replace(/0+$/, "");
     return front.replace(/\B(?=(\d{3})+$)/g, ",") + (tail ? `.${tail}` : "");
   }
-  const percent = (tenths) => `${Number((tenths / 10).toFixed(1))}\u00a0%`;
+  const percent = (tenths) => `${Number((tenths / 10).toFixed(1))}%`;
   const percentUp = (share) => percent(Math.min(1000, Math.ceil(share * 1000 - 1e-9)));
   const percentDown = (share) => percent(Math.max(0, Math.floor(share * 1000 + 1e-9)));
   function upTo(value, decimals) {

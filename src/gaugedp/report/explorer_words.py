@@ -72,7 +72,7 @@ def small(value: float) -> str:
 
 def percent_down(share: float) -> str:
     """Format a percentage, rounded down to a tenth."""
-    return f"{max(0.0, math.floor(share * 1000 + 1e-9) / 10):g}\u00a0%"
+    return f"{max(0.0, math.floor(share * 1000 + 1e-9) / 10):g}%"
 
 
 def _statements(unit: Mapping[str, Any], said: Mapping[str, str], start: Start) -> Iterator[Html]:
@@ -118,10 +118,10 @@ def _ends(said: Mapping[str, str], start: Start) -> list[Html]:
 def _search(unit: Mapping[str, Any], said: Mapping[str, str]) -> list[str]:
     number = say(said, "found")
     if unit["neighbours"] == "replace":
-        start = "A test between two contents of a unit with a false-positive rate of at most 1\u00a0% "
+        start = "A test between two contents of a unit with a false-positive rate of at most 1% "
         return [start, "has a true-positive rate of at most ", number, "."]
     about = "rows" if unit.get("column") is None else "units"
-    start = f"A search that selects at most 1\u00a0% of the {about} that are not in the table "
+    start = f"A search that selects at most 1% of the {about} that are not in the table "
     return [start, "selects at most ", number, " of those that are."]
 
 

@@ -56,8 +56,8 @@ def answers(
 
 
 def percent(share: float) -> str:
-    """Format a share as a percentage, such as 95 %."""
-    return f"{localised(f'{100 * share:g}')}\u00a0%"
+    """Format a share as a percentage, such as 95%."""
+    return say("numbers.percent", number=localised(f"{100 * share:g}"))
 
 
 def percent_up(share: float) -> str:

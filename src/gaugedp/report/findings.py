@@ -1,6 +1,7 @@
 """Sentences about the answers of a term."""
 
 import re
+from collections.abc import Sequence
 from itertools import islice, product
 
 import numpy as np
@@ -40,7 +41,7 @@ def finding(term: ReportTerm) -> str:
         return f"{said} {say(f'findings.{_UNSURE[unsure]}')}" if any(unsure) and not is_pair else said
     more, less = int(np.argmax(lower)), int(np.argmin(upper))
     if lower[more] > upper[less]:
-        return f"{said} {say('findings.overlap_partly', more=_cell(term, at[more]), less=_cell(term, at[less]))}"
+        return f"{said} {say('findings.overlap_partly', more=_placed(term, at[more]), less=_placed(term, at[less]))}"
     errors = say(f"findings.errors_{term.errors}")
     return f"{said} {say('findings.overlap_pair' if is_pair else 'findings.overlap', errors=errors)}"
 
@@ -59,13 +60,15 @@ def _gap(term: ReportTerm, places: np.ndarray) -> float:
 
 def _subject(term: ReportTerm, place: int) -> str:
     """Return the subject of a sentence: the measure, of one cell of the first attribute if shares are compared."""
-    if term.counts:
-        return say("findings.counts", rows=term.rows)
     if _compares_shares(term):
-        part = term.levels[0][place // (len(term.cells) // len(term.levels[0]))]
-        return say("findings.shares", rows=term.rows, name=term.names[0], part=part)
+        at = place // (len(term.cells) // len(term.levels[0]))
+        if term.phrases[0][at]:
+            return say("findings.shares_of", rows=term.rows, phrase=term.phrases[0][at])
+        return say("findings.shares", rows=term.rows, name=term.names[0], part=term.levels[0][at])
+    if term.subject:
+        return term.subject
     measure = term.measure.removesuffix(f" ({term.answer_unit})")
-    if not template("findings.values").startswith("{measure}"):
+    if template("findings.values").endswith("{measure}"):  # not in quotation marks
         measure = measure[0].lower() + measure[1:]
     return say("findings.values", measure=measure)
 
@@ -106,39 +109,52 @@ def _compared(term: ReportTerm) -> np.ndarray:
 def _placed(term: ReportTerm, place: int) -> str:
     """Return a cell with its preposition, such as "for men" or "for men in January 2017"."""
     group, month = _split(term, place)
-    if not month:
-        return say("findings.of_group", group=group)
-    return say("findings.in_both" if group else "findings.in_month", month=month, **({"group": group} if group else {}))
-
-
-def _cell(term: ReportTerm, place: int) -> str:
-    return ", ".join(filter(None, _split(term, place)))
+    return " ".join(filter(None, [_of_group(group), month and say("findings.in_month", month=month)]))
 
 
 def _split(term: ReportTerm, place: int) -> tuple[str, str]:
-    """Return the group of a cell and its month, "" if there is none; levels that are words come first."""
+    """Return the group of a cell and its month, "" if there is none."""
     if not term.levels:
         return next(islice(labels(term), int(place), None)), ""
     at = np.unravel_index(place, [len(levels) for levels in term.levels])
-    axes = list(zip(term.axes, term.names, term.levels, map(int, at), strict=True))
-    axes = axes[int(_compares_shares(term)) :]  # a sentence is about one cell of the first attribute
-    months = [levels[i] for axis, _, levels, i in axes if _is_month(axis, i)][:1]
-    named = [_named(axis, name, levels[i]) for axis, name, levels, i in axes if levels[i] not in months]
-    in_order = sorted(named, key=lambda pair: pair[0] != pair[1])
-    return ", ".join(text for text, _ in in_order), "".join(months)
+    axes = list(enumerate(map(int, at)))[int(_compares_shares(term)) :]  # a share is of a cell of the first attribute
+    months = [(axis, i) for axis, i in axes if _is_month(term.axes[axis], i)][:1]
+    group = _group(term, [pair for pair in axes if pair not in months])
+    return group, "".join(term.levels[axis][i] for axis, i in months)
+
+
+def _group(term: ReportTerm, cells: Sequence[tuple[int, int]]) -> str:
+    """Return a group in words: nouns first, such as "women", then phrases, such as "aged 20 to 40"; then what is left.
+
+    A phrase that begins with a preposition, such as "in the city", needs no noun. `cells` are the places of the
+    attributes and of their cells.
+    """
+    named = [
+        (_named(term.axes[axis], term.names[axis], term.levels[axis][i]), term.phrases[axis][i]) for axis, i in cells
+    ]
+    nouns = [text for (text, is_noun), phrase in named if is_noun and not phrase]
+    phrases = [phrase for _, phrase in named if phrase]
+    others = [text for (text, is_noun), phrase in named if not is_noun and not phrase]
+    needs_noun = not nouns and not all(map(_has_preposition, phrases))
+    head = " ".join([*[term.rows] * needs_noun, *[", ".join(nouns)] * bool(nouns), *phrases])
+    return ", ".join([*[head] * bool(head), *others])
+
+
+def _has_preposition(text: str) -> bool:
+    return text.startswith(tuple(catalogue(current())["lists.prepositions"]))
 
 
 def _is_month(axis: Axis, place: int) -> bool:
     return axis.values == "dates" and _MONTH.fullmatch(axis.texts[place]) is not None
 
 
-def _named(axis: Axis, name: str, level: str) -> tuple[str, str]:
-    """Return a level with its attribute, and alone; words, such as "men", and dates are alone in both."""
+def _named(axis: Axis, name: str, level: str) -> tuple[str, bool]:
+    """Return a level, with its attribute if it needs it, and whether it is a noun, such as "men", or a date."""
     has_digit = any(map(str.isdigit, level))
     is_vague = len(level) == 1 or level in catalogue(current())["lists.vague"] or has_digit
     if not is_vague or axis.values == "dates":
-        return level, level
-    return say("findings.cell" if has_digit else "findings.word", name=name, level=level), level
+        return level, True
+    return say("findings.cell" if has_digit else "findings.word", name=name, level=level), False
 
 
 def _number(term: ReportTerm, place: int) -> str:
@@ -148,26 +164,29 @@ def _number(term: ReportTerm, place: int) -> str:
     numbers = figures.in_a_sentence(*values)
     middle, low, high = (f"{text}{term.sign}" for text in numbers)
     unit = f" {term.answer_unit}" if term.answer_unit else ""
+    if term.counts and term.upper[place] <= 0:  # the interval is cut at 0, too
+        return f"{middle}{unit}"
     return say("findings.number", estimate=middle, unit=unit, low=low, high=high)
 
 
 def _medians(term: ReportTerm) -> str:
     """Describe the median of each group, if there are few."""
-    *groups, _ = term.levels or ((),)
+    *groups, _ = [range(len(levels)) for levels in term.levels] or [range(0)]
     named, shares = list(product(*groups)), list(term.axes[-1].texts)
     if term.axes[-1].form != SHARES or "0.5" not in shares or len(named) > 6:
         return ""
     places = range(shares.index("0.5"), len(named) * len(shares), len(shares))
     said = [
-        _of_group(
-            _number(term, place),
-            ", ".join(_named(*parts)[0] for parts in zip(term.axes, term.names, group, strict=False)),
-        )
-        for group, place in zip(named, places, strict=True)
+        " ".join(filter(None, [_number(term, place), _of_group(_group(term, list(enumerate(cells))))]))
+        for cells, place in zip(named, places, strict=True)
         if not np.isnan(term.estimate[place])
     ]
-    return say("findings.median", list=listed(said)) if said else ""
+    if not said:
+        return ""
+    sentence = say("findings.median", subject=term.subject, list=listed(said))
+    return sentence[0].upper() + sentence[1:]
 
 
-def _of_group(number: str, group: str) -> str:
-    return f"{number} {say('findings.of_group', group=group)}" if group else number
+def _of_group(group: str) -> str:
+    """Return a group with its preposition, such as "for women"."""
+    return group if not group or _has_preposition(group) else say("findings.of_group", group=group)

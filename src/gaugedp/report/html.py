@@ -11,6 +11,7 @@ from gaugedp.domain.captions import Captions
 from gaugedp.guarantees import Guarantee, from_dict
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.releases.processing import base_of
+from gaugedp.releases.tidy.in_words import meaning, rules
 from gaugedp.report import explorer_page, words
 from gaugedp.report.account import account
 from gaugedp.report.answers import answers
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _LETTERS = 120  # longest query that is used as a title
 _WIDTHS = ("interval", "simultaneous")
 _FLAGS = {"consistent": "--consistent", "non_negative": "--non-negative", "rounded": "--round"}
+_BETWEEN_WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _DATES = ("date", "next_release", "contact", "licence")
 
 
@@ -111,9 +113,9 @@ def _protected(release: "Release") -> Html:
         say("privacy.title"),
         _three_facts(release),
         tag("h3", say("privacy.who")),
-        tag("p", words.in_short(facts)),
+        tag("p", words.neighbours(facts["unit"])),
         tag("h3", say("privacy.rules")),
-        listing(map(translated, facts["rules"])) if facts["rules"] else tag("p", say("privacy.no_rules")),
+        listing(rules(facts, release.captions, release.terms)) if facts["rules"] else tag("p", say("privacy.no_rules")),
     )
 
 
@@ -177,10 +179,9 @@ def _compared(release: "Release") -> Html:
         explained = ["in_ranks"]
     bound = (facts.get("lower_bound") or {}).get("words")
     heads = ("mechanism", "error", *widths, "guarantee", "exactness", "noise")
-    reason = ". ".join(map(_reason, facts["reason"].split(". ")))
     parts = (
         tag("h3", say("appendix.compared")),
-        tag("p", say("appendix.chosen", name=mechanism["name"], reason=reason)),
+        _chosen(release),
         tag("p", " ".join(map(translated, re.split(r"(?<=\.) ", bound))) if bound else say("appendix.no_bound")),
         table(
             say("appendix.candidates"),
@@ -193,13 +194,28 @@ def _compared(release: "Release") -> Html:
     return join(parts)
 
 
-def _reason(why: str) -> str:
-    """Return why a mechanism was chosen: of a part of the query, perhaps, and against others, perhaps."""
+def _chosen(release: "Release") -> Html:
+    """Return why the mechanism was chosen; if it has parts, why each was."""
+    names, reasons = release.facts["mechanism"]["name"].split(" + "), release.facts["reason"].split(". ")
+    if len(names) != len(reasons) or len(names) == 1:
+        return tag("p", _reason(release.facts["reason"], "appendix.chosen", name=release.facts["mechanism"]["name"]))
+    titles = {term.text: meaning(term, release.captions) for term in release.terms}
+    shown = {term.text for term in read_terms(release)}
+    items = []
+    for name, (text, _, why) in zip(names, (reason.partition(": ") for reason in reasons), strict=True):
+        table = text.split("; ")[0]
+        key = "appendix.chosen_for" if table in shown else "appendix.chosen_behind"
+        items.append(_reason(why, key, name=name, table=say("lists.quoted", text=titles.get(table, text))))
+    return listing(dict.fromkeys(items))
+
+
+def _reason(why: str, key: str, name: str, **slots: str) -> str:
+    """Return a sentence that says why a mechanism was chosen, and which errors others had, if known."""
+    name = _BETWEEN_WORDS.sub("-", name)  # "Rank-Verified"
     said, _, others = why.partition(" (against ")
-    term, colon, rest = said.partition(": ")
-    said = translated(said) if translated(said) != said else f"{term}{colon}{translated(rest)}"
     others = re.sub(r"\d[\d,.]*\d", lambda number: localised(number[0]), others.removesuffix(")"))
-    return f"{said} ({say('appendix.against', others=others)})" if others else said
+    sentence = say(key, name=name, reason=translated(said), **slots)
+    return f"{sentence} {say('appendix.against', others=others)}" if others else sentence
 
 
 def _noise(described: str) -> str:
@@ -223,7 +239,8 @@ def _steps(runs: list[list[Any]]) -> Html:
     counts: dict[str, int] = {}
     for count, step in runs:
         counts[str(step)] = counts.get(str(step), 0) + int(count)
-    lines = [say("appendix.step", count, count=plain(count), step=step) for step, count in counts.items()]
+    written = {step: plain(int(step)) if step.isdigit() else step for step in counts}
+    lines = [say("appendix.step", count, count=plain(count), step=written[step]) for step, count in counts.items()]
     lines = lines[:12] + [say("appendix.more_steps", count=plain(len(lines) - 12))] * (len(lines) > 12)
     return join([tag("h3", say("appendix.steps")), tag("p", say("appendix.about_steps")), listing(lines)])
 

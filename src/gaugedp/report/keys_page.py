@@ -21,7 +21,9 @@ def keys_page(released: "KeyRelease") -> str:
     head = heading(of_table(facts["table"]), f"Keys of {released.attribute}", tag("p", shown, class_="lead"))
     body = [head, warnings(facts), tag("main", _in_short(released), _shown(released), _protected(released))]
     return document(
-        f"Keys of {released.attribute} – {facts['table']}", body, "Made from a release; no row was read for it."
+        f"Keys of {released.attribute} – {facts['table']}",
+        body,
+        "It was made from a release, and no row was read for it.",
     )
 
 
@@ -49,7 +51,7 @@ def _protected(released: "KeyRelease") -> Html:
     facts = released.facts
     return titled(
         "Who is protected, and how",
-        tag("p", words.in_short(facts)),
+        tag("p", words.neighbours(facts["unit"])),
         tag("p", f"{facts['mechanism']['name']}: {facts['mechanism']['noise']}."),
         listing(facts["rules"]),
     )

@@ -94,7 +94,7 @@ def ledger_page(ledger: Ledger, year: int | None = None) -> str:
     parts = (part(summary) for part in (_short, _by_month, _by_name, _rest, _listed, _verified))
     body = [_head(summary), _warning(summary.report), tag("main", *parts)]
     title = f"Privacy budget of {summary.table}, {summary.number}"
-    return document(title, body, "Made from a ledger; no row was read for it.", style=_LOOKS)
+    return document(title, body, "It was made from a ledger, and no row was read for it.", style=_LOOKS)
 
 
 def _head(summary: _Year) -> Html:
@@ -121,7 +121,11 @@ def _short(summary: _Year) -> Html:
         "In short",
         tag(
             "div",
-            fact(f"Spent in {summary.number}", _text(of_year), meter(shares, f"In {summary.number}", "δ" in of_year)),
+            fact(
+                f"Spent in {summary.number}",
+                _text(of_year),
+                meter(shares, f"The year {summary.number}", "δ" in of_year),
+            ),
             fact("Left now", _remaining(spending), tag("p", f"{paid} {summary.in_order}")),
             fact(
                 "Budget",
@@ -189,7 +193,7 @@ def _purchases(summary: _Year) -> Iterator[str]:
     if width is None:
         yield "No count: too little is left."
     else:
-        yield f"Or one count, with everything that is left: its 95\u00a0% interval is at most ± {plain(width)}."
+        yield f"Or one count, with everything that is left: its 95% interval is at most ± {plain(width)}."
 
 
 def _listed(summary: _Year) -> Html:
@@ -257,5 +261,5 @@ def _text(amounts: Amounts) -> str:
 def _remaining(spending: Spending) -> str:
     """Format what is left, rounded down."""
     if _SHARE in spending.left:
-        return f"{math.floor(1000 * spending.left[_SHARE]) / 10:g}\u00a0% of the budget"
+        return f"{math.floor(1000 * spending.left[_SHARE]) / 10:g}% of the budget"
     return words.amount(rounded_left(spending.budget.in_words(spending.spent)[1], spending.budget.total))

@@ -31,7 +31,7 @@ def area_map(term: ReportTerm) -> Html:
         *(_circles(term.estimate[indices], middles) if is_amount else ()),
         *_names(term, indices, middles, is_amount),
     ]
-    said = say("charts.map", description=describe(term))
+    said = describe(term, "charts.map")
     drawing = tag("svg", tag("title", said), *areas, *marks, **_frame(width, height, said))
     words = _steps(term, shades, indices) if not is_amount and term.shown.size else say("charts.circles")
     return tag("figure", tag("figcaption", words), tag("div", drawing, class_="map"))

@@ -70,14 +70,9 @@ def heading(kicker: str, title: str, *below: str) -> Html:
     return tag("header", tag("p", kicker, class_="kicker"), tag("h1", title), *below)
 
 
-def phrase(key: str, *numbers: int, **slots: str) -> Html:
-    """Return a sentence of the catalogue with HTML in its slots."""
-    return Html(escape(template(key, *numbers)).format(**{name: join([text]) for name, text in slots.items()}))
-
-
 def of_table(name: str) -> Html:
     """Return the name of the table of a page."""
-    return phrase("page.table", name=tag("b", name))
+    return Html(escape(template("page.table")).format(name=tag("b", name)))
 
 
 def fact(title: str, value: str, *body: str) -> Html:

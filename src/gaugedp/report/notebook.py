@@ -79,7 +79,7 @@ def plan(shown: "Plan") -> str:
     return _box(
         f"Plan for {shown.query.text}",
         [f"Requested: {symbol(shown.requested)}. Protected: {shown.unit}.", f"Reason: {shown.reason}."],
-        _table("95 % intervals of the answers", heads, terms, len(shown.query.labels.terms)),
+        _table("95% intervals of the answers", heads, terms, len(shown.query.labels.terms)),
         _table(caption, candidate_heads, rows, len(shown.candidates)),
         *shown.remarks(),
     )

@@ -148,7 +148,7 @@ def _months(names: Sequence[str], spent: np.ndarray, sizes: Sizes) -> str:
     axes.set(xlim=(-0.6, len(names) - 0.4), ylim=(0, 1.02))
     every = 1 if sizes is WIDE else 3
     set_names(axes.set_xticks, places[::every], list(names[::every]), sizes)
-    set_names(axes.set_yticks, [0, 0.25, 0.5, 0.75, 1], ["0", "25 %", "50 %", "75 %", "100 %"], sizes)
+    set_names(axes.set_yticks, [0, 0.25, 0.5, 0.75, 1], ["0", "25%", "50%", "75%", "100%"], sizes)
     axes.grid(axis="y", color=FAINT, linewidth=0.7)
     axes.set_axisbelow(True)
     return written(figure)

@@ -9,7 +9,7 @@ from gaugedp.report.findings import finding, strength
 from gaugedp.report.html import imprint, warnings
 from gaugedp.report.layout import arrange
 from gaugedp.report.maps import area_map
-from gaugedp.report.markup import Html, escape, heading, join, listing, tag, titled
+from gaugedp.report.markup import Html, heading, join, listing, tag, titled
 from gaugedp.report.page import document
 from gaugedp.report.plots import check_installed
 from gaugedp.report.terms import ReportTerm, read_terms
@@ -30,8 +30,8 @@ def _page(release: "Release") -> str:
     title = release.captions.title or say("press.statistics", table=release.facts["table"])
     head = heading(say("press.kicker"), title)
     said = [said for term in terms if (said := _said(term))]
-    more = [escape(say("press.more"))] if len(said) > 6 else []
-    sentences = titled(say("press.findings"), listing([*said[:6], *more])) if said else Html("")
+    more = tag("p", say("press.more")) if len(said) > 6 else ""
+    sentences = titled(say("press.findings"), listing(said[:6]), more) if said else Html("")
     body = [head, warnings(release.facts), tag("main", sentences, _picture(terms), _noise(release, terms[0]))]
     return document(title, body, say("page.from_release"))
 
@@ -47,7 +47,7 @@ def _said(term: ReportTerm) -> Html:
         said = say("press.answer", estimate=middle, unit=unit, low=low, high=high)
     else:
         said = finding(term)
-    return join([tag("strong", f"{term.title or term.meaning}."), f" {said}"]) if said else Html("")
+    return join([tag("p", tag("strong", term.title or term.meaning)), tag("p", said)]) if said else Html("")
 
 
 def _picture(terms: list[ReportTerm]) -> Html:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -45,18 +46,28 @@ def draw(term: ReportTerm, layout: Layout, name: str, compact: bool) -> Html:
     return inline(drawing, name, describe(term), f"chart {kind}", narrow)
 
 
-def describe(term: ReportTerm) -> str:
-    """Describe the chart in words."""
+def describe(term: ReportTerm, kind: str = "charts.many") -> str:
+    """Describe the chart in words, or a map."""
     shown = term.shown
     numbers = answers(term.estimate[shown], term.lower[shown], term.upper[shown])
-    texts = [f"{estimate}{term.sign}" for estimate, _, _ in numbers]
+    unit = term.sign or f" {term.answer_unit}".rstrip()
+    texts, meaning = [f"{estimate}{unit}" for estimate, _, _ in numbers], say("lists.quoted", text=term.meaning)
     if len(term.cells) == 1:
-        return visible(say("charts.one", meaning=term.meaning, estimate=texts[0], level=term.level, bars=term.bars))
+        return visible(say("charts.one", meaning=meaning, estimate=texts[0], level=term.level, bars=term.bars))
     low, high = int(np.argmin(term.estimate[shown])), int(np.argmax(term.estimate[shown]))
-    cells = list(labels(term))
-    ends = {"low": texts[low], "lowest": cells[shown[low]], "high": texts[high], "highest": cells[shown[high]]}
-    facts = {"meaning": term.meaning, "count": plain(len(cells)), "level": term.level, "bars": term.bars}
-    return visible(say("charts.many", **facts, **ends))
+    lowest, highest = (_cell(term, int(shown[place])) for place in (low, high))
+    ends = say("charts.ends", low=texts[low], lowest=lowest, high=texts[high], highest=highest)
+    facts = {"meaning": meaning, "count": plain(len(term.cells)), "level": term.level, "bars": term.bars}
+    return visible(say(kind, **facts, ends=ends))
+
+
+def _cell(term: ReportTerm, place: int) -> str:
+    """Return a cell with the names of its attributes."""
+    if not term.levels:
+        return next(islice(labels(term), place, None))
+    at = np.unravel_index(place, [len(levels) for levels in term.levels])
+    pairs = zip(term.names, term.levels, at, strict=True)
+    return say("lists.semicolon").join(say("page.colon", name=name) + levels[int(i)] for name, levels, i in pairs)
 
 
 def _dots(term: ReportTerm, layout: Dots, sizes: Sizes) -> str:

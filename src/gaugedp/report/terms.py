@@ -10,7 +10,7 @@ import numpy as np
 from gaugedp._internal.language import listed, say
 from gaugedp.domain.captions import Captions
 from gaugedp.queries.outline import CELLS, COUNT, SHARES, Axis, Outline
-from gaugedp.releases.tidy.in_words import RUNS, answer_unit, cell, measure
+from gaugedp.releases.tidy.in_words import RUNS, answer_unit, cell, measure, subject
 from gaugedp.report.figures import percent
 from gaugedp.statistics import KINDS
 from gaugedp.statistics.base import split_answers
@@ -34,7 +34,8 @@ class ReportTerm:
     attribute. `sign` follows a number in a sentence. If `from_zero`, the axis of a chart includes 0. `axes` describe
     the cells of each attribute, and `kind` is that of the statistic. `marks` are the quality flags of the cells, if
     any; suppressed numbers are NaN. An interval of length `span` is the whole range. `rows` is what is counted,
-    `answer_unit` the unit of the answers, and `errors` names what intervals contain: "noise" or "total".
+    `answer_unit` the unit of the answers, and `errors` names what intervals contain: "noise" or "total". In sentences,
+    `subject` is the measure, and `phrases` are the cells of each attribute, "" for those without a phrase.
     """
 
     text: str
@@ -61,6 +62,8 @@ class ReportTerm:
     rows: str = "rows"
     answer_unit: str = ""
     errors: str = "noise"
+    subject: str = ""
+    phrases: tuple[tuple[str, ...], ...] = ()
 
     @property
     def counts(self) -> bool:
@@ -124,6 +127,7 @@ def _term(outline: Outline, captions: Captions, cells: Sequence[str], parts: tup
     wording = KINDS[outline.measure].wording
     estimate, lower, upper = (wording.scale * part for part in parts)
     axes = outline.axes if len(cells) <= MOST_DRAWN else ()
+    levels = tuple(tuple(cell(axis, captions, text) for text in axis.texts) for axis in axes)
     return ReportTerm(
         outline.text,
         cells,
@@ -134,15 +138,20 @@ def _term(outline: Outline, captions: Captions, cells: Sequence[str], parts: tup
         measure(outline, captions),
         next((RUNS[axis.form] for axis in axes if axis.form in RUNS), ""),
         tuple(say("terms.quantile") if axis.form == SHARES else captions.name(axis.name) for axis in axes),
-        tuple(tuple(cell(axis, captions, text) for text in axis.texts) for axis in axes),
+        levels,
         axes,
         outline.measure,
         wording.from_zero,
         unit=captions.unit(axes[0].name) if len(axes) == 1 else "",
         areas=captions.areas(axes[0].name) if len(axes) == 1 and axes[0].form == CELLS else {},
-        sign=wording.sign and f"\u00a0{wording.sign}",
+        sign=wording.sign and say("numbers.percent", number=""),
         rows=captions.rows or say("terms.rows"),
         answer_unit=answer_unit(outline, captions),
+        subject=subject(outline, captions),
+        phrases=tuple(
+            tuple(captions.phrase(axis.name, *pair) for pair in zip(axis.texts, own, strict=True))
+            for axis, own in zip(axes, levels, strict=True)
+        ),
     )
 
 

@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gaugedp._internal.language import say, translated
+from gaugedp._internal.language import listed, say, translated
 from gaugedp.guarantees import ZCDP, ApproxDP, Composed, ExponentialLoss, GaussianDP, Guarantee, PureDP, RenyiBudget
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.report.figures import at_most, epsilon_at, factor_up, percent_up
-from gaugedp.report.markup import Html, escape, join, phrase, tag
+from gaugedp.report.markup import Html, escape
 
 _REPR = re.compile(r"(?:(\d+) \* )?(PureDP|ApproxDP|ZCDP|GaussianDP|ExponentialLoss)\(([^,()]+)(?:, ([^,()]+))?\)")
 _KINDS: dict[str, Callable[..., Guarantee]] = {
@@ -47,10 +47,10 @@ def guaranteed(guarantee: Guarantee, unit: Mapping[str, Any]) -> Html:
     """Explain the guarantee for tables that differ by a unit."""
     match guarantee:
         case PureDP(epsilon_value=epsilon):
-            return phrase("privacy.pure", if_changed=if_changed(unit), **_factor(epsilon))
+            return escape(say("privacy.pure", if_changed=if_changed(unit), factor=factor_up(epsilon)))
         case ApproxDP(epsilon_value=epsilon, delta_value=delta) | RenyiBudget(epsilon_value=epsilon, delta_value=delta):
-            plus = at_most(delta)
-            return phrase("privacy.approximate", if_changed=if_changed(unit), **_factor(epsilon), delta=plus)
+            slots = {"factor": factor_up(epsilon), "delta": at_most(delta)}
+            return escape(say("privacy.approximate", if_changed=if_changed(unit), **slots))
         case GaussianDP(mu=mu):
             said = say("privacy.gaussian", whether=_whether(unit), mu=at_most(mu))
         case ZCDP():
@@ -65,12 +65,11 @@ def guaranteed(guarantee: Guarantee, unit: Mapping[str, Any]) -> Html:
 def in_detail(guarantee: Guarantee) -> str:
     """Describe what `guaranteed` omits, or return ""."""
     is_simpler = isinstance(guarantee, Composed | ExponentialLoss) and plain(guarantee) is not None
-    said = say("privacy.more_exactly", guarantee=rounded_up(guarantee))
-    return f"{said} {_as_epsilon(guarantee)}" if is_simpler else ""
-
-
-def _factor(epsilon: float) -> dict[str, str]:
-    return {"power": join(["e", tag("sup", at_most(epsilon))]), "factor": factor_up(epsilon)}
+    if not is_simpler:
+        return ""
+    parts = [(symbol(part), times) for part, times in guarantee.components()]
+    said = [part if times == 1 else say("privacy.times", part=part, count=str(times)) for part, times in parts]
+    return f"{say('privacy.more_exactly', guarantee=listed(said))} {_as_epsilon(guarantee)}"
 
 
 def best_guess(guarantee: Guarantee, unit: Mapping[str, Any]) -> str:
@@ -94,11 +93,6 @@ def neighbours(unit: Mapping[str, Any]) -> str:
     max_rows = unit.get("max_rows", 1)
     kind = "row" if _is_row(unit) else "as_one" if unit.get("as_one") else "one_row" if max_rows == 1 else "rows"
     return f"{say(f'unit.{kind}', column=unit.get('column'), max_rows=max_rows)} {hides}"
-
-
-def in_short(facts: Mapping[str, Any]) -> str:
-    """Describe the neighbouring relation of a release, at length and in short."""
-    return say("privacy.in_short", neighbours=neighbours(facts["unit"]), protects=translated(facts["protects"]))
 
 
 def guarantee_in(text: str) -> Guarantee | None:

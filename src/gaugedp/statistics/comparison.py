@@ -153,7 +153,7 @@ class IndexNumber(CountRatio, kind="index"):
 
     word = "index"
     factor = 100.0
-    wording = Wording("Index of {rows} ({} = 100)", "comparisons")
+    wording = Wording("Index of the number of {rows} ({} = 100)", "comparisons")
 
 
 class Change(CountRatio, kind="change"):
@@ -162,7 +162,9 @@ class Change(CountRatio, kind="change"):
     word = "change"
     to_part_before = True
     factor, shift, least = 100.0, -1.0, -100.0
-    wording = Wording("Percentage change in {rows} from the previous value", "comparisons", sign="%", from_zero=True)
+    wording = Wording(
+        "Percentage change in the number of {rows} from the previous value", "comparisons", sign="%", from_zero=True
+    )
 
 
 class MeanRatio(WithEnds, kind="ratio of means"):

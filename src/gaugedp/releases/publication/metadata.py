@@ -11,6 +11,7 @@ import numpy as np
 
 from gaugedp._internal.displays import drawing
 from gaugedp._internal.files import write_csv
+from gaugedp._internal.language import say, written_in
 from gaugedp.guarantees import from_dict
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.queries.outline import Outline
@@ -19,7 +20,7 @@ from gaugedp.releases.tidy.flags import legends
 from gaugedp.releases.tidy.tabular import NUMBERS
 
 CSVW, DCAT = "metadata.csvw.json", "catalogue.dcat.json"
-_STATISTICS = {"estimate": "Estimate", "lower": "Lower end (95 %)", "upper": "Upper end (95 %)"}
+_STATISTICS = ("estimate", "lower", "upper")
 _TOTAL = "_T"  # the code of SDMX for all categories together
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
@@ -27,7 +28,8 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 def write_metadata(path: Path, release: Release, terms: Collection[str]) -> None:
     """Write NAME.json-stat.json and NAME.sdmx.csv for the terms of a table."""
     kept = [(term, place) for term, place in _places(release) if term.text in terms]
-    _dump(path.with_name(f"{path.name}.json-stat.json"), _json_stat(release, kept))
+    with written_in(release.language):
+        _dump(path.with_name(f"{path.name}.json-stat.json"), _json_stat(release, kept))
     if any(term.axes for term, _ in kept):
         write_csv(path.with_name(f"{path.name}.sdmx.csv"), _sdmx(path.name, release, kept))
 
@@ -35,10 +37,12 @@ def write_metadata(path: Path, release: Release, terms: Collection[str]) -> None
 def write_catalogue(folder: Path, title: str, release: Release) -> None:
     """Write the CSVW description of all CSV files of tables, and the DCAT entry of the folder."""
     tables = sorted(path for path in (folder / "tables").glob("*.csv") if not path.name.endswith(".sdmx.csv"))
+    with written_in(release.language):
+        about = _about(title, release)
     if tables:
         described = [_csvw(path, path.relative_to(folder).as_posix()) for path in tables]
-        _dump(folder / CSVW, {"@context": "http://www.w3.org/ns/csvw", **_about(title, release), "tables": described})
-    _dump(folder / DCAT, _dcat(folder, title, release))
+        _dump(folder / CSVW, {"@context": "http://www.w3.org/ns/csvw", **about, "tables": described})
+    _dump(folder / DCAT, _dcat(folder, about))
 
 
 Kept = Sequence[tuple[Outline, slice]]
@@ -52,8 +56,8 @@ def _places(release: Release) -> Iterator[tuple[Outline, slice]]:
 
 
 def _about(title: str, release: Release) -> dict[str, str]:
-    captions = release.captions
-    noise = f"Numbers include random noise: {drawing('amount')(rounded_up(from_dict(release.facts['asked'])))}."
+    captions, guarantee = release.captions, drawing("amount")(rounded_up(from_dict(release.facts["asked"])))
+    noise = say("notes.noise", guarantee=guarantee)
     facts = {"title": title, "source": captions.source, "creator": captions.contact, "license": captions.licence}
     facts |= {"issued": captions.date, "description": " ".join(filter(None, [captions.footnote, noise]))}
     return {f"dc:{name}": text for name, text in facts.items() if text}
@@ -103,7 +107,8 @@ def _dataset(
         for axis in term.axes
     }
     own = "statistic" if "statistic" not in dimensions else "statistic_"
-    dimensions[own] = {"label": "statistic", "category": {"index": list(_STATISTICS), "label": dict(_STATISTICS)}}
+    words = {name: say(f"answers.{name}") for name in _STATISTICS}
+    dimensions[own] = {"label": "statistic", "category": {"index": list(_STATISTICS), "label": words}}
     numbers = np.stack([np.where(hidden, np.nan, columns[name][place]) for name in _STATISTICS], axis=1).ravel()
     status = {str(i): mark for i, mark in enumerate(np.repeat(marks, len(_STATISTICS)).tolist()) if mark}
     facts = {
@@ -166,9 +171,9 @@ def _codes(names: Sequence[str]) -> list[str]:
     return codes
 
 
-def _dcat(folder: Path, title: str, release: Release) -> dict[str, Any]:
+def _dcat(folder: Path, facts: Mapping[str, str]) -> dict[str, Any]:
     files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    about = {name.replace("dc:", "dct:"): text for name, text in _about(title, release).items()}
+    about = {name.replace("dc:", "dct:"): text for name, text in facts.items()}
     return {
         "@context": {"dcat": "http://www.w3.org/ns/dcat#", "dct": "http://purl.org/dc/terms/"},
         "@type": "dcat:Dataset",

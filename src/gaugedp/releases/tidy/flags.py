@@ -12,6 +12,7 @@ from gaugedp.domain.toml import only_keys
 from gaugedp.errors import InvalidRequest
 
 _RULE = re.compile(r"\s*(?:(relative half-width|half-width|estimate)\s*([<>])|interval excludes)\s*(\d+(?:\.\d+)?)\s*")
+_SHORT = "A mark has 1 to 8 characters that are not all spaces."
 _EXAMPLE = 'Write it as { when = "relative half-width > 0.2", mark = "u", text = "use with caution" }.'
 
 
@@ -38,8 +39,8 @@ class Flag:
         when, mark, text = (facts.get(key, "") for key in ("when", "mark", "text"))
         if not isinstance(when, str) or not _RULE.fullmatch(when):
             raise InvalidRequest(f"In flags of {place}: when is {when!r}.", _EXAMPLE)
-        if not isinstance(mark, str) or not 0 < len(mark) <= 8 or not isinstance(text, str):
-            raise InvalidRequest(f"In flags of {place}: mark is {mark!r}, text {text!r}.", _EXAMPLE)
+        if not isinstance(mark, str) or not mark.strip() or len(mark) > 8 or not isinstance(text, str):
+            raise InvalidRequest(f"In flags of {place}: mark is {mark!r}, text {text!r}.", f"{_SHORT} {_EXAMPLE}")
         if not isinstance(suppress := facts.get("suppress", False), bool):
             raise InvalidRequest(f"In flags of {place}: suppress is {suppress!r}.", "Write true or false.")
         return cls(when, mark, text, suppress)

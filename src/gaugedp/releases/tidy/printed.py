@@ -16,7 +16,7 @@ from gaugedp.guarantees.printed import rounded_up
 from gaugedp.queries.outline import CELLS, Outline
 from gaugedp.releases.tidy.crosstabs import Crosstabs
 from gaugedp.releases.tidy.flags import Flag, legends
-from gaugedp.releases.tidy.in_words import measure
+from gaugedp.releases.tidy.in_words import measure, rules
 from gaugedp.releases.tidy.spreadsheet import Sheet, write_book
 from gaugedp.statistics import KINDS
 
@@ -109,7 +109,7 @@ def notes(answers: Answers, wanted: Collection[str] | None = None) -> Iterator[t
     yield say("notes.intervals"), say(f"notes.covers_{answers.facts.get('intervals', 'noise')}")
     yield from ((say("notes.mark"), legend) for legend in legends(answers.flags, terms))
     yield from ((say(f"notes.{word}"), translated(str(facts[key]))) for key, word in _NOTES.items() if facts.get(key))
-    yield from ((say("notes.rule"), translated(str(rule))) for rule in facts.get("rules", ()))
+    yield from ((say("notes.rule"), rule) for rule in rules(facts, captions, answers.terms))
     if "account" in facts:
         yield say("notes.entry"), str(facts["account"].get("entry", ""))
 
@@ -132,7 +132,8 @@ def _sheet(answers: Answers, term: Outline, tables: tuple[Crosstabs, Crosstabs],
     marks, _ = answers.marks()
     marked = {name: _marks(column, marks) for name, column in places.items() if column.dtype.kind in "if"}
     source = [say("head.source", source=captions.source)] if captions.source else []
-    below = [*legends(answers.flags, [term.text]), *source]
+    margins = [each.text for each in answers.terms if each.kind == term.kind and set(each.names) <= set(term.names)]
+    below = [*legends(answers.flags, margins), *source]
     lines = [decimals] * len(next(iter(shown.values())))
     *along, across = map(captions.name, names)
     head = say("page.colon", name=about) + say("answers.across", rows=" · ".join(along), columns=across)
