@@ -27,9 +27,9 @@ Slopes = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of predictions (n,) a
 
 _NARROWEST = 0.05  # slopes are multiples of 2^−12 of their cap: a narrower parabola would have few of them
 _MEAN_SHARE = 0.03  # of the guarantee, for the mean of the counts: chosen on drawn wages and counts
-_CURVED = 0.025  # smoothness that lessens noise: a tenth of the planned one, as most slopes are cut
 _DOUBT = 1.0  # standard deviations by which the noise of coefficients counts as longer: chosen as for Ridge
 _STEEPER = 2.0  # most increase of slopes on the way, relative to that at the mean
+_LEAST_SHARE = 2.0**-20  # of a mean of counts, of their bound
 _LARGEST_LOG_MEAN = 30.0  # of a log-mean: e^30 is beyond all counts
 
 
@@ -42,6 +42,7 @@ class DescentRegressor(CubeRegressor):
     alpha: Any = None
 
     _expected: ClassVar[float] = 1.0  # of the norm of the coefficients, over √k
+    _curved: ClassVar[float] = 0.05  # smoothness that lessens noise, chosen on HI and two drawn tables for counts
 
     def _check(self, size: int, range_: Any, guarantee: Guarantee) -> None:
         del size, range_, guarantee
@@ -59,8 +60,7 @@ class DescentRegressor(CubeRegressor):
             return cap * slopes_of(z[:, 0], y)[:, None]  # cut to the cap by descent
 
         weights = descent.solve((problem.rows, problem.target, problem.weights), slopes, problem.n_rows, rng)[0]
-        if self._starts_at_mean and self.fit_intercept:
-            weights = signal_share(weights, descent.variance(problem.n_rows, _CURVED), _DOUBT) * weights
+        weights = signal_share(weights, descent.variance(problem.n_rows, self._curved), _DOUBT) * weights
         return weights / math.sqrt(problem.size), descent.noise.exactness
 
     @abstractmethod
@@ -120,6 +120,7 @@ class HuberRegressor(DescentRegressor):
     width: float = 0.1
 
     _starts_at_mean: ClassVar[bool] = True
+    _curved: ClassVar[float] = 0.025  # as most slopes are cut
 
     def _check(self, *facts: Any) -> None:
         super()._check(*facts)
@@ -211,6 +212,11 @@ class PoissonRegressor(DescentRegressor):
             return means(start + predictions) / high - (target + 1) / 2
 
         return _STEEPER * mean, slopes, shared(guarantee, 1 - _MEAN_SHARE)
+
+    def _constant(self, mean: float | None) -> float:
+        share = None if mean is None else max((mean + 1) / 2, _LEAST_SHARE)
+        self._start = 0.0 if share is None else math.log(share * 2 * self._half)
+        return 0.0
 
     def _show(self, reading: Reading, slopes: np.ndarray, constant: float, target: Any) -> None:
         super()._show(reading, slopes, constant, (-1.0, 1.0))

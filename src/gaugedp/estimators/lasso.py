@@ -13,7 +13,8 @@ from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.fit_in_parts import fit_in_parts, fits_in_parts
 from gaugedp.estimators.gibbs_fit import GibbsFit
 from gaugedp.estimators.linear_regressor import LinearRegressor
-from gaugedp.estimators.public_noise import warn_after_release, warn_before_charge
+from gaugedp.estimators.mean_alone import MeanAlone
+from gaugedp.estimators.public_noise import hides_slopes, warn_after_release, warn_before_charge
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
 from gaugedp.estimators.rows import into_box, read_bounds, read_target
@@ -178,14 +179,17 @@ class Lasso(LinearRegressor):
     def _radius(self) -> float:
         return float(self.radius) if self.alpha is None else min(float(self.radius), 1 / (2 * float(self.alpha)))
 
-    def _plan(self, n_rows: int, n_columns: int, guarantee: Guarantee) -> _Steps | GibbsFit:
-        radius = self._radius
+    def _plan(self, n_rows: int, n_columns: int, guarantee: Guarantee) -> _Steps | MeanAlone | GibbsFit:
+        radius, replaced = self._radius, self.neighbours == "replace"
         if self.solver == "gibbs":
             return GibbsFit.plan(Geometry((n_columns,), 1, radius), _LOSS, guarantee, self.neighbours)
+        if hides_slopes(self, n_rows, n_columns - self.fit_intercept):
+            shape, has_weights = (n_rows, n_columns), self._weights_up_to > 0
+            return MeanAlone.calibrate(shape, guarantee, replaced, has_weights, float(self.fit_intercept))
         given, rest = (n_rows, n_columns, _LOSS), (guarantee, self.neighbours)
-        if not self.fit_intercept or best_radius(*given, radius, *rest, _PLENTY) == 1:
+        if best_radius(*given, radius, *rest, _PLENTY) == 1:
             return _Steps(FrankWolfe.calibrate(*given, radius, *rest), radius, math.inf, None)
-        mean = TargetMean.plan(guarantee, n_rows, self.neighbours == "replace")
-        rest = (mean.remaining, self.neighbours)
+        mean = TargetMean.plan(guarantee, n_rows, replaced) if self.fit_intercept else None
+        rest = (mean.remaining if mean else guarantee, self.neighbours)
         radius *= best_radius(*given, radius, *rest, _EXPLAINED)
         return _Steps(FrankWolfe.calibrate(*given, radius, *rest), radius, n_rows, mean)

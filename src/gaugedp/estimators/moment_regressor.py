@@ -9,7 +9,6 @@ import numpy as np
 
 from gaugedp._internal.validate import between, moderate
 from gaugedp.entropy import Entropy
-from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.cube_regressor import CubeProblem, CubeRegressor
 from gaugedp.estimators.target_mean import TargetMean
 from gaugedp.estimators.weights import weighed
@@ -21,7 +20,6 @@ from gaugedp.optimization.trace_designs import Full, cut
 
 _ROUNDS = 500
 _CONSTANT = 0.15  # of a row's squared length, at least, for the intercept; the noise of the mean depends on it
-_HOPELESS = 10.0  # the deviation of the noise of Σ t·x, over its largest value, above which slopes are 0
 _PLENTY = 0.05  # shrinkage up to which slopes are only those of least risk
 _FAINT = 0.02  # the deviation of the mean's noise, of half the range, above which the mean is also released alone
 
@@ -41,7 +39,8 @@ class MomentRegressor(CubeRegressor):
         lengths = row_lengths(size, problem.n_slopes)
         bound, units = self._weights_up_to or 1.0, lengths / math.sqrt(size)
         if size > problem.n_slopes and method.variance_of_first > (_FAINT * problem.n_rows * units[-1]) ** 2:
-            method, mean = self._beside_mean(problem, guarantee, method)
+            mean = TargetMean.plan(guarantee, problem.n_rows, problem.replaced)
+            method = self._method(problem.size, mean.remaining, problem.replaced)
         level = mean and (bound * mean.total(problem.target, problem.weights, rng), bound**2 * mean.variance)
         second, first = method.release(Full(rows * lengths, (1, size)), cut(target), rng)
         plain, raised = (
@@ -55,16 +54,6 @@ class MomentRegressor(CubeRegressor):
         levels = [(float(moments.first[-1]), of_first / units[-1] ** 2), *([level] if level else [])]
         return self._around(levels, moments, problem.n_rows), method.exactness
 
-    def _beside_mean(
-        self, problem: CubeProblem, guarantee: Guarantee, alone: MatrixMoments
-    ) -> tuple[MatrixMoments, TargetMean | None]:
-        """Return the moments and the mean for their shares, or the moments alone if noise would exceed 64 bits."""
-        mean = TargetMean.plan(guarantee, problem.n_rows, problem.replaced)
-        try:
-            return self._method(problem.size, mean.remaining, problem.replaced), mean
-        except InvalidRequest:  # decided by public numbers
-            return alone, None
-
     def _around(self, levels: list[tuple[float, float]], moments: "NoisyMoments", n_rows: float) -> np.ndarray:
         """Return slopes (k,) and an intercept, around the mean by noisy sums of the target with their variances."""
         most = self._weights_up_to * n_rows  # 0 without weights
@@ -77,12 +66,7 @@ class MomentRegressor(CubeRegressor):
         return np.append(slopes, mean - middle @ slopes)
 
     def _slopes(self, moments: "NoisyMoments", n_rows: float) -> np.ndarray:
-        """Return a mean of two estimates (k,), mostly the first where noise is small, times the chance of a signal.
-
-        Σ t·x is at most `n_rows`. If its noise is many times as large, the slopes are 0.
-        """
-        if moments.of_first > (_HOPELESS * n_rows) ** 2:
-            return np.zeros(len(moments.first))
+        """Return a mean of two estimates (k,), mostly the first where noise is small, times the chance of a signal."""
         variances = moments.of_first, moments.of_second
         least = of_least_risk(moments.raised, moments.first, moments.of_first, self._penalty(n_rows))
         second, first, chance, shrinkage = of_likely_signal(moments.plain, moments.first, variances, n_rows)

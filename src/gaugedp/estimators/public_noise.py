@@ -17,6 +17,7 @@ HALVED = {
     "LogisticRegression": (0.08, 0.15), "LinearSVC": (0.08, 0.14), "GaussianNB": (0.03, 0.03),
 }  # fmt: skip
 DOUBT = 3.0  # the factor by which a table may differ from those ratios, both ways
+_SLOPES = 0.02  # of the advantage: with less, the mean alone is better; on CPSSW8, Computers, DoctorVisits, HI, 3 drawn
 _WORDS = (
     "The noise of this fit may hide the signal, so that a constant would predict better. gd.plan_fit states how many "
     "rows or what epsilon it needs."
@@ -65,6 +66,13 @@ def warn_after_release(model: PrivateEstimator, n_rows: float, n_features: int) 
         warnings.warn(_WORDS, HopelessFit, stacklevel=3)
     except HopelessFit as hopeless:
         sys.stderr.write(f"HopelessFit: {hopeless}\n")
+
+
+def hides_slopes(model: PrivateEstimator, n_rows: float, n_features: int) -> bool:
+    """Return True if a regression releases the mean alone, by a public or released number of rows."""
+    guarantee, kind = model._requested(), type(model).__name__
+    ratio = noise_to_signal(guarantee, n_features + 1, max(1.0, n_rows), model.neighbours == "replace")
+    return kind in HALVED and share_left(kind, guarantee, ratio) < _SLOPES
 
 
 def _says_hopeless(model: PrivateEstimator, n_rows: float, n_features: int, guarantee: Guarantee | None = None) -> bool:

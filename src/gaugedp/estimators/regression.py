@@ -17,7 +17,8 @@ from gaugedp.estimators.fit_in_parts import fit_in_parts, fits_in_parts
 from gaugedp.estimators.gibbs_fit import GibbsFit
 from gaugedp.estimators.intervals import Intervals
 from gaugedp.estimators.linear_regressor import LinearRegressor
-from gaugedp.estimators.public_noise import warn_after_release, warn_before_charge
+from gaugedp.estimators.mean_alone import MeanAlone
+from gaugedp.estimators.public_noise import hides_slopes, warn_after_release, warn_before_charge
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
 from gaugedp.estimators.rows import box_steps, check_one_given, into_ball, into_box, read_bounds, read_target
@@ -312,7 +313,7 @@ class LinearRegression(Intervals, LinearRegressor):
         facts = {"solver": self.solver_, "noise": self.method_.describe(), "bounds": frame.describe()}
         self._publish({**self._values, **self._errors}, guarantee, self.method_.exactness, facts, reservation)
 
-    def _plan(self, n_rows: int, frame: UnitScaling) -> tuple[NoisyRowCount, LeastSquares, Guarantee]:
+    def _plan(self, n_rows: int, frame: UnitScaling) -> tuple[NoisyRowCount, LeastSquares | MeanAlone, Guarantee]:
         count = NoisyRowCount(self._requested(), self.neighbours)
         planned = self._method(PUBLIC_ROWS if count.mechanism else n_rows, frame, count.remaining)
         return count, planned, count.with_remaining(planned.guarantee if count.mechanism is None else count.remaining)
@@ -347,8 +348,10 @@ class LinearRegression(Intervals, LinearRegressor):
         low, high = read_bounds("target_bounds", self.target_bounds)
         return UnitScaling(reading, self.row_norm, (float(low), float(high)), self.fit_intercept)
 
-    def _method(self, n_rows: int, frame: UnitScaling, guarantee: Guarantee) -> LeastSquares:
+    def _method(self, n_rows: int, frame: UnitScaling, guarantee: Guarantee) -> LeastSquares | MeanAlone:
+        shape, has_weights, constant = (n_rows, frame.n_features), self._weights_up_to > 0, frame.constant_feature
+        if self.solver == "auto" and hides_slopes(self, n_rows, frame.n_columns):
+            return MeanAlone.calibrate(shape, guarantee, self.neighbours == "replace", has_weights, constant)
         radius = None if self.radius is None else float(self.radius)
-        shape = n_rows, frame.n_features
-        constant = 0.0 if self._weights_up_to > 0 else frame.constant_feature  # the sum of weights is not released
+        constant = 0.0 if has_weights else constant  # the sum of weights is not released
         return LeastSquares.calibrate(shape, guarantee, radius, self.neighbours, self.solver, constant)

@@ -177,7 +177,7 @@ class LeastSquares:
             before, gradient = weights, self._gradient(sums, start, 1.0, rng)
             weights = self._rounded(centre + metric.step(start - centre, gradient))
             start = self._rounded(weights + step / (step + 3) * (weights - before)) if self.momentum else weights
-        return weights if self.mean is None else self._rounded(self._shrunk(weights, centre)), None
+        return self._rounded(self._shrunk(weights, centre)), None
 
     def _centre(self, sums: Sums, rng: Entropy) -> np.ndarray:
         """Return the weights (d,) that predict the noisy mean of the target, or 0 without a constant."""
@@ -356,6 +356,11 @@ def second_moments(features: np.ndarray, target: np.ndarray) -> np.ndarray:
 def level_sum(features: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Return Σ x·t for the last feature over rows, in steps of 4^−BITS, shape (1,)."""
     return np.array([features[:, -1] @ target])
+
+
+def level_sums(features: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Return Σ x·t and Σ x² for the last feature over rows, in steps of 4^−BITS, shape (2,)."""
+    return np.array([features[:, -1] @ target, features[:, -1] @ features[:, -1]])
 
 
 def before_clipping(mean_square: float) -> float:
