@@ -63,15 +63,14 @@ def test_no_row_moves_the_sums_beyond_their_ball(replaced: bool, has_weights: bo
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
 def test_it_is_the_noisy_mean_of_the_weighted_target(kind, neighbours: str) -> None:
-    """300 columns hide slopes long before the mean; without an intercept, predictions are those of slopes of 0."""
+    """300 columns hide slopes long before the mean; without an intercept there is no mean to release."""
     rows, target, weights = (np.repeat(part, 20, axis=0) for part in (RNG.uniform(-1, 1, (300, 300)), TARGET, WEIGHTS))
     model = kind(0.05, neighbours=neighbours, **FACTS)
     for given, expected in ((None, target.mean()), (weights, np.average(target, weights=weights))):
         predicted = model.fit(rows, target, sample_weight=given).predict(rows[:2])
         assert predicted == pytest.approx(np.full(2, expected), abs=0.15)
         assert (predicted != expected).all()
-    without = kind(0.05, neighbours=neighbours, fit_intercept=False, **FACTS).fit(rows, target)
-    assert without.predict(rows[:2]) == pytest.approx(np.ones(2), abs=1e-12)
+    assert kind(0.05, neighbours=neighbours, fit_intercept=False, **FACTS).fit(rows, target).coef_.any()
 
 
 def test_a_gaussian_mean_hides_the_number_of_rows_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,11 +100,10 @@ class CubeRegressor(LinearRegressor):
     def _mean_alone(
         self, n_slopes: int, scaled: tuple[np.ndarray, np.ndarray], n_rows: float, rest: Guarantee, rng: Entropy
     ) -> tuple[np.ndarray, float, str]:
-        """Return slopes of 0, the constant, which is the mean if there is an intercept, and exactness."""
+        """Return slopes of 0, the constant that predicts the mean, and exactness."""
         shape, replaced = (n_rows, n_slopes), self.neighbours == "replace"
         mean = MeanAlone.calibrate(shape, rest, replaced, self._weights_up_to > 0, 1.0)
-        constant = self._constant(mean.start(*scaled, rng) if self.fit_intercept else None)
-        return np.zeros(n_slopes), constant, mean.exactness
+        return np.zeros(n_slopes), self._constant(mean.start(*scaled, rng)), mean.exactness
 
     def _line(
         self,
@@ -129,9 +128,9 @@ class CubeRegressor(LinearRegressor):
         weights, exactness = self._solved(problem, rest, rng)
         return weights[: reading.width], start + float(weights[reading.width :].sum()), exactness
 
-    def _constant(self, mean: float | None) -> float:
-        """Return the constant that predicts a mean in [−1, 1] with slopes of 0, given an intercept."""
-        return mean or 0.0
+    def _constant(self, mean: float) -> float:
+        """Return the constant that predicts a mean in [−1, 1] with slopes of 0."""
+        return mean
 
     @abstractmethod
     def _check(self, size: int, range_: Any, guarantee: Guarantee) -> None:

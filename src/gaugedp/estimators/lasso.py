@@ -115,7 +115,8 @@ class Lasso(LinearRegressor):
     of clipped residuals; all together they are (ε, δ)-DP (ε-DP at δ = 0) for one row (docs/theory/frank_wolfe.md). If
     rows are added or removed, a tenth of ε is spent on their number, which determines T.
 
-    If noise is large, the mean of the target is released too, and the coefficients shrink around it. After `fit`, the
+    If noise is large, the mean of the target is released too, and the coefficients shrink around it. If noise hides
+    them, the mean is released alone. After `fit`, the
     model has the attributes coef_ of shape (d + m,) for d columns and m indicators, intercept_, n_steps_, solver_,
     guarantee_ and release_.
 
@@ -183,13 +184,13 @@ class Lasso(LinearRegressor):
         radius, replaced = self._radius, self.neighbours == "replace"
         if self.solver == "gibbs":
             return GibbsFit.plan(Geometry((n_columns,), 1, radius), _LOSS, guarantee, self.neighbours)
-        if hides_slopes(self, n_rows, n_columns - self.fit_intercept):
+        if hides_slopes(self, n_rows, n_columns - 1):
             shape, has_weights = (n_rows, n_columns), self._weights_up_to > 0
-            return MeanAlone.calibrate(shape, guarantee, replaced, has_weights, float(self.fit_intercept))
+            return MeanAlone.calibrate(shape, guarantee, replaced, has_weights, 1.0)
         given, rest = (n_rows, n_columns, _LOSS), (guarantee, self.neighbours)
-        if best_radius(*given, radius, *rest, _PLENTY) == 1:
+        if not self.fit_intercept or best_radius(*given, radius, *rest, _PLENTY) == 1:
             return _Steps(FrankWolfe.calibrate(*given, radius, *rest), radius, math.inf, None)
-        mean = TargetMean.plan(guarantee, n_rows, replaced) if self.fit_intercept else None
-        rest = (mean.remaining if mean else guarantee, self.neighbours)
+        mean = TargetMean.plan(guarantee, n_rows, replaced)
+        rest = (mean.remaining, self.neighbours)
         radius *= best_radius(*given, radius, *rest, _EXPLAINED)
         return _Steps(FrankWolfe.calibrate(*given, radius, *rest), radius, n_rows, mean)

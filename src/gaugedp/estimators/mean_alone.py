@@ -37,7 +37,7 @@ class MeanAlone:
     mix: np.ndarray  # (m, 2), of the released numbers
     n_rows: float  # the sum of weights, if it is public
     n_columns: int
-    constant: float  # the last feature of all rows, 0 without an intercept
+    constant: float  # the last feature of all rows
     solver: str = "mean"
 
     @classmethod
@@ -68,9 +68,7 @@ class MeanAlone:
         return f"mean of the target alone, noise of deviation {deviation_of(self.noise):.6g} on its sum"
 
     def start(self, target: np.ndarray, weights: np.ndarray, rng: Entropy) -> float:
-        """Return the noisy mean of a target (n,) in [−1, 1] with weights (n,) in [0, 1], or 0 without an intercept."""
-        if self.constant == 0:
-            return 0.0
+        """Return the noisy mean of a target (n,) in [−1, 1] with weights (n,) in [0, 1]."""
         parts = np.trunc(np.stack([weights * target, weights]) * 2.0**SUM_BITS)
         return self._released(parts.sum(axis=1) * 2.0**-SUM_BITS, rng)
 
@@ -82,12 +80,9 @@ class MeanAlone:
     def solve_sums(self, sums: Sums, rng: Entropy, span: np.ndarray | None = None) -> tuple[np.ndarray, None]:
         """Return weights that predict the mean, by sums over rows in integer steps."""
         del span
-        weights = np.zeros(self.n_columns)
-        if self.constant != 0:
-            unit = np.rint(self.constant * 2.0**BITS)
-            level = self._released(sums(level_sums) / (unit * np.array([2.0**BITS, unit])), rng)
-            weights[-1] = level / self.constant
-        return weights, None
+        unit = np.rint(self.constant * 2.0**BITS)
+        level = self._released(sums(level_sums) / (unit * np.array([2.0**BITS, unit])), rng)
+        return np.append(np.zeros(self.n_columns - 1), level / self.constant), None
 
     def _released(self, sums: np.ndarray, rng: Entropy) -> float:
         """Return the noisy mean in [−1, 1] by Σ wt and Σ w."""

@@ -20,6 +20,7 @@ from gaugedp.optimization.trace_designs import Full, cut
 
 _ROUNDS = 500
 _CONSTANT = 0.15  # of a row's squared length, at least, for the intercept; the noise of the mean depends on it
+_HOPELESS = 10.0  # the deviation of the noise of Σ t·x, over its largest value, above which slopes are 0
 _PLENTY = 0.05  # shrinkage up to which slopes are only those of least risk
 _FAINT = 0.02  # the deviation of the mean's noise, of half the range, above which the mean is also released alone
 
@@ -66,7 +67,12 @@ class MomentRegressor(CubeRegressor):
         return np.append(slopes, mean - middle @ slopes)
 
     def _slopes(self, moments: "NoisyMoments", n_rows: float) -> np.ndarray:
-        """Return a mean of two estimates (k,), mostly the first where noise is small, times the chance of a signal."""
+        """Return a mean of two estimates (k,), mostly the first where noise is small, times the chance of a signal.
+
+        Σ t·x is at most `n_rows`. If its noise is many times as large, the slopes are 0.
+        """
+        if moments.of_first > (_HOPELESS * n_rows) ** 2:
+            return np.zeros(len(moments.first))
         variances = moments.of_first, moments.of_second
         least = of_least_risk(moments.raised, moments.first, moments.of_first, self._penalty(n_rows))
         second, first, chance, shrinkage = of_likely_signal(moments.plain, moments.first, variances, n_rows)
@@ -132,8 +138,8 @@ class Ridge(MomentRegressor):
 
     Use it for a linear regression with an ℓ₂ penalty, `alpha`·‖w‖² for coefficients w. The fit releases noisy second
     moments once and computes the coefficients from them, so the penalty does not change what is released. If noise is
-    large, the mean of the target is also released alone, within the same guarantee, and predictions shrink towards it,
-    by the release and its known noise.
+    large, the mean of the target is also released alone, within the same guarantee, and predictions shrink towards it.
+    If noise hides the slopes, nothing else is released.
 
     Parameters
     ----------

@@ -214,8 +214,8 @@ class LinearRegression(Intervals, LinearRegressor):
         is no `coef_interval` with them. Default 1.
     solver : {"auto", "preconditioned", "gradient", "gibbs"}
         "preconditioned" takes steps with noisy second moments, and "gradient" takes steps without them. "auto", the
-        default, chooses one of these two by public numbers. For δ > 0, "gibbs" draws the coefficients from the
-        regularised exponential mechanism.
+        default, chooses one of these two by public numbers, or the mean of the target alone if noise hides slopes. For
+        δ > 0, "gibbs" draws the coefficients from the regularised exponential mechanism.
     loss : {"squared", "huber", "absolute"}
         The loss of a residual. "huber", which is quadratic within a quarter of the target's range, and "absolute"
         require the solver "gibbs". Default "squared".
@@ -227,7 +227,8 @@ class LinearRegression(Intervals, LinearRegressor):
     coef_, intercept_
         Coefficients (d + m,) for d columns and m indicators, and the intercept.
     solver_, method_, guarantee_, release_
-        The solver that was chosen and its method, the privacy guarantee of the fit, and the released numbers.
+        The solver that was chosen ("mean" for the mean alone) and its method, the privacy guarantee of the fit, and the
+        released numbers.
 
     Notes
     -----

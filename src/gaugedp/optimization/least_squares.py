@@ -177,13 +177,13 @@ class LeastSquares:
             before, gradient = weights, self._gradient(sums, start, 1.0, rng)
             weights = self._rounded(centre + metric.step(start - centre, gradient))
             start = self._rounded(weights + step / (step + 3) * (weights - before)) if self.momentum else weights
-        return self._rounded(self._shrunk(weights, centre)), None
+        return weights if self.mean is None else self._rounded(self._shrunk(weights, centre)), None
 
     def _centre(self, sums: Sums, rng: Entropy) -> np.ndarray:
         """Return the weights (d,) that predict the noisy mean of the target, or 0 without a constant."""
         centre = np.zeros(self.n_columns)
         if self.mean is not None:
-            noisy = float(released(sums(level_sum) * 4.0**-BITS, self.mean, rng)[0])
+            noisy = float(released(sums(level_sums)[:1] * 4.0**-BITS, self.mean, rng)[0])
             total = self.n_rows * self.constant
             centre[-1] = bounded_mean(noisy / total, deviation_of(self.mean) / total) / self.constant
         return self._rounded(centre)
@@ -351,11 +351,6 @@ def second_moments(features: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Return Σ xxᵀ over rows, in steps of 4^−BITS."""
     del target
     return features.T @ features
-
-
-def level_sum(features: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Return Σ x·t for the last feature over rows, in steps of 4^−BITS, shape (1,)."""
-    return np.array([features[:, -1] @ target])
 
 
 def level_sums(features: np.ndarray, target: np.ndarray) -> np.ndarray:
