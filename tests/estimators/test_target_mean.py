@@ -70,6 +70,18 @@ def test_mean_and_moments_of_a_ridge_are_within_the_guarantee(whole, replaced: b
         assert 0.99 * whole.epsilon(1e-6) < total.epsilon(1e-6) <= whole.epsilon(1e-6)
 
 
+def test_weights_have_a_sum_that_is_noisy_and_within_the_share() -> None:
+    """Half of the rows have no weight: the mean is that of the others."""
+    for replaced in (True, False):
+        mean, weights = TargetMean.plan(ASKED[0], 3e4, replaced, True), np.arange(3e4) % 2
+        spent = mean.noise.guarantee.epsilon_value
+        assert spent + mean.remaining.epsilon_value <= 0.5
+        assert mean.noise.body.radius(1) >= (2 if replaced else 1)
+        assert mean.noise.body.ambient_dim == 2
+        level = mean.release(np.where(weights > 0, 0.6, -1.0), weights, research_rng(3))
+        assert 0 < abs(level - 0.6) < 0.1
+
+
 def test_no_row_moves_the_sum_beyond_its_ball(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sums of targets and weights at their ends, with and without a row, and in another order."""
     seen = []

@@ -117,7 +117,7 @@ class CubeRegressor(LinearRegressor):
         """Return slopes (k,) and a constant for the cube, and exactness."""
         (target, weights_of_rows), start, replaced = scaled, 0.0, self.neighbours == "replace"
         if self._has_mean:
-            mean = TargetMean.plan(rest, n_rows, replaced)
+            mean = TargetMean.plan(rest, n_rows, replaced, self._weights_up_to > 0)
             start, rest = mean.release(target, weights_of_rows, rng), for_gaussian_releases(mean.remaining)
         size = reading.width + self.fit_intercept
         features = np.ones((len(rows), size))

@@ -190,7 +190,7 @@ class Lasso(LinearRegressor):
         given, rest = (n_rows, n_columns, _LOSS), (guarantee, self.neighbours)
         if not self.fit_intercept or best_radius(*given, radius, *rest, _PLENTY) == 1:
             return _Steps(FrankWolfe.calibrate(*given, radius, *rest), radius, math.inf, None)
-        mean = TargetMean.plan(guarantee, n_rows, replaced)
+        mean = TargetMean.plan(guarantee, n_rows, replaced, self._weights_up_to > 0)
         rest = (mean.remaining, self.neighbours)
         radius *= best_radius(*given, radius, *rest, _EXPLAINED)
         return _Steps(FrankWolfe.calibrate(*given, radius, *rest), radius, n_rows, mean)
