@@ -48,6 +48,7 @@ CASES: dict[str, tuple[str, dict[str, Any], int, float]] = {
     ),
     "LinearSVC, many rows": ("LinearSVC", TWO, 2000, EPSILON),
     "Lasso, far": ("Lasso", {**LINEAR, "radius": 20.0}, 40, 30.0),
+    "Lasso, wide": ("Lasso", {**LINEAR, "radius": 4.0}, 400, 60.0),
     **{f"{name}, slopes": (name, MODELS[name], 40, 60.0) for name in SLOPED},
     "Ridge, learned bounds": ("Ridge", LEARNED, 40, EPSILON),
     "Mean in a ball": ("Mean", {"row_norm": 1.0}, 40, EPSILON),
