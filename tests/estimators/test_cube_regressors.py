@@ -99,7 +99,7 @@ def test_the_mean_of_counts_is_noisy_and_paid_for() -> None:
 def test_the_noise_is_that_of_the_neighbours(kind, monkeypatch: pytest.MonkeyPatch) -> None:
     """Replacing moves the moments further than adding; the whole guarantee without the count is for them."""
     deviations, released = {}, MatrixMoments.release
-    table = CUBE[:50], TARGET[:50]
+    table = CUBE[:5000], TARGET[:5000]
     for neighbours, epsilon in (("replace", 0.9), ("add_remove", 1.0)):
 
         def seen(method: MatrixMoments, *facts: object, of: str = neighbours):

@@ -29,6 +29,7 @@ LINEAR = {"bounds": (-1, 1), "target_bounds": (-1, 1)}
 LEARNED = {"bounds": "private", "target_bounds": "private"}
 THREE = {"row_norm": 1.0, "classes": [0, 1, 2]}
 TWO = {"row_norm": 1.0, "classes": [0, 1]}
+SLOPED = ("ElasticNet", "HuberRegressor", "Lasso", "LinearRegression", "PoissonRegressor", "Ridge")  # else means alone
 
 # name: (estimator, parameters, number of rows, epsilon)
 CASES: dict[str, tuple[str, dict[str, Any], int, float]] = {
@@ -47,6 +48,8 @@ CASES: dict[str, tuple[str, dict[str, Any], int, float]] = {
     ),
     "LinearSVC, many rows": ("LinearSVC", TWO, 2000, EPSILON),
     "Lasso, far": ("Lasso", {**LINEAR, "radius": 20.0}, 40, 30.0),
+    "Lasso, wide": ("Lasso", {**LINEAR, "radius": 4.0}, 400, 60.0),
+    **{f"{name}, slopes": (name, MODELS[name], 40, 60.0) for name in SLOPED},
     "Ridge, learned bounds": ("Ridge", LEARNED, 40, EPSILON),
     "Mean in a ball": ("Mean", {"row_norm": 1.0}, 40, EPSILON),
     "KMeans, five": ("KMeans", {"bounds": (-1, 1), "n_clusters": 5}, 40, 20.0),

@@ -95,15 +95,11 @@ def test_models_without_a_plan_are_refused() -> None:
 
 
 def test_under_large_noise_the_range_reaches_below_the_trivial_model() -> None:
-    """By little for models that shrink towards it."""
-    for model, known, least, most in (
-        ("ridge", {}, 0.02, 0.2),
-        ("logistic", {"most_common": 0.9}, 0.02, 0.2),
-        ("poisson", {}, 1.0, 20.0),
-    ):
+    """By little, but for counts."""
+    for model, known, most in (("ridge", {}, 0.2), ("logistic", {"most_common": 0.9}, 0.2), ("poisson", {}, 1.0)):
         low, high = gd.plan_fit(model, n_rows=20, n_features=10, epsilon=0.1, **known).expected_score
         trivial = gd.plan_fit(model, **PLAN, **known).trivial
-        assert least < trivial - low <= most
+        assert 0.02 < trivial - low <= most
         assert trivial < high < trivial + 0.01
 
 
@@ -141,7 +137,7 @@ def planned_and_reached(model: str, n_rows: int, epsilon: float, rows_of_plan: i
 @pytest.mark.parametrize("model", EVERY)
 def test_fits_reach_what_is_expected(model: str) -> None:
     """The median is in the range, within 0.03; only regressions of 150 rows are hopeless, as they are."""
-    for n_rows, epsilon in SIZES[model == "poisson" :]:  # which does not shrink, and has no lowest score
+    for n_rows, epsilon in SIZES:
         (low, high), reached, hopeless = planned_and_reached(model, n_rows, epsilon)
         assert low - 0.03 <= reached <= high + 0.03
         assert hopeless == (n_rows == 150 and model not in ("logistic", "svc"))

@@ -43,13 +43,13 @@ def test_mean_and_rest_are_within_the_guarantee(asked, replaced: bool) -> None:
         assert gaussian.noise.variances[0] ** 0.5 >= (2 if replaced else 1) / gaussian.noise.guarantee.mu
 
 
-def test_a_ridge_that_has_no_budget_for_both_releases_the_moments_alone() -> None:
-    model = Ridge(2e-6, bounds=(-1, 1), target_bounds=(-1, 1), neighbours="replace")
-    with pytest.warns(HopelessFit):
-        assert model.fit(np.zeros((500, 100)), np.zeros(500)).guarantee_ == gd.PureDP(2e-6)
-    late = Ridge(1e-6, bounds=(-1, 1), target_bounds=(-1, 1), ledger=gd.Ledger.in_memory(gd.PureDP(1)))
-    with pytest.raises(gd.InvalidRequest, match="stays spent"):
-        late.fit(np.zeros((50, 200)), np.zeros(50))
+def test_a_ridge_that_has_no_budget_for_moments_releases_the_mean_alone() -> None:
+    for epsilon, neighbours in ((2e-6, "replace"), (2e-6, "add_remove")):
+        model = Ridge(epsilon, bounds=(-1, 1), target_bounds=(-1, 1), neighbours=neighbours)
+        with pytest.warns(HopelessFit):
+            model.fit(np.zeros((500, 100)), np.zeros(500))
+        assert model.guarantee_.epsilon(0) <= epsilon * (1 + 1e-9)
+        assert not model.coef_.any()
 
 
 @pytest.mark.parametrize("replaced", [True, False])
@@ -68,6 +68,18 @@ def test_mean_and_moments_of_a_ridge_are_within_the_guarantee(whole, replaced: b
         assert all(noise.body.radius(2) >= (2 if replaced else 1) for noise in of_mean)
         total = compose([(noise.guarantee, 1) for noise in parts])
         assert 0.99 * whole.epsilon(1e-6) < total.epsilon(1e-6) <= whole.epsilon(1e-6)
+
+
+def test_weights_have_a_sum_that_is_noisy_and_within_the_share() -> None:
+    """Half of the rows have no weight: the mean is that of the others."""
+    for replaced in (True, False):
+        mean, weights = TargetMean.plan(ASKED[0], 3e4, replaced, True), np.arange(3e4) % 2
+        spent = mean.noise.guarantee.epsilon_value
+        assert spent + mean.remaining.epsilon_value <= 0.5
+        assert mean.noise.body.radius(1) >= (2 if replaced else 1)
+        assert mean.noise.body.ambient_dim == 2
+        level = mean.release(np.where(weights > 0, 0.6, -1.0), weights, research_rng(3))
+        assert 0 < abs(level - 0.6) < 0.1
 
 
 def test_no_row_moves_the_sum_beyond_its_ball(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +118,7 @@ def test_the_mean_is_part_of_what_is_charged(model, neighbours: str, monkeypatch
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HopelessFit)
         fitted = model.__class__(**{**model.get_params(), "neighbours": neighbours, "ledger": account}).fit(
-            ROWS, TARGET
+            np.tile(ROWS, (5, 1)), np.tile(TARGET, 5)
         )
     whole, mean = left[-1]
     assert fitted.guarantee_.epsilon(1e-6) <= 0.5 * (1 + 1e-9)

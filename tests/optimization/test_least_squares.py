@@ -15,7 +15,7 @@ from gaugedp.optimization.least_squares import (
     Of,
     Squares,
     deviation_of,
-    level_sum,
+    level_sums,
     second_moments,
 )
 
@@ -151,7 +151,7 @@ def test_the_mean_of_the_target_is_charged(neighbours: str, n_rows: int) -> None
 def test_no_row_moves_the_sum_of_targets_further_than_its_body(neighbours: str) -> None:
     constant = 0.4
     method = LeastSquares.calibrate((500, 5), gd.ApproxDP(0.5, 1e-6), None, neighbours, "gradient", constant)
-    ends = [level_sum(*in_steps(np.full((1, 5), constant), np.array([t])))[0] / UNIT for t in (-1.0, 1.0)]
+    ends = [level_sums(*in_steps(np.full((1, 5), constant), np.array([t])))[0] / UNIT for t in (-1.0, 1.0)]
     moved = ends[1] - ends[0] if neighbours == "replace" else ends[1]
     assert 0.99 * method.mean.body.radius(2) < moved <= method.mean.body.radius(2)
 

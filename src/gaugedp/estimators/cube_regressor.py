@@ -12,12 +12,14 @@ from gaugedp.estimators.base import after_paying
 from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.fit_in_parts import fit_in_parts, fits_in_parts
 from gaugedp.estimators.linear_regressor import LinearRegressor
-from gaugedp.estimators.public_noise import warn_after_release, warn_before_charge
+from gaugedp.estimators.mean_alone import MeanAlone
+from gaugedp.estimators.public_noise import hides_slopes, warn_after_release, warn_before_charge
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.rows import into_box, read_bounds, read_target
 from gaugedp.estimators.target_mean import TargetMean
 from gaugedp.guarantees import Guarantee
+from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.optimization.lattice import for_gaussian_releases
 
 
@@ -67,33 +69,68 @@ class CubeRegressor(LinearRegressor):
         reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], self.missing_indicator)
         range_, size = read_bounds("target_bounds", self.target_bounds), reading.width + self.fit_intercept
         count = NoisyRowCount(requested, self.neighbours)
-        together = for_gaussian_releases(count.remaining)
-        self._check(size, range_, together)
-        has_mean = self._starts_at_mean and self.fit_intercept
-        guarantee = count.with_remaining(count.remaining if has_mean else together)
+        self._check(size, range_, for_gaussian_releases(count.remaining))
+        rest = self._rest(count.remaining, len(rows), reading.width)
+        guarantee = count.with_remaining(rest)
         warn_before_charge(self, len(rows), reading.width)
         reservation = self._pay(guarantee, requested, rows.shape)
         rng = self._generator()
-        n_rows, features = count.draw(len(rows), rng), np.ones((len(rows), size))
-        scaled, start = into_box(target, *range_), 0.0
-        features[:, : reading.width] = reading.in_cube(rows)
+        n_rows = count.draw(len(rows), rng)
+        scaled = into_box(target, *range_), weights_of_rows
         with after_paying(reservation):
-            if has_mean:
-                mean = TargetMean.plan(count.remaining, n_rows, self.neighbours == "replace")
-                start, together = mean.release(scaled, weights_of_rows, rng), for_gaussian_releases(mean.remaining)
-            problem = CubeProblem(
-                features / math.sqrt(size),
-                scaled - start,
-                weights_of_rows,
-                n_rows,
-                reading.width,
-                self.neighbours == "replace",
-            )
-            weights, exactness = self._solved(problem, together, rng)
-        self._show(reading, weights[: reading.width], start + float(weights[reading.width :].sum()), range_)
+            if hides_slopes(self, n_rows, reading.width):
+                slopes, constant, exactness = self._mean_alone(reading.width, scaled, n_rows, rest, rng)
+            else:
+                slopes, constant, exactness = self._line(reading, rows, scaled, n_rows, rest, rng)
+        self._show(reading, slopes, constant, range_)
         self._publish(self._values, guarantee, exactness, {}, reservation)
         warn_after_release(self, n_rows, reading.width)
         return self
+
+    @property
+    def _has_mean(self) -> bool:
+        return self._starts_at_mean and self.fit_intercept
+
+    def _rest(self, remaining: Guarantee, n_rows: int, n_columns: int) -> Guarantee:
+        """Return the guarantee of all releases but the number of rows, by public numbers."""
+        if self.neighbours == "replace" and hides_slopes(self, n_rows, n_columns):
+            return pure_within(remaining)
+        return remaining if self._has_mean else for_gaussian_releases(remaining)
+
+    def _mean_alone(
+        self, n_slopes: int, scaled: tuple[np.ndarray, np.ndarray], n_rows: float, rest: Guarantee, rng: Entropy
+    ) -> tuple[np.ndarray, float, str]:
+        """Return slopes of 0, the constant that predicts the mean, and exactness."""
+        shape, replaced = (n_rows, n_slopes), self.neighbours == "replace"
+        mean = MeanAlone.calibrate(shape, rest, replaced, self._weights_up_to > 0, 1.0)
+        return np.zeros(n_slopes), self._constant(mean.start(*scaled, rng)), mean.exactness
+
+    def _line(
+        self,
+        reading: Reading,
+        rows: np.ndarray,
+        scaled: tuple[np.ndarray, np.ndarray],
+        n_rows: float,
+        rest: Guarantee,
+        rng: Entropy,
+    ) -> tuple[np.ndarray, float, str]:
+        """Return slopes (k,) and a constant for the cube, and exactness."""
+        (target, weights_of_rows), start, replaced = scaled, 0.0, self.neighbours == "replace"
+        if self._has_mean:
+            mean = TargetMean.plan(rest, n_rows, replaced, self._weights_up_to > 0)
+            start, rest = mean.release(target, weights_of_rows, rng), for_gaussian_releases(mean.remaining)
+        size = reading.width + self.fit_intercept
+        features = np.ones((len(rows), size))
+        features[:, : reading.width] = reading.in_cube(rows)
+        problem = CubeProblem(
+            features / math.sqrt(size), target - start, weights_of_rows, n_rows, reading.width, replaced
+        )
+        weights, exactness = self._solved(problem, rest, rng)
+        return weights[: reading.width], start + float(weights[reading.width :].sum()), exactness
+
+    def _constant(self, mean: float) -> float:
+        """Return the constant that predicts a mean in [−1, 1] with slopes of 0."""
+        return mean
 
     @abstractmethod
     def _check(self, size: int, range_: Any, guarantee: Guarantee) -> None:

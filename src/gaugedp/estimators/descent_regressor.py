@@ -27,9 +27,10 @@ Slopes = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of predictions (n,) a
 
 _NARROWEST = 0.05  # slopes are multiples of 2^−12 of their cap: a narrower parabola would have few of them
 _MEAN_SHARE = 0.03  # of the guarantee, for the mean of the counts: chosen on drawn wages and counts
-_CURVED = 0.025  # smoothness that lessens noise: a tenth of the planned one, as most slopes are cut
-_DOUBT = 1.0  # standard deviations by which the noise of coefficients counts as longer: chosen as for Ridge
+_RAMP = 0.25  # from `_sure` to the share of a signal above which coefficients do not shrink
+_NOISE_MARGIN = 1.0  # standard deviations by which the noise of coefficients counts as longer: chosen as for Ridge
 _STEEPER = 2.0  # most increase of slopes on the way, relative to that at the mean
+_LEAST_SHARE = 2.0**-20  # of a mean of counts, of their bound
 _LARGEST_LOG_MEAN = 30.0  # of a log-mean: e^30 is beyond all counts
 
 
@@ -42,6 +43,8 @@ class DescentRegressor(CubeRegressor):
     alpha: Any = None
 
     _expected: ClassVar[float] = 1.0  # of the norm of the coefficients, over √k
+    _curved: ClassVar[float] = 0.05  # smoothness that lessens noise, chosen on HI and two drawn tables for counts
+    _sure: ClassVar[float] = 0.6  # share of a signal above which coefficients shrink less, chosen as above
 
     def _check(self, size: int, range_: Any, guarantee: Guarantee) -> None:
         del size, range_, guarantee
@@ -59,8 +62,9 @@ class DescentRegressor(CubeRegressor):
             return cap * slopes_of(z[:, 0], y)[:, None]  # cut to the cap by descent
 
         weights = descent.solve((problem.rows, problem.target, problem.weights), slopes, problem.n_rows, rng)[0]
-        if self._starts_at_mean and self.fit_intercept:
-            weights = signal_share(weights, descent.variance(problem.n_rows, _CURVED), _DOUBT) * weights
+        if self.fit_intercept:
+            share = signal_share(weights, descent.variance(problem.n_rows, self._curved), _NOISE_MARGIN)
+            weights = (share + (1 - share) * min(max(0.0, (share - self._sure) / _RAMP), 1.0)) * weights
         return weights / math.sqrt(problem.size), descent.noise.exactness
 
     @abstractmethod
@@ -99,8 +103,8 @@ class HuberRegressor(DescentRegressor):
     Notes
     -----
     Theorem (docs/theory/gradient.md). `fit` is (ε, δ)-DP for one row, and ε-DP at δ = 0, because the slopes of the loss
-    are at most 1. With an intercept it starts at a released mean of the target, and the coefficients shrink if the
-    noise is large.
+    are at most 1. With an intercept it starts at a released mean of the target. The coefficients shrink if the noise is
+    large. If it hides them, the mean alone is released and they are 0.
 
     After `fit`, the model has the attributes coef_ of shape (d + m,) for d columns and m indicators, intercept_,
     guarantee_ and release_.
@@ -121,6 +125,8 @@ class HuberRegressor(DescentRegressor):
     width: float = 0.1
 
     _starts_at_mean: ClassVar[bool] = True
+    _curved: ClassVar[float] = 0.025  # as most slopes are cut
+    _sure: ClassVar[float] = 1.0
 
     def _check(self, *facts: Any) -> None:
         super()._check(*facts)
@@ -164,7 +170,7 @@ class PoissonRegressor(DescentRegressor):
     Notes
     -----
     Theorem (docs/theory/gradient.md). `fit` is (ε, δ)-DP for one row, and ε-DP at δ = 0, because the slopes of the loss
-    are at most 1.
+    are at most 1. The coefficients shrink as those of `HuberRegressor`.
 
     After `fit`, the model has the attributes coef_ of shape (d + m,) for d columns and m indicators, intercept_,
     guarantee_ and release_.
@@ -213,6 +219,10 @@ class PoissonRegressor(DescentRegressor):
             return means(start + predictions) / high - (target + 1) / 2
 
         return _STEEPER * mean, slopes, shared(guarantee, 1 - _MEAN_SHARE)
+
+    def _constant(self, mean: float) -> float:
+        self._start = math.log(max((mean + 1) / 2, _LEAST_SHARE) * 2 * self._half)
+        return 0.0
 
     def _show(self, reading: Reading, slopes: np.ndarray, constant: float, target: Any) -> None:
         super()._show(reading, slopes, constant, (-1.0, 1.0))

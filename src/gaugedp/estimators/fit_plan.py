@@ -17,8 +17,8 @@ from gaugedp.guarantees.parse_guarantee import guarantee_asked
 from gaugedp.guarantees.printed import rounded_up
 
 _CLASSIFIERS = ("LogisticRegression", "LinearSVC", "GaussianNB")
-_DEPTH = {"PoissonRegressor": 20.0}  # what a score loses where noise hides everything: about the lowest median
-_SHRUNK = 0.15  # the same of models that shrink towards the trivial one
+_SHRUNK = 0.15  # what a score loses where noise hides everything: about the lowest median
+_DEPTH = {"PoissonRegressor": 1.0}  # the same of counts, whose variance is small within their bounds
 _PLAIN = {True: (0.3, 0.8), False: (0.1, 0.6)}  # of the distance from the trivial score to 1, guessed: for classifiers
 
 
@@ -175,6 +175,9 @@ def plan_fit(
 
     Use it before a fit, to see whether the budget and the number of rows are sufficient. The plan states the noise,
     which follows from public numbers, and the score to expect. It reads no data and costs nothing.
+
+    The expected score is a guess from tables on which models were fitted (docs/how-to/plan-a-fit.md). Its low end may
+    be a little below the score of the trivial model, for PoissonRegressor by up to 1.
 
     Parameters
     ----------

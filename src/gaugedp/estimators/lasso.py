@@ -13,7 +13,8 @@ from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.fit_in_parts import fit_in_parts, fits_in_parts
 from gaugedp.estimators.gibbs_fit import GibbsFit
 from gaugedp.estimators.linear_regressor import LinearRegressor
-from gaugedp.estimators.public_noise import warn_after_release, warn_before_charge
+from gaugedp.estimators.mean_alone import MeanAlone
+from gaugedp.estimators.public_noise import hides_slopes, warn_after_release, warn_before_charge
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
 from gaugedp.estimators.rows import into_box, read_bounds, read_target
@@ -29,7 +30,7 @@ from gaugedp.optimization.shrinkage import signal_share
 
 SOLVERS = ("frank-wolfe", "gibbs")
 _LOSS = Squared(1.0)
-_EXPLAINED, _PLENTY = TUNED.explained_usually, TUNED.explained_at_most
+_EXPLAINED, _LITTLE_SHRINKAGE = TUNED.explained_usually, TUNED.explained_at_most
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +117,9 @@ class Lasso(LinearRegressor):
     (docs/theory/frank_wolfe.md). If rows are added or removed, a tenth of ε is spent on their number, which determines
     T.
 
-    If the noise is large, the mean of the target is released too, and the coefficients shrink around it. After `fit`,
-    the model has the attributes coef_ of shape (d + m,) for d columns and m indicators, intercept_, n_steps_, solver_,
+    If the noise is large, the mean of the target is released too, and the coefficients shrink around it. If the noise
+    hides them, the mean is released alone. After `fit`, the model has the attributes coef_ of shape (d + m,) for d
+    columns and m indicators, intercept_, n_steps_, solver_,
     guarantee_ and release_.
 
     Examples
@@ -180,14 +182,17 @@ class Lasso(LinearRegressor):
     def _radius(self) -> float:
         return float(self.radius) if self.alpha is None else min(float(self.radius), 1 / (2 * float(self.alpha)))
 
-    def _plan(self, n_rows: int, n_columns: int, guarantee: Guarantee) -> _Steps | GibbsFit:
-        radius = self._radius
+    def _plan(self, n_rows: int, n_columns: int, guarantee: Guarantee) -> _Steps | MeanAlone | GibbsFit:
+        radius, replaced = self._radius, self.neighbours == "replace"
         if self.solver == "gibbs":
             return GibbsFit.plan(Geometry((n_columns,), 1, radius), _LOSS, guarantee, self.neighbours)
+        if hides_slopes(self, n_rows, n_columns - 1):
+            shape, has_weights = (n_rows, n_columns), self._weights_up_to > 0
+            return MeanAlone.calibrate(shape, guarantee, replaced, has_weights, 1.0)
         given, rest = (n_rows, n_columns, _LOSS), (guarantee, self.neighbours)
-        if not self.fit_intercept or best_radius(*given, radius, *rest, _PLENTY) == 1:
+        if not self.fit_intercept or best_radius(*given, radius, *rest, _LITTLE_SHRINKAGE) == 1:
             return _Steps(FrankWolfe.calibrate(*given, radius, *rest), radius, math.inf, None)
-        mean = TargetMean.plan(guarantee, n_rows, self.neighbours == "replace")
+        mean = TargetMean.plan(guarantee, n_rows, replaced, self._weights_up_to > 0)
         rest = (mean.remaining, self.neighbours)
         radius *= best_radius(*given, radius, *rest, _EXPLAINED)
         return _Steps(FrankWolfe.calibrate(*given, radius, *rest), radius, n_rows, mean)

@@ -9,7 +9,6 @@ import numpy as np
 
 from gaugedp._internal.validate import between, moderate
 from gaugedp.entropy import Entropy
-from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.cube_regressor import CubeProblem, CubeRegressor
 from gaugedp.estimators.target_mean import TargetMean
 from gaugedp.estimators.weights import weighed
@@ -21,9 +20,11 @@ from gaugedp.optimization.trace_designs import Full, cut
 
 _ROUNDS = 500
 _CONSTANT = 0.15  # of a row's squared length, at least, for the intercept; the noise of the mean depends on it
-_HOPELESS = 10.0  # the deviation of the noise of Σ t·x, over its largest value, above which slopes are 0
-_PLENTY = 0.05  # shrinkage up to which slopes are only those of least risk
-_FAINT = 0.02  # the deviation of the mean's noise, of half the range, above which the mean is also released alone
+_NOISE_THAT_HIDES = 10.0  # the deviation of the noise of Σ t·x, over its largest value, above which slopes are 0
+_LITTLE_SHRINKAGE = 0.05  # shrinkage up to which slopes are only those of least risk
+_NOISE_OF_MEAN = (
+    0.02  # the deviation of the mean's noise, of half the range, above which the mean is also released alone
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -40,8 +41,9 @@ class MomentRegressor(CubeRegressor):
         rows, target = weighed(problem.rows, problem.weights), weighed(problem.target, problem.weights)
         lengths = row_lengths(size, problem.n_slopes)
         bound, units = self._weights_up_to or 1.0, lengths / math.sqrt(size)
-        if size > problem.n_slopes and method.variance_of_first > (_FAINT * problem.n_rows * units[-1]) ** 2:
-            method, mean = self._beside_mean(problem, guarantee, method)
+        if size > problem.n_slopes and method.variance_of_first > (_NOISE_OF_MEAN * problem.n_rows * units[-1]) ** 2:
+            mean = TargetMean.plan(guarantee, problem.n_rows, problem.replaced)
+            method = self._method(problem.size, mean.remaining, problem.replaced)
         level = mean and (bound * mean.total(problem.target, problem.weights, rng), bound**2 * mean.variance)
         second, first = method.release(Full(rows * lengths, (1, size)), cut(target), rng)
         plain, raised = (
@@ -54,16 +56,6 @@ class MomentRegressor(CubeRegressor):
             return self._slopes(moments, problem.n_rows), method.exactness
         levels = [(float(moments.first[-1]), of_first / units[-1] ** 2), *([level] if level else [])]
         return self._around(levels, moments, problem.n_rows), method.exactness
-
-    def _beside_mean(
-        self, problem: CubeProblem, guarantee: Guarantee, alone: MatrixMoments
-    ) -> tuple[MatrixMoments, TargetMean | None]:
-        """Return the moments and the mean for their shares, or the moments alone if noise would exceed 64 bits."""
-        mean = TargetMean.plan(guarantee, problem.n_rows, problem.replaced)
-        try:
-            return self._method(problem.size, mean.remaining, problem.replaced), mean
-        except InvalidRequest:  # decided by public numbers
-            return alone, None
 
     def _around(self, levels: list[tuple[float, float]], moments: "NoisyMoments", n_rows: float) -> np.ndarray:
         """Return slopes (k,) and an intercept, around the mean by noisy sums of the target with their variances."""
@@ -81,12 +73,12 @@ class MomentRegressor(CubeRegressor):
 
         Σ t·x is at most `n_rows`. If its noise is many times as large, the slopes are 0.
         """
-        if moments.of_first > (_HOPELESS * n_rows) ** 2:
+        if moments.of_first > (_NOISE_THAT_HIDES * n_rows) ** 2:
             return np.zeros(len(moments.first))
         variances = moments.of_first, moments.of_second
         least = of_least_risk(moments.raised, moments.first, moments.of_first, self._penalty(n_rows))
         second, first, chance, shrinkage = of_likely_signal(moments.plain, moments.first, variances, n_rows)
-        part = min(0.5, 2 * max(shrinkage - _PLENTY, 0.0))
+        part = min(0.5, 2 * max(shrinkage - _LITTLE_SHRINKAGE, 0.0))
         return chance * ((1 - part) * self._minimum(*least, n_rows) + part * self._minimum(second, first, n_rows))
 
     def _method(self, size: int, guarantee: Guarantee, replaced: bool) -> MatrixMoments:
@@ -149,7 +141,8 @@ class Ridge(MomentRegressor):
     Use it for a linear regression with an ℓ₂ penalty, `alpha`·‖w‖² for coefficients w. The fit releases noisy second
     moments once and computes the coefficients from them, so the penalty does not change what is released. If the noise
     is large, the mean of the target is also released by itself, within the same guarantee. Predictions then shrink
-    towards it, by an amount that follows from the release and its known noise.
+    towards it, by an amount that follows from the release and its known noise. If the noise hides the slopes, the fit
+    releases nothing but the mean.
 
     Parameters
     ----------

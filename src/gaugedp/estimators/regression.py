@@ -17,7 +17,8 @@ from gaugedp.estimators.fit_in_parts import fit_in_parts, fits_in_parts
 from gaugedp.estimators.gibbs_fit import GibbsFit
 from gaugedp.estimators.intervals import Intervals
 from gaugedp.estimators.linear_regressor import LinearRegressor
-from gaugedp.estimators.public_noise import warn_after_release, warn_before_charge
+from gaugedp.estimators.mean_alone import MeanAlone
+from gaugedp.estimators.public_noise import hides_slopes, warn_after_release, warn_before_charge
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
 from gaugedp.estimators.rows import box_steps, check_one_given, into_ball, into_box, read_bounds, read_target
@@ -213,8 +214,8 @@ class LinearRegression(Intervals, LinearRegressor):
         is no `coef_interval` with them. Default 1.
     solver : {"auto", "preconditioned", "gradient", "gibbs"}
         "preconditioned" takes steps with noisy second moments, and "gradient" takes steps without them. "auto", the
-        default, chooses one of these two by public numbers. For δ > 0, "gibbs" draws the coefficients from the
-        regularised exponential mechanism.
+        default, chooses one of these two by public numbers, or the mean of the target alone if noise hides slopes. For
+        δ > 0, "gibbs" draws the coefficients from the regularised exponential mechanism.
     loss : {"squared", "huber", "absolute"}
         The loss of a residual. "huber", which is quadratic within a quarter of the target's range, and "absolute"
         require the solver "gibbs". Default "squared".
@@ -226,7 +227,8 @@ class LinearRegression(Intervals, LinearRegressor):
     coef_, intercept_
         Coefficients (d + m,) for d columns and m indicators, and the intercept.
     solver_, method_, guarantee_, release_
-        The solver that was chosen and its method, the privacy guarantee of the fit, and the released numbers.
+        The solver that was chosen ("mean" for the mean alone) and its method, the privacy guarantee of the fit, and the
+        released numbers.
 
     Notes
     -----
@@ -312,7 +314,7 @@ class LinearRegression(Intervals, LinearRegressor):
         facts = {"solver": self.solver_, "noise": self.method_.describe(), "bounds": frame.describe()}
         self._publish({**self._values, **self._errors}, guarantee, self.method_.exactness, facts, reservation)
 
-    def _plan(self, n_rows: int, frame: UnitScaling) -> tuple[NoisyRowCount, LeastSquares, Guarantee]:
+    def _plan(self, n_rows: int, frame: UnitScaling) -> tuple[NoisyRowCount, LeastSquares | MeanAlone, Guarantee]:
         count = NoisyRowCount(self._requested(), self.neighbours)
         planned = self._method(PUBLIC_ROWS if count.mechanism else n_rows, frame, count.remaining)
         return count, planned, count.with_remaining(planned.guarantee if count.mechanism is None else count.remaining)
@@ -347,8 +349,10 @@ class LinearRegression(Intervals, LinearRegressor):
         low, high = read_bounds("target_bounds", self.target_bounds)
         return UnitScaling(reading, self.row_norm, (float(low), float(high)), self.fit_intercept)
 
-    def _method(self, n_rows: int, frame: UnitScaling, guarantee: Guarantee) -> LeastSquares:
+    def _method(self, n_rows: int, frame: UnitScaling, guarantee: Guarantee) -> LeastSquares | MeanAlone:
+        shape, has_weights, constant = (n_rows, frame.n_features), self._weights_up_to > 0, frame.constant_feature
+        if self.solver == "auto" and hides_slopes(self, n_rows, frame.n_columns):
+            return MeanAlone.calibrate(shape, guarantee, self.neighbours == "replace", has_weights, constant)
         radius = None if self.radius is None else float(self.radius)
-        shape = n_rows, frame.n_features
-        constant = 0.0 if self._weights_up_to > 0 else frame.constant_feature  # the sum of weights is not released
+        constant = 0.0 if has_weights else constant  # the sum of weights is not released
         return LeastSquares.calibrate(shape, guarantee, radius, self.neighbours, self.solver, constant)

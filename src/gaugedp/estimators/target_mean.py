@@ -10,6 +10,7 @@ from gaugedp._internal.rounding import NORMS
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.estimators.base import epsilon_and_delta
+from gaugedp.estimators.mean_alone import MeanAlone
 from gaugedp.estimators.row_count import share_of
 from gaugedp.estimators.tuning import TUNED
 from gaugedp.guarantees import GaussianDP, Guarantee, PureDP
@@ -32,10 +33,11 @@ class TargetMean:
     noise: AdditiveNoise
     remaining: Guarantee
     n_rows: float
+    weighted: MeanAlone | None = None  # releases the sum of weights too
 
     @classmethod
-    def plan(cls, guarantee: Guarantee, n_rows: float, replaced: bool) -> "TargetMean":
-        """Return the noise: near 0.02 or 0.03 of half the range, at a share within limits."""
+    def plan(cls, guarantee: Guarantee, n_rows: float, replaced: bool, has_weights: bool = False) -> "TargetMean":
+        """Return the noise: near 0.02 or 0.03 of half the range, at a share within limits; weights for pure ε only."""
         ball = LpBall(1, 2, (2.0 if replaced else 1.0) * (1 + NORMS))
         if isinstance(guarantee, GaussianDP):
             square = float(ball_noise(ball, guarantee).variances.max()) / (n_rows * TUNED.mean_noise_gaussian) ** 2
@@ -44,8 +46,11 @@ class TargetMean:
         epsilon = epsilon_and_delta(guarantee)[0]
         share = min(max(math.sqrt(2) * ball.radius(2) / (epsilon * n_rows * TUNED.mean_noise), 0.02), 0.98)
         whole = Fraction(round(share, 4)).limit_denominator(10_000)
-        noise = ball_noise(ball, PureDP(part(epsilon, whole)))
-        return cls(noise, share_of(guarantee, 1 - whole), n_rows)
+        mine, remaining = PureDP(part(epsilon, whole)), share_of(guarantee, 1 - whole)
+        if has_weights:
+            weighted = MeanAlone.calibrate((n_rows, 1), mine, replaced, True, 1.0)
+            return cls(weighted.noise, remaining, n_rows, weighted)
+        return cls(ball_noise(ball, mine), remaining, n_rows)
 
     @property
     def variance(self) -> float:
@@ -59,4 +64,6 @@ class TargetMean:
 
     def release(self, target: np.ndarray, weights: np.ndarray, rng: Entropy) -> float:
         """Return the mean of a target (n,) with weights (n,), in [−1, 1]."""
+        if self.weighted:
+            return self.weighted.start(target, weights, rng)
         return bounded_mean(self.total(target, weights, rng) / self.n_rows, math.sqrt(self.variance) / self.n_rows)

@@ -174,7 +174,7 @@ class LeastSquares:
         """Return the weights (d,) that predict the noisy mean of the target, or 0 without a constant."""
         centre = np.zeros(self.n_columns)
         if self.mean is not None:
-            noisy = float(released(sums(level_sum) * 4.0**-BITS, self.mean, rng)[0])
+            noisy = float(released(sums(level_sums)[:1] * 4.0**-BITS, self.mean, rng)[0])
             total = self.n_rows * self.constant
             centre[-1] = bounded_mean(noisy / total, deviation_of(self.mean) / total) / self.constant
         return self._rounded(centre)
@@ -344,9 +344,9 @@ def second_moments(features: np.ndarray, target: np.ndarray) -> np.ndarray:
     return features.T @ features
 
 
-def level_sum(features: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Return Σ x·t for the last feature over rows, in steps of 4^−BITS, shape (1,)."""
-    return np.array([features[:, -1] @ target])
+def level_sums(features: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Return Σ x·t and Σ x² for the last feature over rows, in steps of 4^−BITS, shape (2,)."""
+    return np.array([features[:, -1] @ target, features[:, -1] @ features[:, -1]])
 
 
 def before_clipping(mean_square: float) -> float:
