@@ -133,8 +133,10 @@ def pairs(folder: str, residual: str | None) -> Iterator[str]:
         heads += [f"{name}: error", *(["plan, s"] if name != "OpenDP" else []), "release, s"]
     yield f"| {' | '.join(heads)} |"
     yield "|" + "---:|" * len(heads)
+    seconds: dict[int, float] = {}
     for k in PAIRS:
         cell = run(GAUGEDP, k=k, order=2, file=stored(folder, k))
+        seconds[k] = cell["plan"] + cell["release"]
         cells = [str(k), f"{cell['error']:,.6g}", f"{cell['plan']:.2f}", f"{cell['release']:.2f}", f"{cell['MiB']:.0f}"]
         for name, (program, facts) in peers.items():
             cell = run(COUNTS + program, k=k, order=2, file=stored(folder, k), **facts)
@@ -142,6 +144,12 @@ def pairs(folder: str, residual: str | None) -> Iterator[str]:
             cells += [f"{cell['error']:,.6g}", *([f"{cell['plan']:.2f}"] if "plan" in cell else [])]
             cells.append(f"{cell['release']:.2f}" if is_measured else "–")
         yield f"| {' | '.join(cells)} |"
+    large = [k for k in PAIRS if k >= 32]
+    slope = np.polyfit(np.log(large), [np.log(seconds[k]) for k in large], 1)[0]
+    yield from (
+        "",
+        f"From k = {large[0]} to {large[-1]}, plan and release together take a time that grows as k^{slope:.1f}.",
+    )
 
 
 def margins(folder: str) -> Iterator[str]:
