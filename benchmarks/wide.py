@@ -148,7 +148,7 @@ def pairs(folder: str, residual: str | None) -> Iterator[str]:
     slope = np.polyfit(np.log(large), [np.log(seconds[k]) for k in large], 1)[0]
     yield from (
         "",
-        f"From k = {large[0]} to {large[-1]}, plan and release together take a time that grows as k^{slope:.1f}.",
+        f"From k = {large[0]} to {large[-1]}, plan and release together grow as k^{slope:.1f}.",
     )
 
 
