@@ -42,7 +42,7 @@ class Scaled:
         """Return the scaling, with at most 22 or 12 bits."""
         limit = MOST_PRODUCT_BITS if products else MOST_BITS
         if not (isinstance(bits, int) and 1 <= bits <= limit):
-            raise InvalidRequest(f"bits is {bits!r}.", f"Pass an integer from 1 to {limit}.")
+            raise InvalidRequest(f"`bits` is {bits!r}, which is not supported.", f"Pass an integer from 1 to {limit}.")
         facts = [domain.column(name) for name in columns]
         return cls(tuple(fact.high_steps - fact.low_steps for fact in facts), bits, products)
 
