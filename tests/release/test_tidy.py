@@ -182,7 +182,7 @@ def test_a_sheet_holds_the_columns_and_no_formula(tmp_path: Path) -> None:
     ("line", "says"),
     [
         ('SEX = { values = ["1"], labels = { "3" = "x" } }', "3"),
-        ('SEX = { values = ["1"], labels = "x" }', "labels in attribute SEX"),
+        ('SEX = { values = ["1"], labels = "x" }', "`labels` in attribute SEX"),
         ('SEX = { values = ["1"], label = 3 }', "abel in attribute SEX"),
         ('SEX = { values = ["1"], lables = {} }', "lables"),
         ('M = { date = "month", from = "2017-13", to = "2018-01" }', "not a month"),
