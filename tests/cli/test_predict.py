@@ -281,7 +281,10 @@ def test_long_files_keep_their_order(table: Desk) -> None:
         (lambda f: _replace(f, "WORTH =", "WEALTH ="), ("The domain file differs from",)),
         (lambda f: (f / "lines.csv").write_text("SEX,NOTE\n1,x\n"), ("There is no column 'WORTH'.",)),
         (lambda f: (f / "lines.csv").write_text("SEX,WORTH,predicted_PAY\n"), ("has a column 'predicted_PAY'",)),
-        (lambda f: (f / "lines.csv").write_text("SEX,WORTH,worth\n"), ("The column names 'WORTH', 'worth' clash.",)),
+        (
+            lambda f: (f / "lines.csv").write_text("SEX,WORTH,worth\n"),
+            ("Column names are repeated or differ only in case: 'WORTH', 'worth'.",),
+        ),
         (lambda f: _change(f, lambda one: one["facts"].update(features=[["SEX"]])), ("The domain file differs",)),
         (lambda f: _change(f, lambda one: one.update(intercept=10**400)), ("'model.json' is not a model.",)),
         (lambda f: _change(f, lambda one: one.update(intercept=float("nan"))), ("'model.json' is not a model.",)),
