@@ -121,7 +121,7 @@ def test_lasso_is_linear_in_the_norm_l1() -> None:
     assert {**named.request(), "fit": "linear"} == by_norm.request() != plain.request()
     assert named._estimator().get_params() == by_norm._estimator().get_params()
     for model, norm in (("lasso", "l2"), ("ridge", "l1"), ("logistic", "l1")):
-        with pytest.raises(InvalidRequest, match=f"models do not support the norm {norm} is not for {model}"):
+        with pytest.raises(InvalidRequest, match=f"{model} models do not support the norm {norm}"):
             kind_of(model, norm)
     for wrong in (("forest", None), ("linear", "l3")):
         with pytest.raises(InvalidRequest, match="Choose one of: '"):
