@@ -32,5 +32,5 @@ def test_the_sign_changes_within_what_is_asked() -> None:
 
 
 def test_one_sign_is_refused() -> None:
-    with pytest.raises(ValueError, match="one sign"):
+    with pytest.raises(ValueError, match="the same sign"):
         root_of(lambda _: 1.0, 0.0, 1.0)

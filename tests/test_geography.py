@@ -45,7 +45,10 @@ def test_areas_of_many_parts_and_ids_are_read(tmp_path: Path) -> None:
 
 
 WRONG: list[tuple[Any, str]] = [
-    ([feature("b", square(0, 0))], r"no area for the cell 'a'\. Pass each area its cell as id, or as the property 'W'"),
+    (
+        [feature("b", square(0, 0))],
+        r"no area for the cell 'a'\. Give each area its cell as `id`, or as the property 'W'",
+    ),
     ([{**feature("a"), "geometry": {"type": "Point", "coordinates": [0, 0]}}], "not a polygon in degrees"),
     ([feature("a", square(500_000, 4_000_000))], "not a polygon in degrees"),
     ([feature("a", [["x", 0]])], "not a polygon in degrees"),

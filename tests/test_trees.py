@@ -53,13 +53,13 @@ def test_a_byte_order_mark_and_empty_lines_change_nothing(tmp_path) -> None:
     [
         ("", "columns of 'areas.csv'"),
         ("REGION,DISTRICT\nN,n1\n", "finest, which is TRACT"),
-        ("REGION,REGION,TRACT\nN,n1,1\n", "each once"),
+        ("REGION,REGION,TRACT\nN,n1,1\n", "Name each level once"),
         ("TRACT\n1\n", "fewer than two levels"),
         ("REGION,TRACT\n", "no categories"),
         ("REGION,TRACT\nN,1\nS\n", "Area 2"),
         ("REGION,TRACT\nN,1\n,2\n", "Area 2"),
         ("REGION,TRACT\nN,1\nN,1\n", "twice"),
-        ("REGION,DISTRICT,TRACT\nN,d,1\nS,d,2\n", "DISTRICT 'd' lies in REGION 'N' and in 'S'"),
+        ("REGION,DISTRICT,TRACT\nN,d,1\nS,d,2\n", "DISTRICT 'd' lies both in REGION 'N' and in 'S'"),
         ("SEX,TRACT\nN,1\n", "SEX is described twice"),
     ],
 )
@@ -73,7 +73,7 @@ def test_a_file_that_is_no_tree_is_refused(areas, words, tmp_path) -> None:
     ("described", "words"),
     [
         ('{ tree = "none.csv" }', "cannot be read"),
-        ("{ tree = 3 }", "tree is not a path"),
+        ("{ tree = 3 }", "`tree` is not a file name"),
         ('{ tree = "areas.csv", values = ["1"] }', "no key 'values'"),
         ('{ tree = "areas.csv", outside = "keep" }', "outside"),
     ],
@@ -88,7 +88,7 @@ def test_a_wrong_description_is_refused(described, words, tmp_path) -> None:
     [
         ({"TRACT": ["1"]}, "fewer than two"),
         ({**COLUMNS, "REGION": ["N"]}, "different lengths"),
-        ({**COLUMNS, "REGION": "NNS"}, "REGION is not a list"),
+        ({**COLUMNS, "REGION": "NNS"}, "REGION is not a list of texts"),
         ({**COLUMNS, "REGION": ["N", "N", 3]}, "not all text"),
     ],
 )
@@ -98,7 +98,7 @@ def test_columns_that_are_no_tree_are_refused(columns, words) -> None:
 
 
 def test_the_finest_level_has_the_name_of_the_attribute() -> None:
-    with pytest.raises(InvalidRequest, match="the finest level is TRACT"):
+    with pytest.raises(InvalidRequest, match="is called TRACT"):
         gd.Domain.of(AREA=gd.tree(COLUMNS))
 
 

@@ -51,7 +51,7 @@ def test_good_numbers_pass(check, values: list) -> None:
 @pytest.mark.parametrize(("check", "values"), WORSE)
 def test_bad_numbers_are_refused_by_name(check, values: list) -> None:
     for value in BAD + values:
-        with pytest.raises(InvalidRequest, match="number is"):
+        with pytest.raises(InvalidRequest, match="`number` is"):
             check(number=value)
 
 
@@ -79,6 +79,6 @@ def test_numbers_beyond_the_floats_are_refused() -> None:
 @pytest.mark.parametrize("rows", [np.array([52013.5, 1.0]), [52013.5], (52013.5,), {"income": 52013.5}, {52013.5}])
 def test_a_refusal_tells_the_type_of_what_may_hold_data_and_nothing_of_what_it_holds(rows: object) -> None:
     for check in (_validate.finite, _validate.positive, _validate.non_negative, _validate.whole):
-        with pytest.raises(InvalidRequest, match=f"epsilon is of type {type(rows).__name__}") as refused:
+        with pytest.raises(InvalidRequest, match=f"`epsilon` is of type {type(rows).__name__}") as refused:
             check(epsilon=rows)
         assert "52013" not in str(refused.value)

@@ -123,5 +123,5 @@ def research_rng(seed: int) -> Entropy:
     """
     whole(minimum=0, seed=seed)
     if seed >= 2**256:
-        raise InvalidRequest("The seed has more than 256 bits.", "Pass an integer below 2^256.")
+        raise InvalidRequest("`seed` has more than 256 bits.", "Pass an integer below 2^256.")
     return Entropy(int(seed))

@@ -80,5 +80,5 @@ class MissingExtra(GaugedpError, ImportError):
     def needed_for(cls, purpose: str, extra: str) -> "MissingExtra":
         """Return the error that names the extra to install."""
         return cls(
-            f"{purpose} needs a part that is not installed.", f"Install it with: pip install 'gaugedp[{extra}]'."
+            f"{purpose} requires a package that is not installed.", f"Install it with: pip install 'gaugedp[{extra}]'."
         )

@@ -35,10 +35,10 @@ def test_without_noise_every_guess_is_right() -> None:
 @pytest.mark.parametrize(
     ("requested", "words"),
     [
-        ({"n_canaries": 10, "guessed": 3}, "guessed is 3"),
-        ({"n_canaries": 10, "guessed": 12}, "guessed is 12"),
-        ({"n_canaries": 0, "guessed": 2}, "n_canaries is 0"),
-        ({"n_canaries": 10, "guessed": 4, "confidence": 2.0}, "confidence is 2.0"),
+        ({"n_canaries": 10, "guessed": 3}, "`guessed` is 3"),
+        ({"n_canaries": 10, "guessed": 12}, "`guessed` is 12"),
+        ({"n_canaries": 0, "guessed": 2}, "`n_canaries` is 0"),
+        ({"n_canaries": 10, "guessed": 4, "confidence": 2.0}, "`confidence` is 2.0"),
     ],
 )
 def test_bad_requests(requested: dict, words: str) -> None:
@@ -47,12 +47,12 @@ def test_bad_requests(requested: dict, words: str) -> None:
 
 
 def test_scores_and_counts_must_fit() -> None:
-    with pytest.raises(InvalidRequest, match="have shape"):
+    with pytest.raises(InvalidRequest, match="of shape"):
         gd.audit.audit_canaries(lambda included: included, lambda _: np.zeros(3), n_canaries=10, guessed=2)
     for scores in (np.full(10, np.nan), np.array([*range(9), np.nan])):
-        with pytest.raises(InvalidRequest, match="Some scores are NaN"):
+        with pytest.raises(InvalidRequest, match="returned NaN"):
             gd.audit.audit_canaries(lambda included: included, lambda _: scores, n_canaries=10, guessed=2)  # noqa: B023
-    with pytest.raises(InvalidRequest, match="cannot be correct"):
+    with pytest.raises(InvalidRequest, match="contradict each other"):
         gd.audit.one_run(10, 5, 6)
     with pytest.raises(InvalidRequest, match="delta"):
         gd.audit.one_run(10, 5, 5, delta=2.0)

@@ -92,7 +92,7 @@ def test_what_never_varies_is_not_accused() -> None:
 def test_noise_tests_refuse_what_they_cannot_read() -> None:
     made = gd.Laplace.calibrate(LpBall(3, 1, 1.0), gd.PureDP(1.0))
     for draws in (np.zeros((500, 2)), np.zeros(500), np.zeros((10, 3))):
-        with pytest.raises(InvalidRequest, match="draws have shape"):
+        with pytest.raises(InvalidRequest, match="`draws` has shape"):
             gd.audit.noise_tests(made, draws)
 
 

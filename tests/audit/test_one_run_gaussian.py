@@ -140,7 +140,7 @@ def test_bounds_grow_with_right_guesses_and_vanish_at_half() -> None:
 
 
 def test_what_no_bound_exists_for_is_refused() -> None:
-    with pytest.raises(InvalidRequest, match="assume is 'normal'"):
+    with pytest.raises(InvalidRequest, match="`assume` is 'normal'"):
         gd.audit.one_run(10, 10, 8, assume="normal")
     for assume in ("gdp", "independent"):
         with pytest.raises(InvalidRequest, match="no finite epsilon at delta = 0"):

@@ -155,17 +155,17 @@ def test_the_ceiling_is_the_least_over_the_curve() -> None:
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"members": np.zeros((0, 5))}, "members has shape"),
-        ({"non_members": np.zeros((0, 4000))}, "non_members has shape"),
-        ({"non_members": np.zeros((5, 3))}, "4000 coordinates and the non-members 3"),
+        ({"members": np.zeros((0, 5))}, "`members` has shape"),
+        ({"non_members": np.zeros((0, 4000))}, "`non_members` has shape"),
+        ({"non_members": np.zeros((5, 3))}, "4000 columns, but `non_members` has 3"),
         ({"members": np.full((2, 4000), np.nan)}, "not finite"),
-        ({"false_positive_rate": 0.0}, "false_positive_rate is 0.0"),
-        ({"false_positive_rate": 1.5}, "false_positive_rate is 1.5"),
-        ({"statistic": "likelihood"}, "statistic is 'likelihood'"),
-        ({"statistic": "printed", "s": 4001}, "s is 4001, and there are 4000 coordinates"),
-        ({"statistic": "signed", "s": 0}, "s is 0"),
-        ({"guarantee": 1.0}, "The claim is 1.0"),
-        ({"release_fn": lambda rows: rows.mean()}, "Release 4000 numbers"),
+        ({"false_positive_rate": 0.0}, "`false_positive_rate` is 0.0"),
+        ({"false_positive_rate": 1.5}, "`false_positive_rate` is 1.5"),
+        ({"statistic": "likelihood"}, "`statistic` is 'likelihood'"),
+        ({"statistic": "printed", "s": 4001}, "`s` is 4001, but there are only 4000 coordinates"),
+        ({"statistic": "signed", "s": 0}, "`s` is 0"),
+        ({"guarantee": 1.0}, "`guarantee` is 1.0"),
+        ({"release_fn": lambda rows: rows.mean()}, "Release 4000 finite numbers"),
     ],
 )
 def test_bad_requests(changed: dict, words: str) -> None:
@@ -177,11 +177,11 @@ def test_bad_requests(changed: dict, words: str) -> None:
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"n_rows": 0}, "n_rows is 0"),
-        ({"s": 11}, "s is 11, and there are 10 coordinates"),
-        ({"delta": 1.0}, "delta is 1.0"),
-        ({"noise": -1.0}, "noise is -1.0"),
-        ({"statistic": "correlation"}, "statistic is 'correlation'"),
+        ({"n_rows": 0}, "`n_rows` is 0"),
+        ({"s": 11}, "`s` is 11, but there are only 10 coordinates"),
+        ({"delta": 1.0}, "`delta` is 1.0"),
+        ({"noise": -1.0}, "`noise` is -1.0"),
+        ({"statistic": "correlation"}, "`statistic` is 'correlation'"),
     ],
 )
 def test_bad_sizes_have_no_power(changed: dict, words: str) -> None:

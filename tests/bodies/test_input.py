@@ -15,14 +15,14 @@ MAKERS = [Polytope.symmetric_hull, Polytope.difference_hull]
 @pytest.mark.parametrize(
     ("matrix", "words"),
     [
-        (np.array([[1.0, np.nan]]), "Use finite numbers"),
-        (np.array([[1.0, np.inf]]), "Use finite numbers"),
-        (np.zeros((0, 3)), "Pass generators as columns"),
-        (np.zeros((3, 0)), "Pass generators as columns"),
-        (np.array([]), "Pass generators as columns"),
-        (np.ones(3), "Pass generators as columns"),
-        (np.ones((2, 2, 2)), "Pass generators as columns"),
-        (np.float64(3), "Pass generators as columns"),
+        (np.array([[1.0, np.nan]]), "Pass finite numbers"),
+        (np.array([[1.0, np.inf]]), "Pass finite numbers"),
+        (np.zeros((0, 3)), "with generators as columns"),
+        (np.zeros((3, 0)), "with generators as columns"),
+        (np.array([]), "with generators as columns"),
+        (np.ones(3), "with generators as columns"),
+        (np.ones((2, 2, 2)), "with generators as columns"),
+        (np.float64(3), "with generators as columns"),
     ],
 )
 def test_a_bad_matrix_is_refused(make, matrix, words: str) -> None:
@@ -65,16 +65,16 @@ def test_a_bad_factor_is_refused(make, factor) -> None:
 @pytest.mark.parametrize(
     ("facts", "words"),
     [
-        ((0, 2, 1), "d is 0"),
-        ((-1, 2, 1), "d is -1"),
-        ((1.5, 2, 1), "d is 1.5"),
-        ((2, 0.5, 1), "at least 1, or infinity"),
-        ((2, np.nan, 1), "at least 1, or infinity"),
-        ((2, -np.inf, 1), "at least 1, or infinity"),
-        ((2, 2, 0), "radius is 0"),
-        ((2, 2, -1), "radius is -1"),
-        ((2, 2, np.nan), "radius is nan"),
-        ((2, 2, np.inf), "radius is inf"),
+        ((0, 2, 1), "`d` is 0"),
+        ((-1, 2, 1), "`d` is -1"),
+        ((1.5, 2, 1), "`d` is 1.5"),
+        ((2, 0.5, 1), "at least 1, or math.inf"),
+        ((2, np.nan, 1), "at least 1, or math.inf"),
+        ((2, -np.inf, 1), "at least 1, or math.inf"),
+        ((2, 2, 0), "`radius` is 0"),
+        ((2, 2, -1), "`radius` is -1"),
+        ((2, 2, np.nan), "`radius` is nan"),
+        ((2, 2, np.inf), "`radius` is inf"),
     ],
 )
 def test_a_bad_ball_is_refused(facts, words: str) -> None:
@@ -93,9 +93,9 @@ def test_the_matrix_is_taken_as_floats() -> None:
 def test_a_body_too_large_for_its_gauge_says_so() -> None:
     body = Polytope.difference_hull(np.zeros((1, 1)))
     object.__setattr__(body, "generators", _Enormous())
-    with pytest.raises(InvalidRequest, match="methods radius and support"):
+    with pytest.raises(InvalidRequest, match="Use `radius` or `support`"):
         body.gauge(np.ones(4000))
-    with pytest.raises(InvalidRequest, match="methods radius and support"):
+    with pytest.raises(InvalidRequest, match="Use `radius` or `support`"):
         _ = body.rank
 
 

@@ -115,7 +115,7 @@ def test_a_plane_of_two_coordinates() -> None:
     actual = gd.geometry(HULL)
     assert "coordinate 2" in actual.to_svg((0, 2))
     for axes in ((0, 3), (1, 1), (-1, 0), (0, 1, 2)):
-        with pytest.raises(InvalidRequest, match="two coordinates of 0 to 2"):
+        with pytest.raises(InvalidRequest, match="two from 0 to 2"):
             actual.to_svg(axes)  # type: ignore[arg-type]
 
 
@@ -143,5 +143,5 @@ def test_refusals() -> None:
         gd.geometry(Polytope.symmetric_hull(np.zeros((2, 1))))
     with pytest.raises(InvalidRequest, match="epsilon"):
         gd.geometry(HULL, 0.0)
-    with pytest.raises(InvalidRequest, match="body is of type"):
+    with pytest.raises(InvalidRequest, match="`body` is of type"):
         gd.geometry(np.eye(2))  # type: ignore[arg-type]

@@ -65,10 +65,10 @@ def test_a_violation_is_exit_code_one(desk: Desk, monkeypatch: pytest.MonkeyPatc
 
 
 REFUSED = {
-    "runs is 99": ["--runs", "99"],
-    "runs is 'many'": ["--runs", "many"],
-    "runs is '100.5'": ["--runs", "100.5"],
-    "confidence is 1.0": ["--confidence", "1"],
+    "`runs` is 99": ["--runs", "99"],
+    "`runs` is 'many'": ["--runs", "many"],
+    "`runs` is '100.5'": ["--runs", "100.5"],
+    "`confidence` is 1.0": ["--confidence", "1"],
     "No candidate is called 'Bingham'": ["--mechanism", "Bingham"],
     "cannot be written": ["--report", "nowhere/audit.html"],
     "'' cannot be written": ["--report", ""],

@@ -71,7 +71,7 @@ def test_rows_and_persons_share_a_ledger(desk: Desk) -> None:
         ("[person]\nx = 3", "{ count = true, from = 0, to = 50 }"),
         ("[person]\nx = { count = true }", "gd.integers(0, 50)"),
         ("[person]\nx = { count = true, max = 'PAY' }", "Use one of count, sum"),
-        ("[person]\nx = { count = 3, from = 0, to = 1 }", "as text"),
+        ("[person]\nx = { count = 3, from = 0, to = 1 }", "in quotes"),
         ("[person]\nx = { sum = 'SEX', low = 0, high = 3 }", "SEX has no bounds"),
         ("[person]\nx = { sum = 'PAI', low = 0, high = 3 }", "Did you mean 'PAY'?"),
         ("[person]\nx = { any = 'SEX' }", 'is = "yes"'),
@@ -94,7 +94,7 @@ def test_a_question_about_rows_is_told_from_one_about_persons(desk: Desk) -> Non
     check_sentence(desk.release("people.csv", query="SEX"), 2, "SEX describes rows", "visits")
     check_sentence(desk.release("people.csv", query="mean(PAY)"), 2, "PAY describes rows", "paid")
     put(desk, people=PEOPLE, more="max_rows = 2")
-    check_sentence(desk.release("people.csv", query="visits"), 2, "omit max_rows")
+    check_sentence(desk.release("people.csv", query="visits"), 2, "omit `max_rows`")
 
 
 def test_other_commands_are_about_persons_too(desk: Desk) -> None:

@@ -207,7 +207,7 @@ def test_of_two_colleagues_the_second_is_told_to_wait(desk: Desk, monkeypatch: p
     monkeypatch.setattr(gd.Table, "totals", slow)
     assert desk.release(key="my-key").code == 0
     assert said[0].code == 3
-    assert "wait and repeat the request with the same key: it will be free" in said[0].err
+    assert "wait and repeat the request with the same key, at no cost" in said[0].err
     assert "nothing was spent now" in desk.release(key="my-key").out
 
 

@@ -36,7 +36,7 @@ def test_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixtur
     code, actual = lines(capsys, "--folder", str(tmp_path / "nowhere"))
     assert code == 1
     line = actual[f"ledger in {tmp_path / 'nowhere'}"]
-    assert (line["state"], line["words"]) == ("wrong", f"There is no folder '{tmp_path / 'nowhere'}'. Make it first.")
+    assert (line["state"], line["words"]) == ("wrong", f"There is no folder '{tmp_path / 'nowhere'}'. Create it first.")
 
 
 def test_a_file_and_a_full_disk(
@@ -46,7 +46,7 @@ def test_a_file_and_a_full_disk(
     code, actual = lines(capsys, str(tmp_path / "file"))
     assert (code, actual[f"ledger in {tmp_path / 'file'}"]["words"]) == (
         1,
-        f"'{tmp_path / 'file'}' is a file. Use a folder.",
+        f"'{tmp_path / 'file'}' is a file, not a folder. Pass a folder.",
     )
     monkeypatch.setattr(tempfile, "mkdtemp", fail)
     code, actual = lines(capsys, str(tmp_path))

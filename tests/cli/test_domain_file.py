@@ -82,7 +82,7 @@ def test_what_was_filled_in_is_not_written_over(people: Path, capsys: pytest.Cap
     assert run(said.splitlines()[-1].split()[1:]) == 0, "as it is, before anything is filled in"
     made.write_text("# mine\n")
     assert run(["domain", str(people), "--out", str(made)]) == 2
-    assert "exists already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert made.read_text() == "# mine\n"
 
 

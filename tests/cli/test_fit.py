@@ -266,35 +266,35 @@ def test_a_budget_without_a_cost_is_refused_before_a_ledger_is_made(desk: Desk) 
 @pytest.mark.parametrize(
     ("words", "chosen"),
     [
-        (("model is 'forest'", "logistic"), {"model": "forest"}),
+        (("`model` is 'forest'", "logistic"), {"model": "forest"}),
         (("no bounded column 'PAZ'", "Did you mean 'PAY'"), {"target": "PAZ"}),
         (("no attribute or bounded column 'COLOUR'",), {"features": "SEX, COLOUR"}),
         (("no attribute or bounded column 'NOTE'",), {"features": "NOTE"}),
         (("PAY is among the features",), {"features": "SEX, PAY"}),
-        (("Name at least one",), {"features": " , "}),
+        (("and at least one",), {"features": " , "}),
         (("each once",), {"features": "SEX, AGE,SEX"}),
         (("The target SEX", "bounded column"), {"target": "SEX", "features": "AGE"}),
         (("The target PAY", "attribute"), {"model": "logistic"}),
         (("The target PAY", "attribute"), {"model": "svc"}),
-        (("epsilon is '1_0'",), {"epsilon": "1_0"}),
-        (("epsilon is -1",), {"epsilon": "-1"}),
-        (("epsilon is nan",), {"epsilon": "nan"}),
-        (("delta is -1",), {"delta": "-1"}),
-        (("delta is 1",), {"delta": "1"}),
+        (("`epsilon` is '1_0'",), {"epsilon": "1_0"}),
+        (("`epsilon` is -1",), {"epsilon": "-1"}),
+        (("`epsilon` is nan",), {"epsilon": "nan"}),
+        (("`delta` is -1",), {"delta": "-1"}),
+        (("`delta` is 1",), {"delta": "1"}),
         (("Separate names by commas: SEX, AGE",), {"features": "SEX AGE"}),
-        (("radius is 'wide'",), {"radius": "wide"}),
-        (("radius is -1",), {"radius": "-1"}),
-        (("score is 'much'",), {"score": "much"}),
-        (("score is 0",), {"score": "0"}),
-        (("score is inf",), {"score": "inf"}),
-        (("not a budget",), {"budget": "much"}),
+        (("`radius` is 'wide'",), {"radius": "wide"}),
+        (("`radius` is -1",), {"radius": "-1"}),
+        (("`score` is 'much'",), {"score": "much"}),
+        (("`score` is 0",), {"score": "0"}),
+        (("`score` is inf",), {"score": "inf"}),
+        (("not a valid budget",), {"budget": "much"}),
         (("The key is not",), {"key": ""}),
         (("no domain file",), {"domain": "absent.toml"}),
         (("cannot be written",), {"out": "absent/model.json"}),
         (("is also the domain file",), {"out": "domain.toml"}),
         (("ledger in memory",), {"ledger": ":memory:"}),
-        (("norm is 'l3'",), {"norm": "l3"}),
-        (("Reference levels are for linear",), {"norm": "l1", "reference": "SEX=1"}),
+        (("`norm` is 'l3'",), {"norm": "l3"}),
+        (("Only linear models",), {"norm": "l1", "reference": "SEX=1"}),
     ],
     ids=str,
 )
@@ -427,7 +427,11 @@ def test_items_are_recommended_to_one_user_by_their_own_ratings(desk: Desk) -> N
         assert len(told()) == 2
     (desk.folder / "own.csv").write_text("who,what,stars\n7,1,4", "utf-8")
     assert "for this user only" in desk.gaugedp(*command).out
-    for rows, words in (("7,1,4\n8,1,4", "of several users"), ("7,1,4\n,2,4", "no user"), (",1,4\n ,2,4", "no user")):
+    for rows, words in (
+        ("7,1,4\n8,1,4", "of several users"),
+        ("7,1,4\n,2,4", "does not name a user"),
+        (",1,4\n ,2,4", "does not name a user"),
+    ):
         (desk.folder / "own.csv").write_text(f"who,what,stars\n{rows}", "utf-8")
         refused = desk.gaugedp(*command)
         assert (refused.code, words in refused.err) == (2, True)
@@ -436,10 +440,10 @@ def test_items_are_recommended_to_one_user_by_their_own_ratings(desk: Desk) -> N
 @pytest.mark.parametrize(
     ("chosen", "words"),
     [
-        ({"score": "1"}, "take no score"),
-        ({"radius": "1"}, "take no score"),
-        ({"target": "SEX"}, "needs the kind bounded column"),
-        ({"features": "SEX"}, "the users, then the items"),
+        ({"score": "1"}, "does not accept a score"),
+        ({"radius": "1"}, "does not accept a score"),
+        ({"target": "SEX"}, "predicts another (bounded column)"),
+        ({"features": "SEX"}, "the users and the items"),
     ],
 )
 def test_what_ratings_do_not_take_is_refused(desk: Desk, chosen: dict[str, str], words: str) -> None:

@@ -72,14 +72,14 @@ def test_there_and_back(table: Desk, model: str) -> None:
 @pytest.mark.parametrize(
     ("model", "flags", "words"),
     [
-        ("ridge", ("--radius", "2"), ("The model ridge has no radius",)),
-        ("elastic-net", ("--radius", "2"), ("The model elastic-net has no radius",)),
-        ("huber", ("--reference", "SEX=1"), ("Reference levels are for linear models",)),
-        ("logistic", ("--reference", "SEX=1"), ("Reference levels are for linear models",)),
-        ("lasso", ("--norm", "l2"), ("The norm l2 is not for lasso models",)),
-        ("ridge", ("--norm", "l1"), ("The norm l1 is not for ridge models",)),
-        ("poisson", ("--target", "WORTH", "--features", "SEX"), ("target_bounds is (-10.0, 30.0)",)),
-        ("poisson", ("--target", "KIND"), ("The target KIND is of the kind attribute",)),
+        ("ridge", ("--radius", "2"), ("The model ridge does not have a `radius`",)),
+        ("elastic-net", ("--radius", "2"), ("The model elastic-net does not have a `radius`",)),
+        ("huber", ("--reference", "SEX=1"), ("Only linear models with norm l2 support reference levels",)),
+        ("logistic", ("--reference", "SEX=1"), ("Only linear models with norm l2 support reference levels",)),
+        ("lasso", ("--norm", "l2"), ("lasso models do not support the norm l2",)),
+        ("ridge", ("--norm", "l1"), ("ridge models do not support the norm l1",)),
+        ("poisson", ("--target", "WORTH", "--features", "SEX"), ("`target_bounds` is (-10.0, 30.0)",)),
+        ("poisson", ("--target", "KIND"), ("The target KIND is of the wrong kind (attribute)",)),
     ],
 )
 def test_a_wrong_combination_is_refused_before_anything_is_paid(

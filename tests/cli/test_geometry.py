@@ -47,11 +47,11 @@ def test_a_plane_of_answers(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        (("--epsilon", "two"), "epsilon is 'two'."),
+        (("--epsilon", "two"), "`epsilon` is 'two',"),
         (("--epsilon", "0"), "epsilon"),
         (("--axes", "0,1"), "no drawing was requested."),
-        (("--svg", "body.svg", "--axes", "first"), "axes are 'first'."),
-        (("--svg", "body.svg", "--axes", "0,9"), "axes are (0, 9)."),
+        (("--svg", "body.svg", "--axes", "first"), "--axes is 'first',"),
+        (("--svg", "body.svg", "--axes", "0,9"), "`axes` is (0, 9),"),
         (("--svg", "body.csv"), ".svg"),
         (("--svg", "none/body.svg"), "cannot be written."),
     ],

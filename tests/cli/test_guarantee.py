@@ -31,7 +31,7 @@ def test_a_table_and_a_picture_of_a_stored_guarantee(desk: Desk) -> None:
         ((), "No guarantee is given."),
         (("--epsilon", "1", "--prior", "1"), "prior"),
         (("--epsilon", "1", "--times", "1.5"), "an integer"),
-        (("--epsilon", "1", "--file", "kept.json"), "in addition to --file"),
+        (("--epsilon", "1", "--file", "kept.json"), "Both --file and the options of a guarantee"),
         (("--file", "none.json"), "cannot be read."),
         (("--epsilon", "1", "--svg", "kept.csv"), ".svg"),
     ],
@@ -80,11 +80,11 @@ def test_other_batches_groups_and_a_log(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        (RUN, "only at a delta"),
+        (RUN, "depends on delta"),
         ((*RUN, "--delta", "0"), "delta"),
-        ((*RUN, "--delta", "1e-5", "--epsilon", "1"), "no --epsilon"),
+        ((*RUN, "--delta", "1e-5", "--epsilon", "1"), "not by --epsilon"),
         ((*RUN[2:], "--delta", "1e-5"), "--noise-multiplier"),
-        ((*RUN[:4], "--delta", "1e-5"), "needs steps"),
+        ((*RUN[:4], "--delta", "1e-5"), "needs `steps`"),
         ((*RUN[:4], "--steps", "2.5", "--delta", "1e-5"), "an integer"),
         ((*RUN, "--bands", "2", "--delta", "1e-5"), "banded"),
         ((*RUN, "--bands", "2", "--batches", "banded", "--group", "2", "--delta", "1e-5"), "groups of examples"),

@@ -62,7 +62,7 @@ def test_several_keys_are_one_table_of_rows_in_parquet(paid: Desk) -> None:
         (("a.ledger", "--key", "k", "--out", "r.xlsx"), "ends in .xlsx."),
         (("a.ledger", "--key", "k", "--out", "a.ledger"), "is also the ledger"),
         (("a.ledger", "--key", "k", "--out", "r.csv", "--rows", "0"), "n_rows"),
-        (("a.ledger", "--key", "k", "--out", "r.csv", "--rows", "1.5"), "rows is '1.5'."),
+        (("a.ledger", "--key", "k", "--out", "r.csv", "--rows", "1.5"), "`rows` is '1.5',"),
         (("a.ledger", "--key", "k", "--out", "r.csv", "--seed", "-1"), "seed"),
     ],
 )

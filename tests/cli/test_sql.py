@@ -30,7 +30,7 @@ def test_with_a_table_it_is_the_release_of_that_question(desk: Desk) -> None:
     ("words", "sentence"),
     [
         ((STATEMENT + " LIMIT 3",), "LIMIT is not supported."),
-        ((STATEMENT, "people.csv", "--epsilon", "1"), "The ledger to charge is missing."),
+        ((STATEMENT, "people.csv", "--epsilon", "1"), "--ledger is missing"),
         (("SELECT height, COUNT(*) FROM people GROUP BY height",), "There is no attribute 'height'."),
     ],
 )

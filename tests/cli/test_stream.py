@@ -65,8 +65,8 @@ def test_a_period_again(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (without("--delta", "--budget"), "A stream needs a δ, ρ or μ."),
         ([*without("--query"), "--query", "mean(PAY)"], "A stream answers only counts and sums."),
-        ([*without("--periods"), "--periods", "2.5"], "Pass periods as an integer."),
-        ([*OPEN, "--periods-per-person", "4"], "periods_per_person is 4, but the stream has 3 periods."),
+        ([*without("--periods"), "--periods", "2.5"], "Pass an integer."),
+        ([*OPEN, "--periods-per-person", "4"], "`periods_per_person` is 4, but the stream has only 3 periods."),
         (["stream", "next", "none.stream", "month.csv"], "There is no stream"),
     ],
 )

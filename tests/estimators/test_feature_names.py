@@ -110,14 +110,14 @@ def test_bounds_by_name_are_those_by_place(name: str) -> None:
 
 
 WRONG = [
-    ({**PAIRS, "sex": (0, 1)}, FRAME, "bounds names 'sex', but X has no such column"),
-    ({"age": (17, 90)}, FRAME, "bounds has no entry for 'school', 'hours'"),
-    ({}, FRAME, "bounds has no entry for 'age', 'school', 'hours'"),
+    ({**PAIRS, "sex": (0, 1)}, FRAME, "`bounds` names 'sex', which is not in X"),
+    ({"age": (17, 90)}, FRAME, "`bounds` has no entry for 'school', 'hours'"),
+    ({}, FRAME, "`bounds` has no entry for 'age', 'school', 'hours'"),
     ({**PAIRS, "age": 17}, FRAME, "an entry that is not a pair"),
     ({**PAIRS, "age": (17, 90, 100)}, FRAME, "an entry that is not a pair"),
     ({**PAIRS, "age": ("young", "old")}, FRAME, "an entry that is not a pair"),
     ({**PAIRS, "age": (90, 17)}, FRAME, "low < high"),
-    (PAIRS, ROWS, "bounds names columns, but the columns of X have no names"),
+    (PAIRS, ROWS, "`bounds` names columns, but the columns of X have no names"),
     (PAIRS, FRAME.set_axis([0, 1, 2], axis=1), "the columns of X have no names"),
 ]
 
@@ -200,12 +200,14 @@ def test_dates_are_no_numbers_in_a_fit_and_after_it(name: str) -> None:
     model = made(name, ledger=ledger)
     dated = FRAME.assign(school=pandas.Timestamp("2020-01-01"))
     for table in (dated, dated.assign(school=pandas.Timedelta(days=1))):
-        with pytest.raises(InvalidRequest, match=r"The column 'school' holds dates or durations\. Use numbers"):
+        with pytest.raises(
+            InvalidRequest, match=r"The column 'school' contains dates or durations instead of numbers\. Convert"
+        ):
             model.fit(table, LABELS)
-    with pytest.raises(InvalidRequest, match="The table holds dates"):
+    with pytest.raises(InvalidRequest, match="The table contains dates"):
         model.fit(np.full((40, 3), np.datetime64("2020-01-01")), LABELS)
     assert [entry.kind for entry in ledger.entries()] == ["open"]
     model.set_params(ledger=None).fit(FRAME, LABELS)
     if name in PREDICT:
-        with pytest.raises(InvalidRequest, match="The column 'school' holds dates"):
+        with pytest.raises(InvalidRequest, match="The column 'school' contains dates"):
             (model.transform if name == "PCA" else model.predict)(dated)

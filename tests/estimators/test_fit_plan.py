@@ -41,7 +41,7 @@ def test_the_least_epsilon_reaches_the_score() -> None:
     least = plan.least_epsilon(0.2)
     assert float(plan.at(least).expected_score) >= 0.2
     assert float(plan.at(least / 1.2).expected_score) < 0.2
-    with pytest.raises(InvalidRequest, match="No epsilon"):
+    with pytest.raises(InvalidRequest, match="no epsilon"):
         plan.least_epsilon(0.99)
 
 
@@ -76,7 +76,7 @@ WRONG = [
     ({"n_features": 1.5}, "n_features"),
     ({"epsilon": 0}, "epsilon"),
     ({"neighbours": "x"}, "neighbours"),
-    ({"n_classes": 2}, "has no classes"),
+    ({"n_classes": 2}, "does not predict classes"),
     ({"plain_score": 2}, "plain_score"),
 ]
 
@@ -88,7 +88,7 @@ def test_wrong_numbers_are_refused(change: dict, words: str) -> None:
 
 
 def test_models_without_a_plan_are_refused() -> None:
-    with pytest.raises(InvalidRequest, match="There is no plan for KMeans"):
+    with pytest.raises(InvalidRequest, match="Fits of KMeans cannot be planned"):
         gd.plan_fit(KMeans(2, bounds=(0, 1)), n_rows=10, n_features=2)
     with pytest.raises(InvalidRequest, match="Choose one of"):
         gd.plan_fit("logistc", n_rows=10, n_features=2)

@@ -71,7 +71,7 @@ def test_a_small_c_limits_the_radius_and_a_named_solver_is_auto() -> None:
     ledger = account()
     LogisticRegression(solver="saga", ledger=ledger, **PUBLIC).fit(ROWS, LABELS)
     assert charges(ledger) == 1
-    with pytest.raises(InvalidRequest, match="C is"):
+    with pytest.raises(InvalidRequest, match="`C` is"):
         LogisticRegression(C=-1.0, **PUBLIC).fit(ROWS, LABELS)
 
 
@@ -308,7 +308,7 @@ def test_a_second_fit_without_a_ledger_warns_once(monkeypatch: pytest.MonkeyPatc
         assert targets.coef_.shape == (2, 2)
         StandardScaler(bounds=(-1, 1)).fit(rows[:, :1])  # a view of the same rows
         KMeans(bounds=(-1, 1)).fit(rows)
-    assert [str(warning.message)[:34] for warning in caught] == ["The same rows are fitted again, and"[:34]]
+    assert [str(warning.message)[:34] for warning in caught] == ["The same rows are fitted again"[:34]]
 
 
 def test_scikit_learns_scaler_before_a_private_model_warns() -> None:
@@ -331,6 +331,6 @@ def test_public_and_private_steps_do_not_warn() -> None:
 
 def test_the_threshold_of_huber_regression_is_not_its_privacy() -> None:
     public = {"bounds": (-1, 1), "target_bounds": (-1, 1)}
-    with pytest.warns(UserWarning, match="privacy budget here, and not the threshold"):
+    with pytest.warns(UserWarning, match="privacy budget here, not the threshold"):
         HuberRegressor(epsilon=1.35, **public).fit(ROWS, ROWS[:, 0])
     HuberRegressor(epsilon=1.35, delta=1e-6, **public).fit(ROWS, ROWS[:, 0])

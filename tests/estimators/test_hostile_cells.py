@@ -168,7 +168,7 @@ def test_tables_of_text_are_refused_and_no_lists_or_objects() -> None:
     refused = {name for name, make in TABLES.items() if built(make, NUMBERS) is None}
     assert refused == {"pandas, texts", "pandas, categories"}
     for name in refused:
-        with pytest.raises(InvalidRequest, match="holds text"):
+        with pytest.raises(InvalidRequest, match="contains text"):
             read_table(TABLES[name](NUMBERS))
     texts = with_cell(NUMBERS, 0, 0, "a")
     for table in (texts, np.array(texts, dtype=object), pandas.DataFrame(texts)):
@@ -278,7 +278,7 @@ def test_a_row_that_is_no_pair_has_no_ids() -> None:
     expected = made("MatrixCompletion").fit(with_entry(rows, 1, [None, None]), ratings).item_offsets_.tolist()
     for row in ROWS:
         assert made("MatrixCompletion").fit(with_entry(rows, 1, row), ratings).item_offsets_.tolist() == expected
-    with pytest.raises(InvalidRequest, match="not a table of two columns"):
+    with pytest.raises(InvalidRequest, match="not a table with two columns"):
         made("MatrixCompletion").fit([[1, 2, 3], [1, 2, 3], [1, 2]], [1, 1, 1])
 
 

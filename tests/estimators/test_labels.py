@@ -55,7 +55,7 @@ def test_strict_labels_change_nothing_else(name: str) -> None:
 )
 def test_number_labels_of_any_library_need_a_class_that_is_a_number(make) -> None:
     for numbers in ([0, 1, 1], [0.0, 1.0, 1.0], [False, True, True]):
-        with pytest.raises(InvalidRequest, match="The labels are numbers, but no class is one"):
+        with pytest.raises(InvalidRequest, match="The labels are numbers, but none of the classes"):
             read_both(make(numbers), 3, ["no", "yes"], strict=False)
         assert read_both(make(numbers), 3, ["0", "1"], strict=False)[1].tolist() == ["0", "1"]
     labels, classes = read_both(make(["1", "0", "x"]), 3, [0, 1], strict=False)  # a text may write a number

@@ -72,8 +72,8 @@ def test_any_rows_give_a_fit() -> None:
 
 
 WRONG = [
-    ({"bounds": None}, "bounds is missing"),
-    ({"target_bounds": None}, "target_bounds is missing"),
+    ({"bounds": None}, "`bounds` is missing"),
+    ({"target_bounds": None}, "`target_bounds` is missing"),
     ({"radius": 0.0}, "radius"),
     ({"epsilon": 0.0}, "epsilon"),
     ({"neighbours": "x"}, "Choose one of"),

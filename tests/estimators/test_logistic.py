@@ -394,7 +394,7 @@ def test_a_row_alone_has_the_slopes_that_it_has_among_others(n_classes: int) -> 
 @pytest.mark.parametrize("scale", [{"radius": 1e-300}, {"radius": 1e300}, {"row_norm": 1e-320}, {"row_norm": 1e200}])
 def test_scales_that_no_float_can_square_are_refused_before_paying(scale: dict) -> None:
     ledger = gd.Ledger.in_memory(gd.PureDP(2.0), unit=gd.PrivacyUnit(neighbours="replace"))
-    with pytest.raises(InvalidRequest, match="within 1e60 of 1"):
+    with pytest.raises(InvalidRequest, match="between 1e-60 and 1e60"):
         clone(MODEL).set_params(delta=0.0, ledger=ledger, **scale).fit(ROWS, LABELS)
     assert ledger.spent.epsilon(0) == 0
 
@@ -435,8 +435,8 @@ def test_clipped_rows_and_missing_facts() -> None:
     far = ROWS * 50
     assert (clone(MODEL).fit(far, LABELS).coef_ == clone(MODEL).fit(far * 7, LABELS).coef_).mean() > 0
     for wrong, words in [
-        ({"row_norm": None}, "Neither row_norm nor bounds"),
-        ({"classes": None}, "classes is missing"),
+        ({"row_norm": None}, "Neither `row_norm` nor `bounds`"),
+        ({"classes": None}, "`classes` is missing"),
         ({"classes": [1]}, "two different"),
         ({"classes": [1, 1]}, "two different"),
         ({"solver": "svd"}, "solver"),

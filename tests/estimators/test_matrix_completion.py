@@ -182,15 +182,15 @@ def test_without_lists_nothing_is_read(unit: str, neighbours: str, name: str) ->
     change = {name: None, "unit": unit, "neighbours": neighbours, "rank": 50}
     tables = (X, Y), (X[:3], Y[:3]), ("no table", "no ratings")
     for rows, stars in tables:
-        with pytest.raises(InvalidRequest, match=f"{name} is missing") as refused:
+        with pytest.raises(InvalidRequest, match=f"`{name}` is missing") as refused:
             clone(MODEL).set_params(**change).fit(rows, stars)
-        assert not any(letter.isdigit() for letter in str(refused.value).replace("0 … n − 1", ""))
+        assert not any(letter.isdigit() for letter in str(refused.value).replace("0 to n − 1", ""))
         assert "Nothing was read" in str(refused.value)
 
 
 def test_a_rank_is_refused_by_the_public_lists_alone() -> None:
     for rows in (X, X[:3], "no table"):
-        with pytest.raises(InvalidRequest, match="rank is 50, but there are 9 users and 60 items"):
+        with pytest.raises(InvalidRequest, match="`rank` is 50, but there are only 9 users and 60 items"):
             clone(MODEL).set_params(users=list("abcdefghi"), rank=50).fit(rows, Y[: len(rows)])
     assert clone(MODEL).fit(X[:300], Y[:300]).users_.tolist() == list(range(400))
 
@@ -208,7 +208,7 @@ def test_where_their_number_is_private_no_ratings_give_a_model(unit: str, neighb
 
 def test_where_their_number_is_public_no_ratings_are_refused() -> None:
     for rows in ([], np.zeros((0, 2))):
-        with pytest.raises(InvalidRequest, match="There are no ratings"):
+        with pytest.raises(InvalidRequest, match="X contains no ratings"):
             clone(MODEL).set_params(neighbours="replace").fit(rows, [])
     assert clone(MODEL).fit([[1, 1]], [5]).predict([[1, 1]]).shape == (1,)
 
@@ -333,7 +333,7 @@ def test_searches_work() -> None:
 # -- what is refused -----------------------------------------------------------------------------------
 
 WRONG = [
-    ({"rating_bounds": None}, "rating_bounds is missing"),
+    ({"rating_bounds": None}, "`rating_bounds` is missing"),
     ({"rating_bounds": (5, 1)}, "low < high"),
     ({"unit": "item"}, "Choose one of"),
     ({"solver": "als"}, "Choose one of"),
@@ -341,22 +341,22 @@ WRONG = [
     ({"rank": -1}, "rank"),
     ({"rank": 2.5}, "rank"),
     ({"handle_unknown": "skip"}, "handle_unknown"),
-    ({"rank": 61}, "rank is 61, but there are 400 users and 60 items"),
+    ({"rank": 61}, "`rank` is 61, but there are only 400 users and 60 items"),
     ({"max_rows": 0}, "max_rows"),
-    ({"unit": "user", "max_rows": 10**400}, "max_rows is too large"),
+    ({"unit": "user", "max_rows": 10**400}, "`max_rows` is too large"),
     ({"random_state": -1}, "random_state"),
-    ({"users": [1, 2**53]}, "users is neither text nor a number below 2.53"),
-    ({"items": [1, None]}, "items is neither"),
-    ({"items": ["tea", "nan"]}, "items is neither"),
+    ({"users": [1, 2**53]}, "`users` is neither text nor a number below 2.53"),
+    ({"items": [1, None]}, "`items` is neither"),
+    ({"items": ["tea", "nan"]}, "`items` is neither"),
     ({"users": 0}, "users"),
-    ({"users": "ann"}, "users is not a list"),
-    ({"items": []}, "items is not a list"),
+    ({"users": "ann"}, "`users` is not a list"),
+    ({"items": []}, "`items` is not a list"),
     ({"items": 2**30}, "items"),
     ({"epsilon": 0.0}, "epsilon"),
     ({"delta": 1.0}, "delta"),
-    ({"delta": 0.0, "solver": "factors"}, "Factors need delta"),
-    ({"users": None}, "users is missing"),
-    ({"items": None}, "items is missing"),
+    ({"delta": 0.0, "solver": "factors"}, "Factors require `delta`"),
+    ({"users": None}, "`users` is missing"),
+    ({"items": None}, "`items` is missing"),
 ]
 
 
@@ -370,13 +370,13 @@ def test_bad_tables_are_refused() -> None:
     for rows in (X[:, :1], X[:, 0], np.zeros((3, 3)), *others):
         with pytest.raises(InvalidRequest, match="two columns"):
             clone(MODEL).fit(rows, Y[:2])
-    with pytest.raises(InvalidRequest, match="Dates and durations cannot be ids"):
+    with pytest.raises(InvalidRequest, match="Dates and durations cannot be used as ids"):
         clone(MODEL).fit(np.zeros((2, 2), dtype="datetime64[D]"), Y[:2])
     with pytest.raises(InvalidRequest, match="target"):
         clone(MODEL).fit(X, Y[:5])
     model = clone(MODEL).fit(X, Y)
     for own in (5, ([[0, 0]],), "ab", ([[0, 0]], [1], 2)):
-        with pytest.raises(InvalidRequest, match="own is not a pair"):
+        with pytest.raises(InvalidRequest, match="`own` is not a pair"):
             model.predict(X, own=own)
     for call in (lambda: clone(MODEL).predict(X), lambda: clone(MODEL).recommend(1)):
         with pytest.raises(NotFittedError):

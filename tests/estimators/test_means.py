@@ -330,26 +330,26 @@ def test_a_fit_never_repeats_unless_asked(model) -> None:
 
 
 WRONG = [
-    (Mean, "Either bounds or row_norm"),
-    (lambda: Mean(bounds=(0, 1), row_norm=1.0), "Either bounds or row_norm"),
+    (Mean, "Either `bounds` or `row_norm`"),
+    (lambda: Mean(bounds=(0, 1), row_norm=1.0), "Either `bounds` or `row_norm`"),
     (lambda: Mean(bounds=(1, 1)), "low < high"),
     (lambda: Mean(bounds=(0, np.inf)), "not finite"),
     (lambda: Mean(bounds=3), "not a pair"),
     (lambda: Mean(bounds=([0, 0], [1, 1])), "2 and 2 numbers, but there are 5 columns"),
     (lambda: Mean(row_norm=0.0), "row_norm"),
-    (lambda: Mean(row_norm=1.0, norm=0.5), "Pass p"),
+    (lambda: Mean(row_norm=1.0, norm=0.5), "`p` is 0.5"),
     (lambda: Mean(0.0, bounds=(0, 1)), "epsilon"),
     (lambda: Mean(np.nan, bounds=(0, 1)), "epsilon"),
     (lambda: Mean(1.0, 1.0, bounds=(0, 1)), "delta"),
     (lambda: Mean(1.0, -0.1, bounds=(0, 1)), "delta"),
     (lambda: Mean(bounds=(0, 1), neighbours="swap"), "Choose one of"),
-    (lambda: Mean(bounds=(0, 1), noise="gaussian"), "needs delta"),
+    (lambda: Mean(bounds=(0, 1), noise="gaussian"), "set `delta`"),
     (lambda: Mean(bounds=(0, 1), noise="pink"), "Choose one of"),
     (lambda: Mean(bounds=(0, 1), ledger="x"), "not a ledger"),
-    (lambda: SparseMean(2), "bounds is missing"),
-    (lambda: SparseMean(5, bounds=(0, 1)), "sparsity is 5, but there are 5 columns"),
+    (lambda: SparseMean(2), "`bounds` is missing"),
+    (lambda: SparseMean(5, bounds=(0, 1)), "`sparsity` is 5, but there are only 5 columns"),
     (lambda: SparseMean(0, bounds=(0, 1)), "sparsity"),
-    (lambda: SparseMean(2, bounds="private"), "magnitudes is not a pair"),
+    (lambda: SparseMean(2, bounds="private"), "`magnitudes` is not a pair"),
     (lambda: SparseMean(2, bounds="private", magnitudes=(2, 1)), "least < largest"),
     (lambda: SparseMean(2, bounds=(0, 1), noise="laplace"), "Peeling with Laplace noise does not support"),
     (lambda: SparseMean(2, bounds=(2.0**37 - 1, 2.0**37 + 1)), "far from 0"),
@@ -383,7 +383,7 @@ def test_a_cell_that_is_no_number_is_not_refused(rows) -> None:
 def test_ledgers_for_persons_are_refused() -> None:
     for unit in (gd.PrivacyUnit("pid", max_rows=3, neighbours="replace"), gd.PrivacyUnit(neighbours="replace")):
         ledger = gd.Ledger.in_memory(gd.PureDP(5), unit=unit)
-        with pytest.raises(InvalidRequest, match=r"[Uu]se a ledger of its unit"):
+        with pytest.raises(InvalidRequest, match=r"[Uu]se a ledger that protects the same unit"):
             Mean(bounds=(0, 1), ledger=ledger).fit(NORMAL)
         assert ledger.spent == gd.PureDP(0)
 

@@ -140,20 +140,20 @@ def test_indicators_may_be_chosen_by_name() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"missing_indicator": "school"}, "missing_indicator is not a list"),
-        ({"missing_indicator": 2}, "missing_indicator is not a list"),
-        ({"missing_indicator": {0, 1}}, "missing_indicator is not a list"),
-        ({"missing_indicator": None}, "missing_indicator is not a list"),
+        ({"missing_indicator": "school"}, "`missing_indicator` is neither"),
+        ({"missing_indicator": 2}, "`missing_indicator` is neither"),
+        ({"missing_indicator": {0, 1}}, "`missing_indicator` is neither"),
+        ({"missing_indicator": None}, "`missing_indicator` is neither"),
         ({"missing_indicator": ["school"]}, "a column that X does not have"),
-        ({"missing_indicator": [4]}, "numbers from 0 to 3"),
+        ({"missing_indicator": [4]}, "positions from 0 to 3"),
         ({"missing_indicator": [-1]}, "a column that X does not have"),
         ({"missing_indicator": [True, False]}, "a column that X does not have"),
         ({"missing_indicator": [0.0]}, "a column that X does not have"),
         ({"missing_indicator": [[0]]}, "a column that X does not have"),
-        ({"missing_indicator": [1, 1]}, "or a column twice"),
+        ({"missing_indicator": [1, 1]}, "or names one twice"),
         (
             {"missing_indicator": True, "bounds": None, "row_norm": 1.0},
-            "missing_indicator requires bounds",
+            "`missing_indicator` requires `bounds`",
         ),
     ],
 )

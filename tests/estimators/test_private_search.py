@@ -289,22 +289,22 @@ def test_fits_are_asked_for_their_part_and_gaussian_ones_for_more() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"param_grid": {"epsilon": [1.0, 2.0]}}, "param_grid contains epsilon.*for all fits together"),
-        ({"param_grid": {"delta": [0.0], "ledger": [None]}}, "param_grid contains delta, ledger"),
-        ({"param_grid": {"neighbours": ["replace"]}}, "param_grid contains neighbours"),
-        ({"param_grid": {"gamma": [1.0]}}, "param_grid names gamma, which LogisticRegression does not have"),
-        ({"param_grid": {"radius": 1.0}}, "param_grid must map parameter names"),
-        ({"param_grid": 3}, "param_grid must map parameter names"),
-        ({"param_grid": []}, "param_grid is empty"),
+        ({"param_grid": {"epsilon": [1.0, 2.0]}}, "`param_grid` contains epsilon.*to all fits together"),
+        ({"param_grid": {"delta": [0.0], "ledger": [None]}}, "`param_grid` contains delta, ledger"),
+        ({"param_grid": {"neighbours": ["replace"]}}, "`param_grid` contains neighbours"),
+        ({"param_grid": {"gamma": [1.0]}}, "`param_grid` names gamma, which LogisticRegression does not have"),
+        ({"param_grid": {"radius": 1.0}}, "`param_grid` must map parameter names"),
+        ({"param_grid": 3}, "`param_grid` must map parameter names"),
+        ({"param_grid": []}, "`param_grid` is empty"),
         ({"param_grid": {"radius": [1.0, -1.0]}}, "radius"),
         ({"param_grid": {"solver": ["objective", "other"]}}, "solver"),
         ({"draws": 0}, "draws"),
         ({"draws": 2.5}, "draws"),
         ({"epsilon": 0.0}, "epsilon"),
-        ({"epsilon": 1e-5, "delta": 0.5}, "delta is too large relative to epsilon"),
-        ({"estimator": PublicRidge()}, "Ridge is not a private one"),
-        ({"estimator": LogisticRegression(bounds=(-1, 1))}, "classes is missing"),
-        ({"estimator": Ridge(bounds=(-1, 1)), "param_grid": {}}, "target_bounds is missing"),
+        ({"epsilon": 1e-5, "delta": 0.5}, "`delta` is too large relative to `epsilon`"),
+        ({"estimator": PublicRidge()}, "Ridge is not differentially private"),
+        ({"estimator": LogisticRegression(bounds=(-1, 1))}, "`classes` is missing"),
+        ({"estimator": Ridge(bounds=(-1, 1)), "param_grid": {}}, "`target_bounds` is missing"),
         ({"estimator": MatrixCompletion(rating_bounds=(0, 1)), "param_grid": {}}, "no score to search by"),
         ({"estimator": Constant(ledger=gd.Ledger.in_memory(gd.PureDP(1)))}, "charged for every fit"),
     ],
@@ -317,7 +317,7 @@ def test_what_is_no_parameter_is_refused_before_paying(change: dict, words: str)
 @pytest.mark.parametrize("n_rows", [1, 2])
 def test_too_few_rows_are_refused_before_paying(n_rows: int) -> None:
     search = PrivateSearchCV(CLASSIFIER, {"radius": [1.0]}, 1.0, neighbours="replace", random_state=1)
-    with pytest.raises(InvalidRequest, match=f"n_samples={n_rows} is too few"):
+    with pytest.raises(InvalidRequest, match=f"n_samples={n_rows} is too small"):
         search.fit(ROWS[:n_rows], LABELS[:n_rows])
 
 

@@ -92,7 +92,7 @@ def test_what_runs_are_asked_for_adds_up(draws: int, total: Guarantee) -> None:
 
 
 def test_a_delta_that_is_too_large_is_refused() -> None:
-    with pytest.raises(InvalidRequest, match="delta is too large"):
+    with pytest.raises(InvalidRequest, match="`delta` is too large"):
         RandomStopping(1000).largest(gd.ApproxDP(1e-4, 0.1))
 
 

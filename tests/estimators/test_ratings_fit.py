@@ -104,8 +104,8 @@ def test_another_domain_and_a_spoilt_model_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("features", "target", "error", "words"),
     [
-        (["who"], "stars", InvalidRequest, "the users, then the items"),
-        (["who", "who"], "stars", InvalidRequest, "the users, then the items"),
+        (["who"], "stars", InvalidRequest, "the users and the items"),
+        (["who", "who"], "stars", InvalidRequest, "the users and the items"),
         (["who", "stars"], "stars", UnknownName, "no attribute 'stars'"),
         (["who", "what"], "sex", InvalidRequest, "bounded column"),
     ],
@@ -116,5 +116,5 @@ def test_other_columns_are_refused(features: list[str], target: str, error: type
 
 
 def test_a_unit_that_is_neither_a_row_nor_a_user_is_refused() -> None:
-    with pytest.raises(InvalidRequest, match="Protect rows or users"):
+    with pytest.raises(InvalidRequest, match="or no column to protect single rows"):
         planned(gd.PrivacyUnit("sex"))

@@ -233,10 +233,10 @@ def test_any_rows_give_a_fit(solver: str) -> None:
 
 
 WRONG = [
-    ({"row_norm": None}, "Either bounds or row_norm"),
-    ({"bounds": (0, 1)}, "Either bounds or row_norm"),
+    ({"row_norm": None}, "Either `bounds` or `row_norm`"),
+    ({"bounds": (0, 1)}, "Either `bounds` or `row_norm`"),
     ({"row_norm": -1.0}, "row_norm"),
-    ({"target_bounds": None}, "target_bounds is missing"),
+    ({"target_bounds": None}, "`target_bounds` is missing"),
     ({"target_bounds": (1, 0)}, "low < high"),
     ({"solver": "newton"}, "Choose one of"),
     ({"radius": 0.0}, "radius"),

@@ -159,9 +159,9 @@ def test_any_rows_give_a_fit() -> None:
 
 
 WRONG = [
-    ({"bounds": None}, "bounds is missing"),
-    ({"target_bounds": None}, "target_bounds is missing"),
-    ({"sparsity": 40}, "sparsity is 40, but there are 40"),
+    ({"bounds": None}, "`bounds` is missing"),
+    ({"target_bounds": None}, "`target_bounds` is missing"),
+    ({"sparsity": 40}, "`sparsity` is 40, but there are only 40"),
     ({"solver": "lasso"}, "Choose one of"),
     ({"rounds": 0}, "rounds"),
     ({"epsilon": -1.0}, "epsilon"),

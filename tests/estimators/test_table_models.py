@@ -100,14 +100,14 @@ def test_no_rows_are_fitted_like_any_others(model: str) -> None:
 
 @pytest.mark.parametrize("model", [name for name in MODELS if name != "linear"])
 def test_reference_levels_are_for_models_with_intervals(model: str) -> None:
-    with pytest.raises(InvalidRequest, match="Reference levels are for linear models"):
+    with pytest.raises(InvalidRequest, match="Only linear models with norm l2 support reference levels"):
         TableFit.plan(of(model), model, ROW, FINE, None, reference="sex=2")
 
 
 @pytest.mark.parametrize("model", ["ridge", "elastic-net"])
 def test_a_radius_that_nothing_keeps_is_refused(model: str) -> None:
     assert TableFit.plan(of(model), model, ROW, FINE, None).request()["radius"] is None
-    with pytest.raises(InvalidRequest, match=f"The model {model} has no radius"):
+    with pytest.raises(InvalidRequest, match=f"The model {model} does not have a `radius`"):
         TableFit.plan(of(model), model, ROW, FINE, None, 2.0)
 
 
@@ -121,7 +121,7 @@ def test_lasso_is_linear_in_the_norm_l1() -> None:
     assert {**named.request(), "fit": "linear"} == by_norm.request() != plain.request()
     assert named._estimator().get_params() == by_norm._estimator().get_params()
     for model, norm in (("lasso", "l2"), ("ridge", "l1"), ("logistic", "l1")):
-        with pytest.raises(InvalidRequest, match=f"The norm {norm} is not for {model}"):
+        with pytest.raises(InvalidRequest, match=f"{model} models do not support the norm {norm}"):
             kind_of(model, norm)
     for wrong in (("forest", None), ("linear", "l3")):
         with pytest.raises(InvalidRequest, match="Choose one of: '"):

@@ -96,9 +96,9 @@ def test_the_callers_loss_sees_public_places_alone_and_before_anything_is_paid()
     [
         (lambda p, y: -((p - y) ** 2), 100.0, "not convex"),
         (lambda p, y: np.abs(p - y), 0.5, "slopes up to 1"),
-        (lambda p, y: p * np.nan + y, 1.0, "a number for each"),
-        (pinball, None, "needs lipschitz"),
-        ("huber", 1.0, "of your own"),
+        (lambda p, y: p * np.nan + y, 1.0, "one number for each"),
+        (pinball, None, "requires `lipschitz`"),
+        ("huber", 1.0, "user-defined"),
         ("hinge", None, "loss"),
     ],
 )

@@ -90,7 +90,7 @@ def test_a_file_as_folder_is_refused(path: Path) -> None:
 
 def test_what_is_left_of_an_earlier_ledger_is_not_mixed_in(path: Path) -> None:
     path.with_name("people.ledger-wal").write_bytes(b"x")
-    with refused("people.ledger-wal", "of an earlier one", path=path):
+    with refused("people.ledger-wal", "of an earlier ledger", path=path):
         Ledger.open(path, PureDP(1))
 
 

@@ -142,5 +142,5 @@ def test_bad_numbers_are_refused(epsilon: object, delta: object) -> None:
 @pytest.mark.parametrize("delta", [1, 1.0, 1.5])
 def test_a_delta_that_guarantees_nothing_is_told_the_limit(delta: float) -> None:
     for make in (ApproxDP, guarantee_asked):
-        with pytest.raises(InvalidRequest, match=rf"delta is {delta}\. Pass delta as a number below 1\."):
+        with pytest.raises(InvalidRequest, match=rf"`delta` is {delta}, but must be below 1\."):
             make(1.0, delta)

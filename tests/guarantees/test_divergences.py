@@ -359,7 +359,7 @@ SLOTS = [
 @pytest.mark.parametrize("order", [0.5, 1 - 1e-16, -2, 0, -INF, math.nan, True, np.True_, "2", None, 2j, [2]])
 @pytest.mark.parametrize("call", [(bernoulli, 0, 1), (normal, 0, 1, 0, 1), (laplace, 0, 0, 1), (finite, [1], [1])])
 def test_bad_orders(call: tuple[Any, ...], order: Any) -> None:
-    with pytest.raises(InvalidRequest, match="order is"):
+    with pytest.raises(InvalidRequest, match="`order` is"):
         call[0](order, *call[1:])
 
 

@@ -124,7 +124,7 @@ def test_what_any_noise_keeps_is_refused_without_a_number_that_nobody_gave(epsil
 
 
 def test_less_than_the_least_noise_is_refused() -> None:
-    with pytest.raises(InvalidRequest, match=r"noise_multiplier from 0.001 to 1e6"):
+    with pytest.raises(InvalidRequest, match=r"`noise_multiplier` from 0.001 to 1e6"):
         g.SubsampledGaussian(0.2, 9e-4)
-    with pytest.raises(InvalidRequest, match=r"between 0.001 and 1e100 sensitivities"):
+    with pytest.raises(InvalidRequest, match=r"between 0.001 and 1e100 times the `sensitivity`"):
         g.DiscreteGaussianLoss(0.002, 3)

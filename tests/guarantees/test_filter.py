@@ -160,7 +160,9 @@ def test_what_has_no_cost_is_refused_in_words(budget: Guarantee, guarantee: Guar
 def test_what_does_not_fit_is_refused_in_words() -> None:
     spending = Filter(PureDP(1))
     spending.spend(PureDP(0.75))
-    with pytest.raises(LedgerRefused, match=r"PureDP\(0\.5\) does not fit: PureDP\(0\.25\) of PureDP\(1\) is left"):
+    with pytest.raises(
+        LedgerRefused, match=r"PureDP\(0\.5\) exceeds the budget: PureDP\(0\.25\) of PureDP\(1\) is left"
+    ):
         spending.spend(PureDP(0.5))
 
 

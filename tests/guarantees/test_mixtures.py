@@ -303,7 +303,9 @@ def test_a_truncated_sample_says_nothing_of_groups(cut: tuple[int, float, int, f
     with pytest.raises(InvalidRequest):
         G.from_dict({"kind": "Grouped", "guarantee": step.to_dict(), "size": 2})
     for sampling in (("poisson", "add_remove"), ("without_replacement", "replace")):
-        with pytest.raises(InvalidRequest, match="other neighbours"):  # samples have other numbers of rows, too
+        with pytest.raises(
+            InvalidRequest, match="does not hold for neighbours="
+        ):  # samples have other numbers of rows, too
             G.Sampled(step, 0.5, *sampling)
 
 
@@ -329,10 +331,10 @@ def test_a_sample_that_is_never_cut_is_a_sample_and_one_that_is_rarely_cut_nearl
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ((True, 0.1, 1, 1.0), "n_units is True"),
-        ((10**20, 0.1, 1, 1.0), "n_units is 100000000000000000000 and"),
-        ((10**400, 0.1, 1, 1.0), "up to 2^53"),
-        ((100, 0.1, 10, 0.0019), "noise_multiplier is 0.0019"),
+        ((True, 0.1, 1, 1.0), "`n_units` is True"),
+        ((10**20, 0.1, 1, 1.0), "`n_units` (100000000000000000000) or"),
+        ((10**400, 0.1, 1, 1.0), "at most 2^53 units"),
+        ((100, 0.1, 10, 0.0019), "`noise_multiplier` (0.0019)"),
     ],
     ids=range(4),
 )
@@ -455,11 +457,11 @@ def test_a_sample_of_a_mechanism_for_other_neighbours_is_refused() -> None:
     """One of two units, a Poisson sample of it and noise: a unit that is replaced shows more than was stated."""
     inner = G.SubsampledGaussian(0.5, 1.0)
     for guarantee in (inner, 3 * inner, G.Sampled(gd.GaussianDP(1), 0.5), G.RepeatAndSelect(inner, 3)):
-        with pytest.raises(InvalidRequest, match="other neighbours"):
+        with pytest.raises(InvalidRequest, match="does not hold for neighbours="):
             G.Sampled(guarantee, 0.5, "without_replacement", "replace")
         assert G.Sampled(guarantee, 0.5).delta(1.0) >= 0
     mixed = G.Mixture([0.5, 0.5], [inner, gd.PureDP(1)])
-    with pytest.raises(InvalidRequest, match="other neighbours"):
+    with pytest.raises(InvalidRequest, match="does not hold for neighbours="):
         G.Sampled(mixed, 0.5, "without_replacement", "replace")
 
 
@@ -517,7 +519,7 @@ def test_the_guarantee_of_an_interval_is_rounded_up(half_width: float, sensitivi
     ("half_width", "level", "law"), [(1e8, 0.95, "discrete_laplace"), (10, 1e-7, "discrete_gaussian")]
 )
 def test_discrete_noise_that_is_too_wide_to_look_for_is_refused(half_width: float, level: float, law: str) -> None:
-    with pytest.raises(InvalidRequest, match="or continuous noise"):
+    with pytest.raises(InvalidRequest, match="or use continuous noise"):
         G.interval_noise(half_width, level, law)
 
 

@@ -50,7 +50,9 @@ def test_each_way_of_asking(requested: dict[str, float], guarantee: Guarantee) -
     ],
 )
 def test_none_or_two_guarantees_at_once_are_refused(requested: dict[str, float]) -> None:
-    with pytest.raises(InvalidRequest, match=r"guarantee|delta needs epsilon|delta is given together with"):
+    with pytest.raises(
+        InvalidRequest, match=r"guarantee|`delta` is given without `epsilon`|`delta` cannot be combined with"
+    ):
         guarantee_asked(**requested)
 
 

@@ -306,7 +306,7 @@ def test_costs_are_those_of_the_theorem_or_of_the_mechanism() -> None:
     ("make", "says"),
     [
         (lambda: g.Sampled(0.5, 0.1), "Pass the guarantee of the mechanism"),
-        (lambda: g.Sampled(g.PureDP(1), 1.5), "Pass rate as a probability"),
+        (lambda: g.Sampled(g.PureDP(1), 1.5), "`rate` is"),
         (lambda: g.Sampled(g.PureDP(1), -0.1), "rate"),
         (lambda: g.Sampled(g.PureDP(1), 0.1, "shuffled"), "'poisson', 'without_replacement'"),
         (lambda: g.Sampled(g.PureDP(1), 0.1, "poisson", "replace"), "Use neighbours='add_remove'"),

@@ -54,7 +54,7 @@ def test_every_kind_of_budget_is_kept(tmp_path: Path) -> None:
 
 
 def test_an_absent_ledger_needs_a_budget(path: Path) -> None:
-    with refused("There is no ledger", "people.ledger", "give a budget", path=path, kind=InvalidRequest):
+    with refused("There is no ledger", "people.ledger", "pass a budget", path=path, kind=InvalidRequest):
         Ledger.open(path)
     with refused("There is no ledger", kind=InvalidRequest):
         Ledger.open(":memory:")

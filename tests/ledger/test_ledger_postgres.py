@@ -107,7 +107,7 @@ def test_the_schema_has_a_name_of_its_own_where_none_is_given(postgres: Server) 
 
 def test_an_absent_ledger_needs_a_budget(postgres: Server) -> None:
     place = postgres.new_ledger()
-    with refused("There is no ledger", "give a budget", path=place, kind=InvalidRequest):
+    with refused("There is no ledger", "pass a budget", path=place, kind=InvalidRequest):
         Ledger.open(place)
     with refused("cannot be reached"):
         Ledger.open(postgres.url("absent"), PureDP(1))

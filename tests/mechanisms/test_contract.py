@@ -137,12 +137,12 @@ def test_it_covers_its_own_body_and_smaller_ones_only(case: Case) -> None:
 def test_prepared_noise_is_used_once(case: Case) -> None:
     prepared = case.mechanism.prepare(gd.research_rng(5))
     answer = np.arange(case.body.ambient_dim)
-    with pytest.raises(InvalidRequest, match="Pass one number per answer"):
+    with pytest.raises(InvalidRequest, match="Pass one number for each answer"):
         prepared(np.zeros(case.body.ambient_dim + 1, dtype=int))
     assert "unused" in repr(prepared)
     noisy = prepared(answer)
     assert np.array_equal(noisy - answer, case.mechanism.releasable(1, gd.research_rng(5))[0])
-    with pytest.raises(InvalidRequest, match="This noise has been used"):
+    with pytest.raises(InvalidRequest, match="This noise has already been used"):
         prepared(answer)
     assert "used" in repr(prepared)
 
@@ -222,10 +222,10 @@ def test_noise_is_drawn_from_our_streams_alone() -> None:
     mechanism = gd.Laplace.calibrate(LpBall(2, 1), gd.PureDP(1.0))
     for use in (mechanism.sample_noise, mechanism.pool):
         with pytest.raises(
-            InvalidRequest, match=r"rng must be an Entropy, and is of type Generator.*give gd\.research_rng\(seed\)"
+            InvalidRequest, match=r"`rng` must be an Entropy, but is of type Generator.*pass gd\.research_rng\(seed\)"
         ):
             use(1, np.random.default_rng(1))
-        with pytest.raises(InvalidRequest, match="size is 0"):
+        with pytest.raises(InvalidRequest, match="`size` is 0"):
             use(0)
 
 
@@ -262,13 +262,13 @@ def test_a_guarantee_it_cannot_keep_is_refused(kind, guarantee) -> None:
 
 @pytest.mark.parametrize("body", [LpBall(3, 1), Polytope.symmetric_hull(np.eye(2))], ids=str)
 def test_noise_on_cells_needs_counts(body) -> None:
-    with pytest.raises(InvalidRequest, match="needs a query that counts rows"):
+    with pytest.raises(InvalidRequest, match="requires a query that counts rows"):
         gd.Identity.calibrate(body, gd.PureDP(1))
 
 
 @pytest.mark.parametrize("text", ["sum(v)", "mean(w) by b", "a; sum(v)"])
 def test_noise_on_cells_is_not_for_sums(text: str) -> None:
-    with pytest.raises(InvalidRequest, match="needs a query that counts rows"):
+    with pytest.raises(InvalidRequest, match="requires a query that counts rows"):
         gd.Identity.calibrate(gd.query(DOMAIN, text).sensitivity(ROW), gd.PureDP(1))
 
 

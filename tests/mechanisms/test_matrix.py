@@ -247,7 +247,7 @@ def test_a_guarantee_it_cannot_keep_is_refused(guarantee) -> None:
 
 @pytest.mark.parametrize("guarantee", [NORMAL, PURE], ids=str)
 def test_bodies_it_cannot_serve_are_refused(guarantee) -> None:
-    with pytest.raises(InvalidRequest, match="needs a polytope, not"):
+    with pytest.raises(InvalidRequest, match="requires a polytope, not"):
         Matrix.calibrate(LpBall(3, 1), guarantee)
     with pytest.raises(InvalidRequest, match=r"use gaugedp\.bodies\.project"):
         Matrix.calibrate(Polytope.symmetric_hull(np.array([[1.0, 0.5, 0], [1, 0.5, 0]])), guarantee)

@@ -211,7 +211,7 @@ def test_noise_beyond_64_bits_is_refused_before_anything_is_paid() -> None:
     for kind in (gd.KNorm, gd.Cube, gd.EllipsoidNoise):
         with pytest.raises(InvalidRequest, match="64-bit"):
             kind.calibrate(body, gd.PureDP(1e-9))
-    with pytest.raises(InvalidRequest, match="so long and thin a body"):
+    with pytest.raises(InvalidRequest, match="too long and thin"):
         gd.NIM.calibrate(Polytope.symmetric_hull(np.array([[1, 1, 1], [1, 1 + 2**-40, 1 + 2**-41]])), ONE)
     cells = gd.Domain.of(**{f"a{i}": gd.integers(1, 500) for i in range(3)})
     query = gd.marginals(cells, *cells.attributes)
@@ -245,7 +245,7 @@ def test_prepared_noise_belongs_to_one_process(monkeypatch: pytest.MonkeyPatch) 
     prepared = gd.KNorm.calibrate(LpBall(2, 2), ONE).prepare(gd.research_rng(1))
     monkeypatch.setattr("gaugedp.entropy._forks", 1)
     assert prepared.is_used
-    with pytest.raises(InvalidRequest, match="before a fork"):
+    with pytest.raises(InvalidRequest, match="before the process forked"):
         prepared(np.zeros(2, dtype=int))
 
 

@@ -495,11 +495,11 @@ def test_prepared_quantiles_are_used_once_and_cannot_be_copied(monkeypatch) -> N
         prepared(np.zeros(5, dtype=int))
     prepared(table)
     assert prepared.is_used
-    with pytest.raises(InvalidRequest, match="has been used"):
+    with pytest.raises(InvalidRequest, match="has already been used"):
         prepared(table)
     monkeypatch.setattr("gaugedp.entropy._forks", 1)
     monkeypatch.setattr("gaugedp.mechanisms.base.fork_count", lambda: 1)
-    with pytest.raises(InvalidRequest, match="before a fork"):
+    with pytest.raises(InvalidRequest, match="before the process forked"):
         other(table)
 
 

@@ -417,7 +417,7 @@ def test_a_prepared_choice_is_made_once() -> None:
         prepared(np.zeros(3))
     assert prepared(SCORES) == mechanism.draw(SCORES, 1, gd.research_rng(11))[0]
     assert prepared.is_used
-    with pytest.raises(InvalidRequest, match="choice has been made"):
+    with pytest.raises(InvalidRequest, match="choice has already been made"):
         prepared(SCORES)
     for spread in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="may be made only once"):
@@ -449,15 +449,15 @@ def test_huge_scores_do_not_overflow(kind) -> None:
 
 
 REFUSED = [
-    (lambda: gd.Peeling.calibrate(CUBE, ONE, k=5), "k is 5 and there are 4"),
+    (lambda: gd.Peeling.calibrate(CUBE, ONE, k=5), "`k` is 5, but there are only 4"),
     (lambda: gd.Peeling.calibrate(CUBE, ONE, k=0), "integer of at least 1"),
     (lambda: gd.Peeling.calibrate(CUBE, ONE, noise="cauchy"), "Choose one of"),
     (lambda: gd.Peeling.calibrate(CUBE, ONE, share=1.5), "between 0 and 1"),
     (lambda: gd.Peeling.calibrate(CUBE, ONE, noise="laplace"), "Peeling with Laplace noise does not support"),
-    (lambda: gd.Peeling.calibrate(LpBall(100, np.inf), gd.ApproxDP(900, 1e-6), 100, "laplace"), "so large an epsilon"),
+    (lambda: gd.Peeling.calibrate(LpBall(100, np.inf), gd.ApproxDP(900, 1e-6), 100, "laplace"), "such a large epsilon"),
     (lambda: gd.Peeling.calibrate(CUBE, gd.GaussianDP(1)), "Peeling does not support"),
     (lambda: gd.Exponential.calibrate(CUBE, gd.GaussianDP(1)), "does not support"),
-    (lambda: gd.Exponential.calibrate(CUBE, gd.PureDP(0)), "Pass epsilon or rho above 0"),
+    (lambda: gd.Exponential.calibrate(CUBE, gd.PureDP(0)), "Pass a positive epsilon or rho"),
     (lambda: gd.NoisyMax.calibrate(CUBE, gd.ApproxDP(1, 1e-6)), "Use PureDP"),
     (lambda: gd.PermuteAndFlip.calibrate(CUBE, gd.ZCDP(1)), "Use PureDP"),
     (lambda: gd.RandomizedResponse.calibrate(1, ONE), "at least 2"),

@@ -131,7 +131,7 @@ def test_a_guarantee_it_cannot_keep_is_refused(guarantee) -> None:
 
 
 def test_what_it_is_not_for_is_refused() -> None:
-    with pytest.raises(InvalidRequest, match="for one answer"):
+    with pytest.raises(InvalidRequest, match="a single answer"):
         gd.Staircase.calibrate(LpBall(2, 1), gd.PureDP(1.0))
     with pytest.raises(InvalidRequest, match="wider than 2\\^54"):
         gd.Staircase.calibrate(answer(10**6), gd.PureDP(1e-12))

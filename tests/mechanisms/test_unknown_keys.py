@@ -163,7 +163,7 @@ def test_long_tables_give_way_to_gaussian_noise() -> None:
     [
         (gd.PureDP(1.0), "no key may be shown, because a key that only one person has would reveal"),
         (gd.ApproxDP(1.0, 0.0), "no key may be shown"),
-        (gd.ApproxDP(0.0, 1e-6), "epsilon is 0.0"),
+        (gd.ApproxDP(0.0, 1e-6), "`epsilon` is 0.0"),
         (gd.ApproxDP(1e-9, 1e-9), "need a million people"),
         (gd.ZCDP(0.1), "Partition selection does not support"),
     ],

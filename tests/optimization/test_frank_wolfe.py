@@ -147,7 +147,7 @@ def test_a_kink_and_a_strange_guarantee_are_refused() -> None:
     for wrong in (gd.ZCDP(1.0), gd.ApproxDP(1.0, 0.0)):
         with pytest.raises(InvalidRequest, match="cannot guarantee"):
             FrankWolfe.calibrate(10, 2, Logistic(), 1.0, wrong, steps=3)
-    with pytest.raises(InvalidRequest, match="steps is"):
+    with pytest.raises(InvalidRequest, match="`steps` is"):
         FrankWolfe.calibrate(10, 2, Logistic(), 1.0, gd.PureDP(1.0), steps=2**21)
     with pytest.raises(InvalidRequest, match="neighbours"):
         FrankWolfe.calibrate(10, 2, Logistic(), 1.0, ASKED, "both")

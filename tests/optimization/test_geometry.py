@@ -73,7 +73,7 @@ def test_strong_convexity_in_l2_is_reached_at_two_equal_values(geometry: Geometr
 
 @pytest.mark.parametrize(("p", "q"), [(1, 1.0), (1, 2.1), (1.5, 1.4), (3, 1.9), (2, math.nan)])
 def test_a_regulariser_that_is_not_strongly_convex_is_refused(p: float, q: float) -> None:
-    with pytest.raises(InvalidRequest, match="q is"):
+    with pytest.raises(InvalidRequest, match="`q` is"):
         Geometry((3,), p, 1.0, q)
 
 

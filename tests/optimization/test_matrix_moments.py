@@ -134,15 +134,15 @@ def test_a_centre_takes_noise_from_the_gradient_where_it_helps_alone() -> None:
         assert plain.noise / plain.centred().noise > least
     assert MomentScale(Spectraplex(5), (-1.0, 1.0), 1.0, 0.0).centred().centre == 0
     assert MomentScale(NuclearBall((2, 2)), (0.0, 1.0), 1.0, -1.0).centred().centre == 0
-    with pytest.raises(InvalidRequest, match="A centre applies"):
+    with pytest.raises(InvalidRequest, match="`centre` applies only"):
         MomentScale(NuclearBall((2, 2)), (0.0, 1.0), 1.0, -1.0, centre=0.1)
 
 
 def test_scales_whose_charge_is_not_proved_are_refused() -> None:
     """At this centre below 0 two rows move the moments by 1.3 % more than theorem 1 would charge."""
-    with pytest.raises(InvalidRequest, match=r"centre is -0\.39"):
+    with pytest.raises(InvalidRequest, match=r"`centre` is -0\.39"):
         MomentScale(Spectraplex(2), (-0.727, 0.392), 0.422, 0.0, centre=-0.39)
-    with pytest.raises(InvalidRequest, match="width is -2"):
+    with pytest.raises(InvalidRequest, match="`width` is -2"):
         MomentScale(Spectraplex(2), (1.0, -1.0), 1.0, 0.0)
     with pytest.raises(InvalidRequest, match="rows z"):
         Full(np.zeros((1, 4)), (2, 2)).traces()

@@ -69,7 +69,7 @@ def test_the_chart_names_every_mechanism(made: Comparison, tmp_path: Path) -> No
 
 
 def test_nothing_to_compare_at_is_refused() -> None:
-    with pytest.raises(InvalidRequest, match="epsilons is empty"):
+    with pytest.raises(InvalidRequest, match="`epsilons` is empty"):
         compare(QUERY, UNIT, ())
     with pytest.raises(InvalidRequest, match="epsilon"):
         compare(QUERY, UNIT, (0,))

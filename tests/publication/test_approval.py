@@ -63,8 +63,8 @@ def test_two_people_publish(office: Path) -> None:
 
 
 CHANGES = {
-    "publication.toml": ("By sex", "By Sex", "The publication file is not the one that was proposed."),
-    "domain.toml": ("women", "Women", "The domain file is not the one that was proposed."),
+    "publication.toml": ("By sex", "By Sex", "The publication file differs from the one that was proposed."),
+    "domain.toml": ("women", "Women", "The domain file differs from the one that was proposed."),
     "plan.json": ("PureDP(1)", "PureDP(2)", "was changed"),
 }
 
@@ -98,12 +98,12 @@ def test_nobody_approves_an_own_proposal(office: Path, capsys) -> None:
     assert approve(office) == 0
     assert approve(office, "Carla") == 2, "it has been approved"
     assert approved(office, "--by", "Boris") == 2
-    refused(office, "The author is not the one that was proposed.", capsys)
+    refused(office, "The author differs from the one that was proposed.", capsys)
     assert approved(office, "--table", str(office / "other.csv")) == 2
     refused(office, "There is no file", capsys)
     (office / "other.csv").write_text((office / "people.csv").read_text("utf-8"), "utf-8")
     assert approved(office, "--table", str(office / "other.csv")) == 2
-    refused(office, "The table option is not the one that was proposed.", capsys)
+    refused(office, "The table option differs from the one that was proposed.", capsys)
 
 
 def test_what_a_refused_command_asked_does_not_bind_the_ledger(office: Path) -> None:
@@ -129,9 +129,9 @@ def test_a_second_person_sees_the_charge_and_no_control_characters(office: Path,
     assert "People\ufffd[8m key p2" in shown
     assert all(fact in shown for fact in ("PureDP(1)", "Anna", "census", "add_remove", "By sex"))
     assert approved(office, "--purpose", "a sale") == 2
-    refused(office, "The purpose is not the one that was proposed.", capsys)
+    refused(office, "The purpose differs from the one that was proposed.", capsys)
     assert approved(office, "--language", "de") == 2
-    refused(office, "The language or map is not the one that was proposed.", capsys)
+    refused(office, "The language or map differs from the one that was proposed.", capsys)
     assert approved(office) == 0
     assert {entry.purpose for entry in gd.Ledger.open(office / "l").entries() if entry.kind == "reserve"} == {"census"}
 
@@ -159,7 +159,7 @@ def test_an_approval_is_for_one_ledger(office: Path, capsys) -> None:
     approve(office)
     assert run(["ledger", "open", str(office / "l2"), "--budget", "2", "--approval"]) == 0
     assert approved(office, ledger="l2") == 2
-    refused(office, "The charge or ledger is not the one that was proposed.", capsys, "l2")
+    refused(office, "The charge or ledger differs from the one that was proposed.", capsys, "l2")
 
 
 def test_without_an_approval_nothing_is_charged(office: Path, capsys) -> None:
@@ -190,7 +190,7 @@ def test_the_ledger_itself_holds_an_approval_to_its_charge() -> None:
         with pytest.raises(LedgerRefused, match="it requires an approval"):
             alone.reserve(one, key="k", **FACTS)
     for by in (None, "boris"):
-        with pytest.raises(LedgerRefused, match="is not another one"):
+        with pytest.raises(LedgerRefused, match="is also the person who is charged"):
             ledger.signed(by=by, approval=Approval("Boris", digest)).reserve(one, key="k", **FACTS)
     assert ledger.spent.epsilon(0) == 0
     both.settle(both.reserve(one, key="k", **FACTS), b"answer")

@@ -11,29 +11,29 @@ from tests.publication.kit import DOMAIN, written
 pytest.importorskip("matplotlib", reason="matplotlib is not installed: the extra gaugedp[report]")
 TABLE = "[[tables]]\nquery = 'SEX'\n"
 FORMS = {
-    'separator = "::"': "separator is '::'.",
-    'decimal = ","\nthousands = ","': "decimal and thousands are both ','.",
-    'encoding = "utf-16"': "encoding is 'utf-16'.",
-    'date_format = "dd.mm.yy"': "date_format is 'dd.mm.yy'.",
-    'date_format = "dmyyyy"': "date_format is 'dmyyyy'.",
-    "date_format = 0": "date_format is 0.",
-    "date_format = false": "date_format is False.",
-    'separator = ","\ndecimal = ","\nquote = ""': "decimal and separator are both ','",
-    'quote = "`"': "quote is '`'.",
+    'separator = "::"': "`separator` is '::',",
+    'decimal = ","\nthousands = ","': "`decimal` and `thousands` are both ','.",
+    'encoding = "utf-16"': "`encoding` is 'utf-16',",
+    'date_format = "dd.mm.yy"': "`date_format` is 'dd.mm.yy',",
+    'date_format = "dmyyyy"': "`date_format` is 'dmyyyy',",
+    "date_format = 0": "`date_format` is 0,",
+    "date_format = false": "`date_format` is False,",
+    'separator = ","\ndecimal = ","\nquote = ""': "`decimal` and `separator` are both ','",
+    'quote = "`"': "`quote` is '`',",
     'seperator = ";"': "Did you mean 'separator'?",
-    'separator = ";"': "Commas separate the values of",
+    'separator = ";"': "Commas seem to separate the values of",
 }
 PUBLICATIONS = {
     'data = "rows.xlsx"': "is a spreadsheet, which cannot be read. Save its sheet as CSV UTF-8",
     'data = "empty"': "is a folder without Parquet files.",
     'data = "half.csv"': 'Write separator = ";" under [file] in the domain file',
     "consistant = true": "there is no key 'consistant'.",
-    "flags = [{ when = 'half-width', mark = 'u' }]": "when is 'half-width'.",
-    "round = 2.5": "round is 2.5.",
+    "flags = [{ when = 'half-width', mark = 'u' }]": "`when` is 'half-width',",
+    "round = 2.5": "`round` is 2.5,",
 }
 TABLES = {
-    "round = -1": "round of table 1 is -1.",
-    "importance = { SEX = 0 }": "importance of table 1 is",
+    "round = -1": "`round` of table 1 is -1,",
+    "importance = { SEX = 0 }": "`importance` of table 1 is",
     "flags = [{ when = 'x' }]": "table 1",
 }
 OPTIONS = {

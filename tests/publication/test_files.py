@@ -185,19 +185,19 @@ def test_a_wrong_correction_costs_nothing(desk: Path, wrong: str, capsys: pytest
     ("head", "says"),
     [
         ("consistent = 'yes'", "true or false"),
-        ("round = -5", "round is -5"),
-        ("round = 2.5", "round is 2.5"),
+        ("round = -5", "`round` is -5"),
+        ("round = 2.5", "`round` is 2.5"),
         ("labels = 'words'", "codes, labels, both"),
         ("flags = { when = 'x' }", "Write a list"),
-        ("flags = [{ when = 'half > 3', mark = 'u' }]", "when is 'half > 3'"),
+        ("flags = [{ when = 'half > 3', mark = 'u' }]", "`when` is 'half > 3'"),
         ("flags = [{ when = 'relative half-width >', mark = 'u' }]", "relative half-width > 0.2"),
-        ("flags = [{ when = 'half-width > 3' }]", "mark is ''"),
+        ("flags = [{ when = 'half-width > 3' }]", "`mark` ('')"),
         ("flags = [{ when = 'half-width > 3', mark = '  ' }]", "not all spaces"),
         ("flags = [{ when = 'half-width > 3', mark = 'u', supress = true }]", "suppress"),
         ("importance = { SX = 3 }", "SX"),
         ("importance = { SEX = -1 }", "above 0"),
         ("importance = 'SEX'", "above 0"),
-        ("date = 2026", "Write it as text"),
+        ("date = 2026", "Write it in quotes"),
     ],
 )
 def test_wrong_keys_are_refused_before_anything_is_read(
@@ -336,7 +336,7 @@ def test_an_unknown_language_costs_nothing(desk: Path, where: str, capsys: pytes
         asked = ["release", *table, "--query", "SEX", "--epsilon", "1", *paid]
     assert run([*asked, *([] if where == "publication" else ["--language", "xx"])]) == 2
     err = capsys.readouterr().err
-    assert "language is 'xx'. Choose one of en, de, fr, es, sl." in err
+    assert "`language` is 'xx', which is not available. Choose one of en, de, fr, es, sl." in err
     assert "Nothing was read" in err
     assert not (desk / "l").exists()
 
@@ -388,7 +388,11 @@ def test_steps_for_all_tables_are_those_of_each(desk: Path) -> None:
 
 @pytest.mark.parametrize(
     ("line", "says"),
-    [("round = -1", "round of table 1 is -1"), ("consistent = 1", "consistent of table 1 is 1"), ("rond = 5", "rond")],
+    [
+        ("round = -1", "`round` of table 1 is -1"),
+        ("consistent = 1", "`consistent` of table 1 is 1"),
+        ("rond = 5", "rond"),
+    ],
 )
 def test_wrong_steps_of_a_table_are_refused(desk: Path, line: str, says: str, capsys) -> None:
     written(desk, f"[[tables]]\nquery = 'SEX'\n{line}", "epsilon = 1.0")

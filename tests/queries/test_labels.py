@@ -174,8 +174,8 @@ BAD_TEXT = [
     ("", InvalidRequest, "The query is empty."),
     (" ; ;", InvalidRequest, "The query is empty."),
     ("SXE", UnknownName, "There is no attribute 'SXE'. Did you mean 'SEX'?"),
-    ("SEX*", InvalidRequest, "'SEX*' lacks a name. Cross attributes by *"),
-    ("*", InvalidRequest, "'*' lacks a name."),
+    ("SEX*", InvalidRequest, "A name is missing in 'SEX*'. Cross attributes by *"),
+    ("*", InvalidRequest, "A name is missing in '*'."),
     ("sum(PINCP) where SEX = 1", InvalidRequest, "queries do not filter rows. Request all cells"),
     ("mean(PINCP) - mean(PINCP)", InvalidRequest, "Request its parts, joined by ;: shares and differences"),
     ("sum(PINCP)/count", InvalidRequest, "shares and differences of answers cost nothing more"),
@@ -195,7 +195,7 @@ BAD_TEXT = [
     ("sum(PINCE)", UnknownName, "There is no bounded column 'PINCE'. Did you mean 'PINCP'?"),
     ("SEX, AGEP", InvalidRequest, "'SEX, AGEP' is not a term. Join terms by ; and cross attributes by *"),
     ("SEX by AGEP", InvalidRequest, "For counts write SEX*AGEP."),
-    ("SEX; SEX,AGEP", InvalidRequest, "by belongs to sums, means, sd, share, quantiles"),
+    ("SEX; SEX,AGEP", InvalidRequest, "`by` applies only to sums, means, sd, share and quantiles"),
     ("mean(PINCP), SEX", InvalidRequest, "Join terms by ;"),
     ("mean(PINCP) by SEX, EDU", InvalidRequest, "Cross attributes by *: write by SEX*EDU. Separate terms by ;."),
     ("median(PINCP) by SEX,AGE", InvalidRequest, "The names after by contain a comma."),
@@ -203,8 +203,8 @@ BAD_TEXT = [
     ("prefix(AGE)", UnknownName, "Did you mean 'AGEP'?"),
     ("prefix(SEX*EDU)", UnknownName, "There is no attribute 'SEX*EDU'."),
     ("prefix(EDU) by EDU", InvalidRequest, "EDU*EDU names an attribute twice."),
-    ("share(SEX, level=0.99) by EDU", InvalidRequest, "share takes no level. Only median and quantiles do"),
-    ("mean(PINCP, level=0.99)", InvalidRequest, "for others, use answer.interval(0.99) afterwards."),
+    ("share(SEX, level=0.99) by EDU", InvalidRequest, "share does not take a level: only median and quantiles do."),
+    ("mean(PINCP, level=0.99)", InvalidRequest, "use answer.interval(0.99) afterwards."),
     ("sums(PINCP)", UnknownName, "There is no query 'sums'. Did you mean 'sum'?"),
     ("mode(PINCP)", UnknownName, "There is no query 'mode'."),
     ("sum(PINCP) by AGE", UnknownName, "Did you mean 'AGEP'?"),
@@ -304,7 +304,7 @@ def test_an_attribute_twice_in_by_is_refused(text: str) -> None:
 
 
 def test_the_hint_never_repeats_the_question() -> None:
-    with pytest.raises(InvalidRequest, match=r"count takes no name\. Write count"):
+    with pytest.raises(InvalidRequest, match=r"count does not take a name\. Write count"):
         gd.query(DOMAIN, "count()")
 
 
@@ -324,7 +324,7 @@ def test_whatever_the_text_says_only_a_refusal_comes_out(words) -> None:
 
 def test_questions_of_two_domains_are_not_stacked() -> None:
     other = gd.Domain.of(SEX=["1", "2"])
-    with pytest.raises(InvalidRequest, match="Build them from one domain"):
+    with pytest.raises(InvalidRequest, match="Build all of them from the same domain"):
         gd.stack(gd.marginals(DOMAIN, "SEX"), gd.marginals(other, "SEX"))
 
 

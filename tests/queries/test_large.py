@@ -36,7 +36,7 @@ def test_a_hundred_thousand_prefix_sums_are_never_written_out(unit) -> None:
     direction = np.ones(N)
     assert body.support(direction)[0] == times * N
     assert body.argmax(direction).shape == (1, N)
-    with pytest.raises(InvalidRequest, match="methods radius and support"):
+    with pytest.raises(InvalidRequest, match="Use `radius` or `support`"):
         body.gauge(direction)
 
 
@@ -113,5 +113,5 @@ def test_ten_million_marginals_are_planned_in_a_few_arrays(neighbours: str) -> N
 def test_the_rank_of_a_large_matrix_is_not_computed() -> None:
     domain = gd.Domain.of(x=gd.integers(1, 2100))
     query = gd.workload(np.eye(2100), domain)
-    with pytest.raises(InvalidRequest, match="not computed"):
+    with pytest.raises(InvalidRequest, match="too large to compute"):
         _ = query.sensitivity(gd.PrivacyUnit()).rank

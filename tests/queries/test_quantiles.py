@@ -97,8 +97,8 @@ def test_quantiles_without_intervals(text, written) -> None:
 
 
 REFUSED = [
-    ("mean(PAY) without interval", InvalidRequest, "has an interval at no further cost"),
-    ("median(PAY, level=0.99) without interval", InvalidRequest, "A level is given, but no interval"),
+    ("mean(PAY) without interval", InvalidRequest, "always has an interval, at no further cost"),
+    ("median(PAY, level=0.99) without interval", InvalidRequest, "`level` is given, but no interval"),
     ("median(PAY) by SEX without interval by AGE", UnknownName, "There is no attribute"),
     ("SEX without interval", UnknownName, "There is no attribute"),
     ("median(SEX)", InvalidRequest, "SEX is an attribute"),
@@ -116,7 +116,7 @@ REFUSED = [
     ("quantiles(PAY, 1/0)", InvalidRequest, "not a number"),
     ("quantiles(PAY, half)", InvalidRequest, "not a number"),
     ("quantiles(PAY, 0.5, 0.50)", InvalidRequest, "is requested twice"),
-    ("quantiles(PAY, 0.1234567)", InvalidRequest, "too fine. Pass it with at most 6 decimals"),
+    ("quantiles(PAY, 0.1234567)", InvalidRequest, "too many decimals. Round it to 6 decimals"),
     ("quantiles(PAY, 0.5, level=0.5)", InvalidRequest, "between 0.95 and 0.999"),
     ("quantiles(PAY, 0.5, level=x)", InvalidRequest, "not a number"),
     ("median(TAX)", InvalidRequest, "coarser step"),
@@ -144,7 +144,7 @@ def test_shares_must_be_numbers_between_0_and_1(share) -> None:
 
 def test_too_many_quantiles_are_refused() -> None:
     gd.quantiles(DOMAIN, "PAY", *(i / 1000 for i in range(1, 101)))
-    with pytest.raises(InvalidRequest, match="Request 1 to 100"):
+    with pytest.raises(InvalidRequest, match="the limits are 1 and 100"):
         gd.quantiles(DOMAIN, "PAY", *(i / 1000 for i in range(1, 102)))
 
 

@@ -72,7 +72,7 @@ REFUSED = [
     ("SELECT * FROM hits WHERE OS LIKE '%nux%' ORDER BY EventDate LIMIT 10", "LIMIT is not supported."),
     ("SELECT AVG(LENGTH(OS)) FROM hits", "LENGTH(OS) is not supported."),
     ("SELECT SUM(ResolutionWidth), SUM(ResolutionWidth + 1) FROM hits", "ResolutionWidth + 1 is not supported."),
-    ("SELECT 1, OS, COUNT(*) FROM hits GROUP BY 1, OS", "GROUP BY contains more than names."),
+    ("SELECT 1, OS, COUNT(*) FROM hits GROUP BY 1, OS", "GROUP BY contains something other than names."),
     (
         "SELECT RegionID, RegionID - 1, COUNT(*) FROM hits GROUP BY RegionID, RegionID - 1",
         "RegionID - 1 is not supported.",

@@ -188,7 +188,7 @@ def test_a_mechanism_of_another_stack_is_refused_and_nothing_is_spent() -> None:
     account = Ledger.in_memory(gd.PureDP(2))
     for question in (other, gd.count(DOMAIN)):
         mechanism = gd.plan(question, UNITS[0], epsilon=1.0).mechanism
-        with pytest.raises(InvalidRequest, match="another query or unit") as caught:
+        with pytest.raises(InvalidRequest, match="a different query or unit") as caught:
             gd.release(QUERY, table(), ledger=account, mechanism=mechanism)
         assert str(caught.value).endswith(UNTOUCHED)
     assert account.spent == gd.PureDP(0)
@@ -198,7 +198,7 @@ def test_a_mechanism_for_other_quantiles_is_refused_though_its_body_is_the_same(
     other = gd.query(DOMAIN, TEXT.replace("0.25, 0.75", "0.2, 0.8"))
     mechanism = gd.plan(other, UNITS[0], epsilon=1.0).mechanism
     assert mechanism.is_valid_for(QUERY.sensitivity(UNITS[0]))
-    with pytest.raises(InvalidRequest, match="another query or unit"):
+    with pytest.raises(InvalidRequest, match="a different query or unit"):
         gd.release(QUERY, table(), ledger=Ledger.in_memory(gd.PureDP(2)), mechanism=mechanism)
 
 

@@ -151,9 +151,9 @@ def test_words_of_weights_are_read_and_written() -> None:
         ("weighted a", "weighted count by a"),
         ("unweighted a", "number of rows"),
         ("weighted prefix(a)", "number of rows"),
-        ("test(mean(v) by a)", "no weights"),
+        ("test(mean(v) by a)", "do not support weights"),
         ("weighted count; squared weights", "mixes"),
-        ("independence(a, b)", "no weights"),
+        ("independence(a, b)", "do not support weights"),
     ],
 )
 def test_what_has_no_weights_is_refused(text, says) -> None:
@@ -226,12 +226,12 @@ def test_a_weighted_median_moves_by_no_more_ranks_than_the_weight() -> None:
     ("section", "says"),
     [
         ("low = 1\nhigh = 5", "does not name a column"),
-        ('column = "w"\nlow = 6\nhigh = 5', "Choose low below high"),
-        ('column = "w"\nlow = -1\nhigh = 5', "never negative"),
+        ('column = "w"\nlow = 6\nhigh = 5', "Choose low < high"),
+        ('column = "w"\nlow = -1\nhigh = 5', "cannot be negative"),
         ('column = "w"\nlow = 1', "has no bounds"),
         ('column = "w"\nlow = "1"\nhigh = 5', "finite number"),
         ('column = "w"\nlow = 1\nhigh = 5\nreplicates = "w1..w80"', "Omit replicates"),
-        ('column = "w"\nlow = 1\nhigh = 5\nstep = 0.000001', "coarser step"),
+        ('column = "w"\nlow = 1\nhigh = 5\nstep = 0.000001', "coarser `step`"),
         ('column = "v"\nlow = 1\nhigh = 5', "described twice"),
     ],
 )

@@ -188,15 +188,15 @@ def test_a_person_changes_as_many_keys_as_the_unit_says(unit, n_changed) -> None
 def test_what_is_refused_spends_nothing() -> None:
     account = ledger()
     for attribute, requested, words in (
-        ("CITY", gd.PureDP(1.0), "delta is 0"),
-        ("SEX", ASKED, "The categories of SEX are known"),
+        ("CITY", gd.PureDP(1.0), "`delta` is 0"),
+        ("SEX", ASKED, "The categories of SEX are already known"),
         ("TOWN", ASKED, "There is no attribute 'TOWN'"),
     ):
         with pytest.raises(GaugedpError, match=words):
             gd.release_keys(table(), attribute, requested, ledger=account)
-    with pytest.raises(InvalidRequest, match="table is of type str"):
+    with pytest.raises(InvalidRequest, match="`table` is of type str"):
         gd.release_keys("people.csv", "CITY", ASKED, ledger=account)  # type: ignore[arg-type]
-    with pytest.raises(InvalidRequest, match="ledger is of type str"):
+    with pytest.raises(InvalidRequest, match="`ledger` is of type str"):
         gd.release_keys(table(), "CITY", ASKED, ledger="l")  # type: ignore[arg-type]
     assert len(account.entries()) == 1
 
@@ -239,8 +239,8 @@ def test_every_way_to_write_it_is_found(described, tmp_path) -> None:
     [
         ('{ keys = "unknown" }', "Write { keys"),
         ('{ keys = ["a"], most = 5 }', "Write { keys"),
-        ('{ keys = "unknown", most = 0 }', "most is 0"),
-        ('{ keys = "unknown", most = 2_000_000 }', "at most 1,000,000 keys"),
+        ('{ keys = "unknown", most = 0 }', "`most` is 0"),
+        ('{ keys = "unknown", most = 2_000_000 }', "at most 1,000,000"),
         ('{ keys = "unknown", most = 5, outside = "drop" }', "no key 'outside'"),
         ('{ keys = "unknown", most = 5, labels = { "a" = "A" } }', "no cell of attribute CITY 'a'"),
     ],

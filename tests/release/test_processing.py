@@ -377,7 +377,7 @@ def test_an_old_release_says_that_it_cannot(ledger: Ledger) -> None:
     facts = json.loads(released(ledger, "A; B").to_json())
     del facts["deviations"]
     old = Release.from_json(json.dumps(facts))
-    with pytest.raises(InvalidRequest, match="which cannot be processed"):
+    with pytest.raises(InvalidRequest, match="so it cannot be processed"):
         old.processed("rounded")
 
 

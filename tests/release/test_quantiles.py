@@ -181,7 +181,7 @@ def test_only_its_own_mechanism_answers_a_question(table: Table, ledger: Ledger)
     ]
     chosen = gd.plan(QUERY, UNITS[0], epsilon=1).mechanism
     for query, mechanism in [*((QUERY, other) for other in others), (counts, chosen)]:
-        with pytest.raises(InvalidRequest, match="calibrated for another query or unit"):
+        with pytest.raises(InvalidRequest, match="calibrated for a different query or unit"):
             gd.release(query, table, ledger=ledger, mechanism=mechanism)
     assert len(ledger.entries()) == 1
     answer = gd.release(QUERY, table, ledger=ledger, mechanism=chosen)
@@ -190,7 +190,7 @@ def test_only_its_own_mechanism_answers_a_question(table: Table, ledger: Ledger)
 
 def test_a_smaller_unit_is_covered_and_a_larger_one_is_not(ledger: Ledger) -> None:
     replaced = Table.scan(FRAME, domain=DOMAIN, unit=UNITS[1], name="people")
-    with pytest.raises(InvalidRequest, match="another query or unit"):
+    with pytest.raises(InvalidRequest, match="a different query or unit"):
         gd.release(QUERY, replaced, ledger=ledger, mechanism=gd.plan(QUERY, UNITS[0], epsilon=1).mechanism)
 
 
@@ -198,7 +198,7 @@ def test_prepared_ahead_and_used_once(table: Table, ledger: Ledger) -> None:
     made = gd.plan(QUERY, UNITS[0], epsilon=0.5)
     noise = made.mechanism.pool(1)[0]
     gd.release(QUERY, table, ledger=ledger, planned=made, noise=noise)
-    with pytest.raises(InvalidRequest, match="has been used"):
+    with pytest.raises(InvalidRequest, match="has already been used"):
         gd.release(QUERY, table, ledger=ledger, planned=made, noise=noise)
 
 
@@ -242,7 +242,9 @@ def test_intervals_are_released_at_a_level(table: Table) -> None:
     assert [end.tolist() for end in answer.interval(0.5)] == first
     assert [end.tolist() for end in answer.interval(0.95, simultaneous=True)] == first
     for ask in (answer.interval, answer.to_frame, answer.columns):
-        with pytest.raises(InvalidRequest, match=r"released at 0\.95; 0\.99 is requested\. Request at most 0\.95"):
+        with pytest.raises(
+            InvalidRequest, match=r"released at level 0\.95, but 0\.99 is requested\. Request at most 0\.95"
+        ):
             ask(0.99)
     assert len(released(table, "median(PAY, level=0.99)").interval(0.99)) == 2
 

@@ -231,7 +231,7 @@ def test_a_mechanism_of_another_question_or_unit_is_refused(
 ) -> None:
     mechanism = gd.plan(QUERY, UNIT, epsilon=0.5).mechanism
     table = Table.scan(path, domain=DOMAIN, unit=unit, name="people")
-    with pytest.raises(InvalidRequest, match="calibrated for another query or unit") as caught:
+    with pytest.raises(InvalidRequest, match="calibrated for a different query or unit") as caught:
         gd.release(gd.query(DOMAIN, text), table, ledger=ledger, mechanism=mechanism)
     assert str(caught.value).endswith(UNTOUCHED)
     assert len(ledger.entries()) == 1
@@ -253,7 +253,7 @@ def test_a_plan_is_taken_for_its_own_question_and_unit(path: Path, table: Table,
     assert answer.facts["candidates"] == made.table()
     other = Table.scan(path, domain=DOMAIN, unit=gd.PrivacyUnit("NOTE", max_rows=1), name="people")
     for question, source in ((gd.query(DOMAIN, "SEX"), table), (QUERY, other)):
-        with pytest.raises(InvalidRequest, match="for another query or unit"):
+        with pytest.raises(InvalidRequest, match="for a different query or unit"):
             gd.release(question, source, ledger=ledger, planned=made)
     assert ledger.spent == PureDP(0.5)
 
@@ -263,18 +263,18 @@ def test_a_plan_for_a_question_with_the_same_body_is_refused() -> None:
     domain, ledger = gd.Domain.of(A=["1", "2"], B=["1", "2"]), Ledger.in_memory(PureDP(1))
     table = Table.scan(pd.DataFrame({"A": ["1"], "B": ["2"]}), domain=domain, unit=UNIT, name="pairs")
     made = gd.plan(gd.query(domain, "A"), UNIT, epsilon=0.5)
-    with pytest.raises(InvalidRequest, match="for another query or unit"):
+    with pytest.raises(InvalidRequest, match="for a different query or unit"):
         gd.release(gd.query(domain, "B"), table, ledger=ledger, planned=made)
     assert ledger.spent == PureDP(0)
 
 
 def test_noise_drawn_ahead_is_for_its_own_mechanism_and_one_answer(table: Table, ledger: Ledger) -> None:
     planned, faint = gd.plan(QUERY, UNIT, epsilon=0.5), gd.plan(QUERY, UNIT, epsilon=1.5)
-    with pytest.raises(InvalidRequest, match="prepared by another mechanism"):
+    with pytest.raises(InvalidRequest, match="prepared by a different mechanism"):
         gd.release(QUERY, table, ledger=ledger, planned=planned, noise=faint.mechanism.pool(1)[0])
     noise = planned.mechanism.pool(1)[0]
     gd.release(QUERY, table, ledger=ledger, planned=planned, noise=noise)
-    with pytest.raises(InvalidRequest, match="has been used"):
+    with pytest.raises(InvalidRequest, match="has already been used"):
         gd.release(QUERY, table, ledger=ledger, planned=planned, noise=noise)
     assert ledger.spent == PureDP(0.5)
 
@@ -414,7 +414,7 @@ def test_a_level_between_is_raised_to_the_next(table: Table) -> None:
 @pytest.mark.many
 @pytest.mark.parametrize("level", [0, 1, -1, 0.9999, 95, float("nan"), float("inf"), "0.95", None, True])
 def test_an_unknown_level_is_refused(table: Table, level: Any) -> None:
-    with pytest.raises(InvalidRequest, match="level is"):
+    with pytest.raises(InvalidRequest, match="`level` is"):
         released(table).interval(level)
 
 

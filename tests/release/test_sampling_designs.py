@@ -220,7 +220,7 @@ high = 5
         ('strata = "AREA"\nclusters = "PSU"', "has one cluster of PSU"),
         ('strata = "PSU"\nclusters = "AREA"', "AREA is not a level below PSU"),
         ('clusters = "other"', 'have the category "other"'),
-        ('clusters = ["sex"]', r"clusters is \['sex'\]"),
+        ('clusters = ["sex"]', r"`clusters` in .weights. is \['sex'\]"),
         ('replicates = "PWGTP1..PWGTP80"', "strata and clusters"),
     ],
 )
@@ -249,7 +249,7 @@ def test_degrees_of_freedom_are_those_of_the_clusters_that_share_a_sum() -> None
 def test_cells_within_clusters_are_refused_and_one_attribute_is_not_both() -> None:
     domain = domain_of(OF_PSU[1])
     for text in ("mean(pay) by psu", "share(sex) by psu"):
-        with pytest.raises(gd.InvalidRequest, match="within a cluster"):
+        with pytest.raises(gd.InvalidRequest, match="within a single cluster"):
             gd.with_sampling_error(gd.query(domain, text))
     with pytest.raises(gd.InvalidRequest, match="both strata and clusters"):
         small(WEIGHTS[0], {"strata": "s", "clusters": "s"}, "drop")

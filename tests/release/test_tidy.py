@@ -182,8 +182,8 @@ def test_a_sheet_holds_the_columns_and_no_formula(tmp_path: Path) -> None:
     ("line", "says"),
     [
         ('SEX = { values = ["1"], labels = { "3" = "x" } }', "3"),
-        ('SEX = { values = ["1"], labels = "x" }', "labels in attribute SEX"),
-        ('SEX = { values = ["1"], phrase = 3 }', "phrase in attribute SEX"),
+        ('SEX = { values = ["1"], labels = "x" }', "`labels` in attribute SEX"),
+        ('SEX = { values = ["1"], phrase = 3 }', "phrase` in attribute SEX"),
         ('SEX = { values = ["1"], phrase = { "2" = "x" } }', "cell of attribute SEX"),
         ('SEX = { values = ["1"], label = 3 }', "abel in attribute SEX"),
         ('SEX = { values = ["1"], lables = {} }', "lables"),

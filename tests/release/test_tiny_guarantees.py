@@ -55,7 +55,7 @@ def test_the_argument_in_the_way_is_named(name: str, epsilon: float, delta: floa
 @pytest.mark.parametrize("delta", [5e-324, 1e-310, 1e-306])
 def test_keys_blame_delta_where_delta_is_too_small(delta: float) -> None:
     words = refusal(ENTRIES["release_keys"], 1.0, delta)
-    assert words.startswith("delta is ")
+    assert words.startswith("`delta` is ")
     assert "epsilon" not in words
 
 

@@ -203,7 +203,7 @@ def test_the_year_is_that_of_the_last_entry_or_a_chosen_one(clock: Any) -> None:
     assert "None in 2027." in later
     assert "like the median one of all years" in later
     for wrong in (0, -1, 2026.0, "2026"):
-        with pytest.raises(InvalidRequest, match="year is"):
+        with pytest.raises(InvalidRequest, match="`year` is"):
             ledger_page(ledger, wrong)  # type: ignore[arg-type]
 
 

@@ -50,7 +50,7 @@ def test_refusals(walk: type) -> None:
     for arguments in ({"thin": 0}, {"burn_in": -1}):
         with pytest.raises(InvalidRequest):
             walk(LpBall(2, 2), 5, research_rng(1), **arguments)
-    with pytest.raises(InvalidRequest, match="different points"):
+    with pytest.raises(InvalidRequest, match="several points"):
         walk(projection, 5, research_rng(1))
     with pytest.raises(InvalidRequest):
         walk(LpBall(2, 2), -1, research_rng(1))

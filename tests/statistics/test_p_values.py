@@ -247,13 +247,13 @@ def test_forged_p_values_are_refused() -> None:
 def test_what_cannot_be_tested_is_refused() -> None:
     one = gd.Domain.of(a=["u", "w"], c=["z"], v=gd.bounded(0, 1), big=gd.integers(1, 3000))
     for text, words in {
-        "independence(a, c)": "two attributes with two or more cells",
+        "independence(a, c)": "two attributes with at least two cells",
         "independence(a)": "two attributes",
         "independence(a, a)": "twice",
         "independence(a, big)": "6,000 released numbers",
-        "test(share(a) by c)": "nothing to compare",
+        "test(share(a) by c)": "only one cell to compare",
         "test(share(c) by a)": "always 1",
-        "test(mean(v) by c)": "nothing to compare",
+        "test(mean(v) by c)": "only one cell to compare",
     }.items():
         with pytest.raises(InvalidRequest, match=words):
             gd.query(one, text)

@@ -24,7 +24,7 @@ DOMAIN = gd.Domain.of(
 @pytest.mark.parametrize(
     ("text", "error", "words"),
     [
-        ("share()", InvalidRequest, "The share names no attribute. Pass one"),
+        ("share()", InvalidRequest, "The share does not name an attribute. Pass one"),
         ("share(a) by a", InvalidRequest, "names an attribute twice"),
         ("share(v)", UnknownName, "There is no attribute 'v'."),
         ("share(a) by b, c", InvalidRequest, "write by b\\*c"),
@@ -50,7 +50,7 @@ def test_what_is_no_term_is_refused(text: str, error: type, words: str) -> None:
 
 
 def test_builders_refuse_no_attribute_and_another_kind() -> None:
-    with pytest.raises(InvalidRequest, match="names no attribute"):
+    with pytest.raises(InvalidRequest, match="does not name an attribute"):
         gd.shares(DOMAIN, ())
     with pytest.raises(UnknownName, match="difference"):
         gd.comparisons(DOMAIN, "quotient", "a")

@@ -80,7 +80,7 @@ def test_a_period_that_is_named_is_read_once(tmp_path: Path, ledger: gd.Ledger) 
     assert stream.next(table(600), period=1).to_json() == first.to_json()
     with pytest.raises(InvalidRequest, match="Period 3 comes after period 2"):
         stream.next(table(10), period=3)
-    with pytest.raises(InvalidRequest, match="Period 2 is not answered yet"):
+    with pytest.raises(InvalidRequest, match="Period 2 has not been answered yet"):
         stream.answer(2)
     assert stream.answered == 1
 
@@ -145,7 +145,7 @@ def test_a_stream_is_opened_again_as_it_was(
     tmp_path: Path, ledger: gd.Ledger, change: dict[str, object], word: str
 ) -> None:
     opened(tmp_path, ledger)
-    with pytest.raises(InvalidRequest, match=f"was opened with another {word}"):
+    with pytest.raises(InvalidRequest, match=f"was opened with a different {word}"):
         opened(tmp_path, ledger, **change)  # type: ignore[arg-type]
 
 
@@ -153,16 +153,16 @@ def test_a_stream_is_opened_again_as_it_was(
 def test_a_stream_is_opened_again_with_whole_numbers(tmp_path: Path, ledger: gd.Ledger, number: object) -> None:
     opened(tmp_path, ledger)
     for change in ({"periods": number}, {"periods_per_person": number}):
-        with pytest.raises(InvalidRequest, match="as an integer of at least 1"):
+        with pytest.raises(InvalidRequest, match="1 or a larger integer"):
             opened(tmp_path, ledger, **change)  # type: ignore[arg-type]
 
 
 def test_another_unit_is_refused(tmp_path: Path, ledger: gd.Ledger) -> None:
     opened(tmp_path, ledger)
     other = gd.PrivacyUnit(neighbours="replace")
-    with pytest.raises(InvalidRequest, match="another unit"):
+    with pytest.raises(InvalidRequest, match="a different unit"):
         gd.Stream.load(tmp_path / "a.stream", gd.query(DOMAIN, "sex; age"), other, ledger=ledger)
-    with pytest.raises(InvalidRequest, match="another domain or unit"):
+    with pytest.raises(InvalidRequest, match="different domains or units"):
         opened(tmp_path, ledger).next(table(3, other))
 
 
@@ -191,7 +191,7 @@ def test_a_stream_answers_from_its_own_state_alone(tmp_path: Path) -> None:
     cheap = opened(tmp_path, ledger, mu=0.01)
     entries = len(ledger.entries())
     for act in (lambda: dear.next(table(3)), lambda: dear.next(table(3), period=1), lambda: dear.answer(1)):
-        with pytest.raises(InvalidRequest, match="now holds another stream"):
+        with pytest.raises(InvalidRequest, match="now contains a different stream"):
             act()
     assert len(ledger.entries()) == entries
     assert cheap.next(table(3)).guarantee == gd.GaussianDP(0.01)
@@ -203,7 +203,7 @@ def test_a_stream_keeps_to_the_factor_of_its_state(tmp_path: Path, ledger: gd.Le
     file = StateFile.at(tmp_path / "a.stream")
     state = file.existing()
     file.save(replace(state, factor=tuple(tuple(2 * x for x in row) for row in state.factor)))
-    with pytest.raises(InvalidRequest, match="now holds another stream"):
+    with pytest.raises(InvalidRequest, match="now contains a different stream"):
         stream.next(table(3))
     assert opened(tmp_path, ledger).next(table(3)).period == 1
 
@@ -223,7 +223,7 @@ def test_a_missing_stream_and_wrong_kinds(tmp_path: Path, ledger: gd.Ledger) -> 
     question = gd.query(DOMAIN, "sex")
     with pytest.raises(InvalidRequest, match="There is no stream"):
         gd.Stream.load(tmp_path / "none", question, UNIT, ledger=ledger)
-    with pytest.raises(InvalidRequest, match="has a wrong type"):
+    with pytest.raises(InvalidRequest, match="has the wrong type"):
         gd.Stream.open(tmp_path / "a", "sex", UNIT, ledger=ledger, periods=3, epsilon=1.0)  # type: ignore[arg-type]
     with pytest.raises(InvalidRequest, match="needs a δ"):
         gd.Stream.open(tmp_path / "a", question, UNIT, ledger=ledger, periods=3, epsilon=1.0)

@@ -204,7 +204,7 @@ def test_what_cannot_be_chosen_from_is_refused_and_nothing_read() -> None:
         (pairs, {"epsilon": 1.0}, "Pass delta as well as epsilon"),
         (pairs, {}, "No guarantee is given"),
         (gd.query(other, "A"), {"rho": 1.0}, "different domains"),
-        ("A*B", {"rho": 1.0}, "query is of type str"),
+        ("A*B", {"rho": 1.0}, "`query` is of type str"),
     ]:
         with pytest.raises(InvalidRequest) as refused:
             gd.release_adaptively(question, table, ledger=ledger, **price)

@@ -126,13 +126,13 @@ def test_a_change_of_the_clock_is_found_to_the_second() -> None:
 @pytest.mark.parametrize(
     ("first", "last", "options", "says"),
     [
-        ("2017-05", "2017-01", {"by": "month"}, "not after to"),
+        ("2017-05", "2017-01", {"by": "month"}, "not after `to`"),
         ("2017-W01", "2017-12", {"by": "month"}, "not a month"),
         ("2017-W54", "2018-W02", {"by": "week"}, "not a week"),
         ("2017-01", "2017-12", {"by": "fortnight"}, "fortnight"),
         ("2017-01", "2017-12", {"by": "month", "timezone": "Mars/Crater"}, "Mars/Crater"),
         ("0001-01-01", "9998-12-31", {"by": "day"}, "at most 100,000"),
-        ("2017", "9999", {"by": "year"}, "Let them end before"),
+        ("2017", "9999", {"by": "year"}, "which is too late"),
         (2017.5, "2018", {"by": "year"}, "not a year"),
     ],
 )

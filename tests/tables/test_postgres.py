@@ -298,7 +298,7 @@ def test_a_failure_charges_and_shows_nothing_where_it_comes_before_paying(postgr
     for url, error, words in (
         (postgres.url(table="absent"), UnreadableTable, "no such table"),
         ("postgresql://u:hunter2@127.0.0.1:1/x?table=people", UnreadableTable, "does not answer"),
-        ("postgresql://u:hunter2@127.0.0.1:1/x", InvalidRequest, "names no table"),
+        ("postgresql://u:hunter2@127.0.0.1:1/x", InvalidRequest, "does not name a table"),
         ("postgresql://u:hunter2@%zz/x?table=people", InvalidRequest, "cannot be read"),
         ("postgresql://u:hunter2@h/x?table=a.b.c", InvalidRequest, "name is not valid"),
         (postgres.url(table="pg_class"), UnknownName, "There is no column 'sex'"),

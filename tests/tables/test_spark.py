@@ -57,7 +57,7 @@ def test_a_type_without_plain_text_is_refused(value):
 def test_names_that_are_missing_or_clash():
     with pytest.raises(UnknownName, match="There is no column 'sex'"):
         Table.scan(sql("SELECT 1 AS sexx"), domain=SEX)
-    with pytest.raises(UnreadableTable, match="'SEX', 'sex' clash"):
+    with pytest.raises(UnreadableTable, match="differ only in case: 'SEX', 'sex'"):
         Table.scan(sql("SELECT '1' AS sex, '2' AS SEX"), domain=SEX)
 
 

@@ -33,7 +33,7 @@ def root_of(
     if value == 0 or opposite == 0:
         return x if value == 0 else other
     if (value > 0) == (opposite > 0):
-        raise ValueError(f"function has one sign at {low!r} and {high!r}.")
+        raise ValueError(f"The function must change sign between {low!r} and {high!r}, but has the same sign at both.")
     share = 0.5
     while True:
         point = x + share * (other - x)

@@ -146,17 +146,20 @@ def _type_of(column: Any) -> Any:
 
 
 def _text(what: str) -> InvalidRequest:
-    return InvalidRequest(f"{what} holds text.", "Use numbers: encode categories first, such as with 0 and 1.")
+    return InvalidRequest(
+        f"{what} contains text instead of numbers.", "Encode categories as numbers first, such as 0 and 1."
+    )
 
 
 def dated(what: str) -> InvalidRequest:
     return InvalidRequest(
-        f"{what} holds dates or durations.", "Use numbers, such as days since a date that is fixed beforehand."
+        f"{what} contains dates or durations instead of numbers.",
+        "Convert them, for example to days since a date that is fixed beforehand.",
     )
 
 
 def _listed(what: str) -> InvalidRequest:
-    return InvalidRequest(f"{what} holds lists.", "Pass one number per cell.")
+    return InvalidRequest(f"{what} contains lists instead of single numbers.", "Pass one number per cell.")
 
 
 def _read_frame(X: Any, columns: list[tuple[Any, Any]]) -> np.ndarray:
@@ -207,7 +210,7 @@ def _read_list(entries: np.ndarray) -> np.ndarray:
 def _common_shape(entries: np.ndarray) -> tuple[int, ...]:
     shape = shape_of_most(entries)
     if not are_alike(entries, shape):
-        raise InvalidRequest("The rows have different lengths.", "Pass as many numbers in each row.")
+        raise InvalidRequest("The rows have different lengths.", "Pass the same number of values in each row.")
     return shape
 
 

@@ -44,7 +44,9 @@ Entry = str | dict[str, str] | list[str]  # a sentence, its plural forms, or the
 def checked(language: Any) -> str:
     """Return the code of a language; one without a catalogue is refused."""
     if language not in LANGUAGES:
-        raise InvalidRequest(f"language is {language!r}.", f"Choose one of {', '.join(LANGUAGES)}.")
+        raise InvalidRequest(
+            f"`language` is {language!r}, which is not available.", f"Choose one of {', '.join(LANGUAGES)}."
+        )
     return str(language)
 
 

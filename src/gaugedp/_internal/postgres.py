@@ -48,8 +48,8 @@ class Address:
         parameters = _parameters(f"{before}?{others}" if others else before)
         if parameters is None or len(ours) > 1:
             raise InvalidRequest(
-                "The address of the server cannot be read.",
-                f"Write it like postgresql://user@host:5432/database?{word}=people.",
+                "The address of the PostgreSQL server is not valid.",
+                f"Write it as postgresql://user@host:5432/database?{word}=people.",
             )
         said = unquote_plus(ours[0].partition("=")[2]) if ours else None
         return cls(_shown(parameters), parameters), said

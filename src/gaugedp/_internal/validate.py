@@ -21,7 +21,7 @@ def written(value: object) -> str:
 def finite(**numbers: object) -> None:
     for name, value in numbers.items():
         if not is_finite(value):
-            raise InvalidRequest(f"{name} is {written(value)}.", f"Pass {name} as a finite number.")
+            raise InvalidRequest(f"`{name}` is {written(value)}, but must be a finite number.", "Pass a finite number.")
 
 
 def is_finite(value: object) -> bool:
@@ -37,7 +37,7 @@ def positive(**numbers: Any) -> None:
             continue
         if not (is_finite(value) and value > 0):
             finite(**numbers)
-            raise InvalidRequest(f"{name} is {written(value)}.", f"Pass {name} as a number above 0.")
+            raise InvalidRequest(f"`{name}` is {written(value)}, but must be above 0.", "Pass a positive number.")
 
 
 def moderate(**numbers: Any) -> None:
@@ -45,7 +45,8 @@ def moderate(**numbers: Any) -> None:
     for name, value in numbers.items():
         if not 2.0**-200 < value < 2.0**200:
             raise InvalidRequest(
-                f"{name} is {written(value)}.", f"Scale the columns, so that {name} is within 1e60 of 1."
+                f"`{name}` is {written(value)}, which is too extreme to compute with.",
+                f"Scale the columns so that `{name}` lies between 1e-60 and 1e60.",
             )
 
 
@@ -55,7 +56,9 @@ def non_negative(**numbers: Any) -> None:
             continue
         if not (is_finite(value) and value >= 0):
             finite(**numbers)
-            raise InvalidRequest(f"{name} is {written(value)}.", f"Pass {name} as a number of at least 0.")
+            raise InvalidRequest(
+                f"`{name}` is {written(value)}, but must not be negative.", "Pass 0 or a positive number."
+            )
 
 
 def between(low: float, high: float, **numbers: Any) -> None:
@@ -63,17 +66,24 @@ def between(low: float, high: float, **numbers: Any) -> None:
     for name, value in numbers.items():
         if not low < value < high:
             raise InvalidRequest(
-                f"{name} is {written(value)}.", f"Pass {name} as a number between {low:g} and {high:g}."
+                f"`{name}` is {written(value)}, but must lie strictly between {low:g} and {high:g}.",
+                "Pass a number in this range.",
             )
 
 
 def whole(minimum: int = 0, **numbers: object) -> None:
     for name, value in numbers.items():
         if isinstance(value, bool) or not isinstance(value, (int, Integral)) or value < minimum:
-            raise InvalidRequest(f"{name} is {written(value)}.", f"Pass {name} as an integer of at least {minimum}.")
+            raise InvalidRequest(
+                f"`{name}` is {written(value)}, but must be an integer of at least {minimum}.",
+                f"Pass {minimum} or a larger integer.",
+            )
 
 
 def one_of(choices: tuple[str, ...], **values: object) -> None:
     for name, value in values.items():
         if value not in choices:
-            raise InvalidRequest(f"{name} is {written(value)}.", f"Choose one of: {', '.join(map(repr, choices))}.")
+            raise InvalidRequest(
+                f"`{name}` is {written(value)}, which is not a valid option.",
+                f"Choose one of: {', '.join(map(repr, choices))}.",
+            )

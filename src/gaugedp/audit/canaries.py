@@ -88,8 +88,9 @@ def one_run(
     _check(confidence, delta, assume)
     if not correct <= guessed <= n_canaries:
         raise InvalidRequest(
-            f"{correct} of {guessed} guesses about {n_canaries} canaries cannot be correct.",
-            "Pass correct <= guessed <= n_canaries.",
+            f"`correct` is {correct}, `guessed` is {guessed} and `n_canaries` is {n_canaries}, which contradict each "
+            "other.",
+            "Pass numbers with correct <= guessed <= n_canaries.",
         )
     counts = int(n_canaries), int(guessed), int(correct)
     if assume == DP:
@@ -103,7 +104,9 @@ def _check(confidence: float, delta: float, assume: str) -> None:
     check_delta(delta)
     one_of(tuple(HYPOTHESES), assume=assume)
     if assume != DP and delta == 0:
-        raise InvalidRequest("A Gaussian curve has no finite epsilon at delta = 0.", "Pass a delta, such as 1e-5.")
+        raise InvalidRequest(
+            "A Gaussian curve has no finite epsilon at delta = 0.", "Pass a positive `delta`, such as 1e-5."
+        )
 
 
 def _epsilon(n_canaries: int, guessed: int, correct: int, miss: float, delta: float) -> float:
@@ -201,14 +204,20 @@ def audit_canaries(  # noqa: PLR0913, PLR0917 - an entry point
     """
     whole(minimum=2, n_canaries=n_canaries, guessed=guessed)
     if guessed % 2 or guessed > n_canaries:
-        raise InvalidRequest(f"guessed is {guessed}.", "Pass an even number of at most n_canaries.")
+        raise InvalidRequest(
+            f"`guessed` is {guessed}, but must be even and at most `n_canaries`.", "Pass an even number."
+        )
     _check(confidence, delta, assume)
     included = (system_rng() if rng is None else rng).bits(n_canaries)
     scores = np.asarray(score_fn(release_fn(included.copy())), dtype=float)
     if scores.shape != included.shape:
-        raise InvalidRequest(f"The scores have shape {scores.shape}.", f"Pass {n_canaries} numbers.")
+        raise InvalidRequest(
+            f"`score_fn` returned scores of shape {scores.shape}.", f"Return {n_canaries} numbers, one per canary."
+        )
     if np.isnan(scores).any():
-        raise InvalidRequest("Some scores are NaN.", f"Pass {n_canaries} numbers.")
+        raise InvalidRequest(
+            "`score_fn` returned NaN for some canaries.", f"Return {n_canaries} numbers, one per canary."
+        )
     order = np.argsort(scores, kind="stable")
     right = int(included[order[-guessed // 2 :]].sum()) + int((~included[order[: guessed // 2]]).sum())
     return OneRun(n_canaries, guessed, right, confidence, delta, assume)

@@ -100,7 +100,9 @@ def _claim(mechanism: Any, guarantee: Guarantee | None) -> Guarantee:
         return guarantee
     if isinstance(mechanism, Calibrated):
         return mechanism.guarantee
-    raise InvalidRequest("A function has no claim to audit.", "Pass guarantee=, such as guarantee=gd.PureDP(1.0).")
+    raise InvalidRequest(
+        "A function does not state the guarantee to audit.", "Pass it as `guarantee`, such as guarantee=gd.PureDP(1.0)."
+    )
 
 
 def _judged(tests: list[Test], claim: Guarantee, name: str, how: tuple[int, float, float]) -> Audit:

@@ -196,5 +196,5 @@ def check_claim(guarantee: Guarantee) -> None:
     """Raise InvalidRequest if the claim is not a Guarantee."""
     if not isinstance(guarantee, Guarantee):
         raise InvalidRequest(
-            f"The claim is {guarantee!r}.", "Pass guarantee= as one of gaugedp's, such as gd.PureDP(1.0)."
+            f"`guarantee` is {guarantee!r}, which is not a guarantee of gaugedp.", "Pass one, such as gd.PureDP(1.0)."
         )

@@ -148,11 +148,13 @@ def noise_tests(
     """
     if draws.ndim != 2 or draws.shape[1] != mechanism.body.ambient_dim or len(draws) < _LEAST_DRAWS:
         raise InvalidRequest(
-            f"The draws have shape {draws.shape}.",
-            f"Pass {_LEAST_DRAWS} draws or more, shape (n, {mechanism.body.ambient_dim}), in lattice steps.",
+            f"`draws` has shape {draws.shape}, which has too few rows or the wrong number of columns.",
+            f"Pass at least {_LEAST_DRAWS} draws in lattice steps, with shape (n, {mechanism.body.ambient_dim}).",
         )
     if mechanism.form not in NOISE_TESTS:
-        raise InvalidRequest(f"There is no white-box test of {mechanism!r}.", "Audit it as a function of an answer.")
+        raise InvalidRequest(
+            f"There is no white-box test for {mechanism!r}.", "Audit it as a function of an answer instead."
+        )
     return NOISE_TESTS[mechanism.form](mechanism, draws, system_rng() if rng is None else rng, progress)
 
 

@@ -47,22 +47,25 @@ def runs_of(
     if isinstance(mechanism, Calibrated):
         return ObservedRuns(is_a, _drawn(mechanism, answers, is_a, rng))
     if not callable(mechanism):
-        raise InvalidRequest(f"{mechanism!r} cannot be audited.", "Pass a mechanism, or a function of an answer.")
+        raise InvalidRequest(
+            f"{mechanism!r} is neither a mechanism nor a function.", "Pass a mechanism, or a function of an answer."
+        )
     return ObservedRuns(is_a, of_objects(_called(mechanism, answers, is_a, progress)))
 
 
 def _check_answers(answer_a: Any, answer_b: Any) -> None:
     numeric = [row for row in map(numbers_of, (answer_a, answer_b)) if row is not None]
     if any(row.size and np.isnan(row).all() for row in numeric):
-        raise InvalidRequest("One of the answers is NaN.", "Pass the answers of two neighbouring tables.")
+        raise InvalidRequest("One of the two answers contains NaN.", "Pass the answers of two neighbouring tables.")
     if len(numeric) == 2 and numeric[0].shape != numeric[1].shape:
         raise InvalidRequest(
-            f"The answers have the shapes {numeric[0].shape} and {numeric[1].shape}.",
-            "Pass two answers of one shape; a function of tables can take 0 or 1 and choose its table.",
+            f"The two answers have different shapes, {numeric[0].shape} and {numeric[1].shape}.",
+            "Pass answers of the same shape. To audit a function of tables, let it take 0 or 1 and choose the table.",
         )
     if answer_a is answer_b or (len(numeric) == 2 and np.array_equal(numeric[0], numeric[1], equal_nan=True)):
         raise InvalidRequest(
-            "The two answers are equal and cannot be distinguished.", "Pass the answers of two neighbouring tables."
+            "The two answers are equal, so no test can distinguish them.",
+            "Pass the answers of two neighbouring tables.",
         )
 
 
@@ -70,27 +73,28 @@ def in_steps(mechanism: AdditiveNoise, answers: tuple[Any, Any]) -> tuple[np.nda
     """Return neighbours' answers in lattice steps; refuse other answers."""
     if any(numbers_of(answer) is None for answer in answers):
         raise InvalidRequest(
-            "The answers are not numbers.",
-            f"Pass {mechanism.body.ambient_dim} numbers each, as two neighbours' answers.",
+            "The two answers are not numbers.",
+            f"Pass the answers of two neighbouring tables, with {mechanism.body.ambient_dim} numbers each.",
         )
     rows = [np.atleast_1d(np.asarray(answer, dtype=float)) for answer in answers]
     if rows[0].shape != (mechanism.body.ambient_dim,) or not np.isfinite(rows).all():
         raise InvalidRequest(
-            f"The answers have shape {rows[0].shape}, or are not finite.",
-            f"Pass {mechanism.body.ambient_dim} numbers each.",
+            f"The answers have the wrong shape, {rows[0].shape}, or are not finite.",
+            f"Pass two answers with {mechanism.body.ambient_dim} finite numbers each.",
         )
     steps = [np.rint(row / float(mechanism.lattice_step)) for row in rows]
     if not max(np.abs(row).max() for row in steps) < 2.0**62:  # the largest entry
         raise InvalidRequest(
-            "The answers are too large: beyond 2^62 lattice steps.",
-            "Pass answers nearer to 0: only their difference matters.",
+            "The answers are too large: they exceed 2^62 lattice steps.",
+            "Pass answers closer to 0, because only their difference matters.",
         )
     low, high = (row.astype(np.int64) for row in steps)
     check_neighbours(mechanism.body, high - low if is_integer(mechanism.body) else rows[1] - rows[0])
     if np.array_equal(low, high):
         raise InvalidRequest(
             f"The two answers are equal on the mechanism's lattice, whose step is {mechanism.lattice_step}.",
-            "Pass answers that differ by a corner of mechanism.body, such as mechanism.body.argmax(directions) finds.",
+            "Pass answers that differ by a corner of mechanism.body, such as one from "
+            "mechanism.body.argmax(directions).",
         )
     return low, high
 
@@ -119,7 +123,7 @@ def _with_noise(
     low, high = in_steps(mechanism, answers)
     if len(is_a) * len(low) > 5 * 10**7:  # numbers at most
         raise InvalidRequest(
-            f"{len(is_a):,} runs of {len(low):,} numbers do not fit memory.", "Use fewer runs, or a smaller query."
+            f"{len(is_a):,} runs of {len(low):,} numbers do not fit in memory.", "Use fewer runs, or a smaller query."
         )
     noise = mechanism.checked(mechanism.releasable(len(is_a), rng, progress), len(is_a))
     values = np.where(is_a[:, None], low, high) + noise

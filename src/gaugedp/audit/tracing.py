@@ -178,13 +178,15 @@ def _checked(members: Any, non_members: Any) -> tuple[np.ndarray, np.ndarray]:
     rows, others = np.asarray(members, dtype=float), np.asarray(non_members, dtype=float)
     for name, array in (("members", rows), ("non_members", others)):
         if array.ndim != 2 or not array.size:
-            raise InvalidRequest(f"{name} has shape {array.shape}.", f"Pass {name} as rows, shape (n, d).")
+            raise InvalidRequest(
+                f"`{name}` has shape {array.shape}, but must have rows and columns.", "Pass an array of shape (n, d)."
+            )
         if not np.isfinite(array).all():
-            raise InvalidRequest(f"Some {name} are not finite.", "Leave them out.")
+            raise InvalidRequest(f"`{name}` contains numbers that are not finite.", "Leave these rows out.")
     if rows.shape[1] != others.shape[1]:
         raise InvalidRequest(
-            f"The members have {rows.shape[1]} coordinates and the non-members {others.shape[1]}.",
-            "Use rows of one length.",
+            f"`members` has {rows.shape[1]} columns, but `non_members` has {others.shape[1]}.",
+            "Pass rows of the same length.",
         )
     return rows, others
 
@@ -197,7 +199,9 @@ def _vector(released: Any, d: int) -> np.ndarray:
             pass
     vector = np.asarray(values).ravel()
     if vector.shape != (d,) or vector.dtype.kind not in "biuf" or not np.isfinite(vector).all():
-        raise InvalidRequest(f"The release has shape {np.shape(values)}, or is not finite.", f"Release {d} numbers.")
+        raise InvalidRequest(
+            f"The release has the wrong shape, {np.shape(values)}, or is not finite.", f"Release {d} finite numbers."
+        )
     return vector.astype(float)
 
 

@@ -71,7 +71,10 @@ def check_points(points: np.ndarray, ambient_dim: int) -> np.ndarray:
     """Return finite points, or directions, as rows (k, d)."""
     rows = np.atleast_2d(real_numbers(points, "The points"))
     if rows.ndim != 2 or rows.shape[1] != ambient_dim or not np.isfinite(rows).all():
-        raise InvalidRequest(f"Points have shape {np.shape(points)}.", f"Use finite numbers, {ambient_dim} per point.")
+        raise InvalidRequest(
+            f"The points have the wrong shape, {np.shape(points)}, or are not finite.",
+            f"Pass {ambient_dim} finite numbers per point.",
+        )
     return rows
 
 
@@ -93,6 +96,6 @@ def check_body(body: object) -> None:
     """Refuse what is not a `Body`, such as a matrix."""
     if not isinstance(body, Body):
         raise InvalidRequest(
-            f"The body is of type {type(body).__name__}.",
+            f"`body` is of type {type(body).__name__}, which is not a body.",
             "Pass a body, such as gd.bodies.LpBall(2, 1, 1.0) or gd.bodies.Polytope.symmetric_hull(matrix).",
         )

@@ -95,7 +95,8 @@ class LinearImage(FramedBody):
         rows = check_points(points, self.ambient_dim)
         if self.rank < self.body.rank:
             raise InvalidRequest(
-                "The matrix maps different points of the body to one, so the norm of the image is not computed.",
+                "The matrix maps several points of the body to the same point, so the norm of the image cannot be "
+                "computed.",
                 "Use the methods support and radius, or a matrix of full column rank.",
             )
         coordinates, inside = self.frame.coordinates(rows)

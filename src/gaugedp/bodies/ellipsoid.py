@@ -24,13 +24,14 @@ class Ellipsoid(FramedBody):
         matrix = real_numbers(self.matrix, "The entries of the ellipsoid's matrix")
         if matrix.ndim != 2 or 0 in matrix.shape or not np.isfinite(matrix).all() or not matrix.any():
             raise InvalidRequest(
-                f"The matrix of the ellipsoid has shape {matrix.shape}, or is zero or not finite.",
-                "Use finite numbers, shape (d, k), not all zero.",
+                f"The matrix of the ellipsoid has the wrong shape, {matrix.shape}, or is zero or not finite.",
+                "Pass finite numbers of shape (d, k) that are not all zero.",
             )
         largest = float(np.abs(matrix).max())
         if not 1e-140 < largest < 1 / 1e-140:  # squares must not leave the floats
             raise InvalidRequest(
-                f"The largest entry of the ellipsoid's matrix is {largest:g}.", "Scale it to a largest entry near 1."
+                f"The largest entry of the ellipsoid's matrix, {largest:g}, is too extreme.",
+                "Scale the matrix so that it is near 1.",
             )
         matrix.setflags(write=False)
         object.__setattr__(self, "matrix", matrix)

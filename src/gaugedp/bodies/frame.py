@@ -73,7 +73,7 @@ class Frame:
         if not condition < 1e13:  # above it coordinates would have no correct digits
             raise InvalidRequest(
                 f"Some generators are nearly parallel (condition number {condition:.1e}): results would be inaccurate.",
-                "Remove generators that differ from others by rounding only.",
+                "Remove generators that differ from others only by rounding.",
             )
         return picked, square, condition
 

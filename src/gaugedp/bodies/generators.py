@@ -117,9 +117,12 @@ class MatrixGenerators:
         self.matrix = real_numbers(matrix, "The generators")
         self.matrix.setflags(write=False)
         if self.matrix.ndim != 2 or 0 in self.matrix.shape:
-            raise InvalidRequest(f"The generators have shape {np.shape(matrix)}.", "Pass generators as columns (d, n).")
+            raise InvalidRequest(
+                f"The generators have the wrong shape, {np.shape(matrix)}.",
+                "Pass a matrix (d, n) with generators as columns.",
+            )
         if not np.isfinite(self.matrix).all():
-            raise InvalidRequest("A generator is not finite.", "Use finite numbers.")
+            raise InvalidRequest("A generator contains a number that is not finite.", "Pass finite numbers.")
 
     @property
     def ambient_dim(self) -> int:

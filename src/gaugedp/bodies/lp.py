@@ -37,7 +37,9 @@ class LpBall(Body):
         whole(minimum=1, d=self.d)
         positive(radius=self.size)
         if not self.p >= 1:
-            raise InvalidRequest(f"p is {self.p!r}.", "Pass p as a number of at least 1, or infinity.")
+            raise InvalidRequest(
+                f"`p` is {self.p!r}, but must be at least 1.", "Pass a number of at least 1, or math.inf."
+            )
 
     @property
     def ambient_dim(self) -> int:

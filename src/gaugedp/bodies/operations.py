@@ -66,8 +66,8 @@ def image(body: Body, matrix: np.ndarray) -> Body:
     array = np.asarray(matrix, dtype=float)
     if array.ndim != 2 or array.shape[1] != body.ambient_dim or not np.isfinite(array).all() or not array.any():
         raise InvalidRequest(
-            f"The matrix has shape {array.shape}, or is zero or not finite.",
-            f"Use finite numbers, shape (k, {body.ambient_dim}), not all zero.",
+            f"The matrix has the wrong shape, {array.shape}, or is zero or not finite.",
+            f"Pass finite numbers of shape (k, {body.ambient_dim}) that are not all zero.",
         )
     return _image(body, array)
 
@@ -113,10 +113,14 @@ def project(body: Body, basis: np.ndarray) -> Body:
     """
     columns = np.asarray(basis, dtype=float)
     if columns.ndim != 2 or not np.isfinite(columns).all() or 0 in columns.shape:
-        raise InvalidRequest(f"The basis has shape {columns.shape}.", "Use finite numbers, one vector per column.")
+        raise InvalidRequest(
+            f"The basis has the wrong shape, {columns.shape}, or is not finite.", "Pass one finite vector per column."
+        )
     # 1e-9: columns that are orthonormal but for rounding
     if np.abs(columns.T @ columns - np.eye(columns.shape[1])).max() > 1e-9:
-        raise InvalidRequest("The basis is not orthonormal.", "Use orthonormal columns, such as from numpy.linalg.qr.")
+        raise InvalidRequest(
+            "The basis is not orthonormal.", "Pass orthonormal columns, such as those of numpy.linalg.qr."
+        )
     return image(body, columns.T)
 
 
@@ -138,7 +142,8 @@ def minkowski_sum(first: Body, second: Body) -> Body:
     """
     if first.ambient_dim != second.ambient_dim:
         raise InvalidRequest(
-            f"The bodies have dimensions {first.ambient_dim} and {second.ambient_dim}.", "Use equal dimensions."
+            f"The bodies have different dimensions, {first.ambient_dim} and {second.ambient_dim}.",
+            "Pass bodies of the same dimension.",
         )
     if isinstance(first, Polytope) and isinstance(second, Polytope):
         return _sum_of_polytopes(first, second)
@@ -153,7 +158,9 @@ def _sum_of_polytopes(body_a: Polytope, body_b: Polytope) -> Polytope:
     first, second = body_a.factor * body_a.symmetric_columns(), body_b.factor * body_b.symmetric_columns()
     count = 2 * first.shape[1] * second.shape[1]
     if count * body_a.ambient_dim > MOST_DENSE:
-        raise InvalidRequest(f"The sum has {count} corners in dimension {body_a.ambient_dim}.", "Use fewer generators.")
+        raise InvalidRequest(
+            f"The sum has too many corners: {count} in dimension {body_a.ambient_dim}.", "Use fewer generators."
+        )
     points, shifts = first[:, :, None], second[:, None, :]
     corners = np.concatenate([points + shifts, points - shifts], axis=2)
     return Polytope.symmetric_hull(corners.reshape(body_a.ambient_dim, -1))

@@ -48,8 +48,9 @@ class Polytope(Body):
     def __post_init__(self) -> None:
         if not hasattr(self.generators, "ambient_dim"):
             raise InvalidRequest(
-                f"The generators are of type {type(self.generators).__name__}.",
-                "For a matrix (d, n) of points give Polytope.symmetric_hull(matrix), or Polytope.difference_hull.",
+                f"`generators` is of type {type(self.generators).__name__}, which is not supported.",
+                "For a matrix (d, n) of points, use Polytope.symmetric_hull(matrix) or "
+                "Polytope.difference_hull(matrix).",
             )
 
     @classmethod
@@ -62,7 +63,8 @@ class Polytope(Body):
         generators = MatrixGenerators(matrix)
         if not generators.matrix.any():
             raise InvalidRequest(
-                "No unit can change this answer: every generator is zero.", "Pass a generator that is not zero."
+                "No unit can change this answer, because every generator is zero.",
+                "Pass at least one generator that is not zero.",
             )
         return cls(generators, factor)
 
@@ -224,8 +226,8 @@ class Polytope(Body):
     def _check_size(self, size: int) -> None:
         if size * self.ambient_dim > MOST_DENSE:
             raise InvalidRequest(
-                f"The body has {size} generators in dimension {self.ambient_dim}.",
-                "Use its methods radius and support, which work on bodies of any size, or use fewer generators.",
+                f"The body has too many generators for this method: {size} in dimension {self.ambient_dim}.",
+                "Use `radius` or `support`, which work for bodies of any size, or use fewer generators.",
             )
 
     def __repr__(self) -> str:
@@ -248,6 +250,6 @@ def _least_norm(columns: np.ndarray, point: np.ndarray, flow: bool) -> float:
     if answer.status != 0:
         raise InvalidRequest(
             f"The norm of a point could not be computed: {answer.message}",
-            "Scale the generators, so that the largest entry is near 1.",
+            "Scale the generators so that their largest entry is near 1.",
         )
     return float(answer.fun) * length

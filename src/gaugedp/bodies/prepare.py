@@ -46,7 +46,7 @@ def prepared(generators: np.ndarray) -> PreparedGenerators:
     """
     matrix = np.asarray(generators, dtype=float)
     if matrix.ndim != 2 or not np.isfinite(matrix).all():
-        raise InvalidRequest("The generators are not a matrix of finite numbers.", "Use finite numbers, shape (d, n).")
+        raise InvalidRequest("The generators are not a matrix of finite numbers.", "Pass an array of shape (d, n).")
     return _known(matrix.tobytes(), matrix.shape) if matrix.size <= CACHED_SIZE else _prepared(matrix)
 
 
@@ -58,7 +58,7 @@ def _known(numbers: bytes, shape: tuple[int, int]) -> PreparedGenerators:
 def _prepared(matrix: np.ndarray) -> PreparedGenerators:
     indices = distinct(matrix)
     if not len(indices):
-        raise InvalidRequest("Every generator is zero.", "Use at least one generator that is not zero.")
+        raise InvalidRequest("Every generator is zero.", "Pass at least one generator that is not zero.")
     columns = matrix[:, indices]
     basis, frame, coordinates = _largest_basis(columns, independent(columns))
     return PreparedGenerators(columns, indices, basis, frame, coordinates)

@@ -34,7 +34,10 @@ class SchattenBall(Body):
 
     def __post_init__(self) -> None:
         if not isinstance(self.shape, tuple | list) or len(self.shape) != 2:
-            raise InvalidRequest(f"The shape is {self.shape!r}.", "Use two integers, rows and columns.")
+            raise InvalidRequest(
+                f"`shape` is {self.shape!r}, which is not the shape of a matrix.",
+                "Pass the numbers of rows and columns.",
+            )
         whole(minimum=1, rows=self.shape[0], columns=self.shape[1])
         object.__setattr__(self, "shape", (int(self.shape[0]), int(self.shape[1])))
         _ = self.spectrum  # refuses a bad p or radius

@@ -87,7 +87,8 @@ def _(body: SchattenBall) -> Volume:
         return volume(LpBall(body.ambient_dim, 2, body.size))
     if not math.isinf(body.p):
         raise InvalidRequest(
-            f"The Schatten volume is known for p = 2 and infinity only, and p is {body.p:g}.", "Use one of these."
+            f"The volume of a Schatten ball is only known for p = 2 and infinity, but p is {body.p:g}.",
+            "Use one of these values.",
         )
     # log π^{mn/2}·∏_{j<m} Γ(1 + j/2)/Γ(1 + (n + j)/2) = log vol{σ_1(Z) ≤ 1}, after Selberg
     gammas = [math.lgamma(1 + j / 2) - math.lgamma(1 + (high + j) / 2) for j in range(low)]
@@ -105,7 +106,9 @@ def _(body: Ellipsoid) -> Volume:
 def _(body: LinearImage) -> Volume:
     """Return the volume in span K, times √det((M·S)ᵀ(M·S)) for an orthonormal basis S."""
     if body.rank < body.body.rank:
-        raise InvalidRequest("The volume of a projection is not known.", "Use a matrix of full column rank.")
+        raise InvalidRequest(
+            "The volume is not known if the matrix lacks full column rank.", "Use a matrix of full column rank."
+        )
     return _stretched(volume(body.body), Frame(body.matrix @ body.body.span))
 
 
@@ -168,8 +171,8 @@ def _stretched(unit: Volume, frame: Frame) -> Volume:
     log, error = frame.log_volume
     if math.isinf(error):
         raise InvalidRequest(
-            "The generators are so nearly parallel, or their units so far apart, that the volume has no correct digit.",
-            "Leave out directions that differ by rounding only, and give the answers in similar units.",
+            "The generators are so nearly parallel, or differ so much in scale, that the volume cannot be computed.",
+            "Leave out directions that differ only by rounding, and use similar units for all answers.",
         )
     # 1e-6: a volume is called exact where its radius, vol^(1/r), is known to this part of itself
     if unit.kind == "exact" and error <= 1e-6 * frame.rank:

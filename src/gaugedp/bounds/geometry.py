@@ -244,7 +244,10 @@ def _planes(
     d = body.ambient_dim
     if axes is not None:
         if len(axes) != 2 or len({axis for axis in axes if axis in range(d)}) != 2:
-            raise InvalidRequest(f"axes are {axes!r}.", f"Use two coordinates of 0 to {d - 1}, such as axes=(0, 1).")
+            raise InvalidRequest(
+                f"`axes` is {axes!r}, which is not a pair of different coordinates.",
+                f"Use two from 0 to {d - 1}, such as axes=(0, 1).",
+            )
         yield np.eye(d)[:, list(axes)], (f"coordinate {axes[0]}", f"coordinate {axes[1]}")
         return
     vectors = np.pad(_principal(body, measured)[1], ((0, 0), (0, 1)))
@@ -309,11 +312,13 @@ def volume_quantity(body: Body, epsilon: float) -> float:
 def _eigenvalues(covariance: np.ndarray) -> np.ndarray:
     matrix = np.asarray(covariance, dtype=float)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
-        raise InvalidRequest(f"The covariance has shape {matrix.shape}.", "Pass a square matrix of finite numbers.")
+        raise InvalidRequest(
+            f"The covariance, of shape {matrix.shape}, is not a square matrix of finite numbers.", "Pass such a matrix."
+        )
     values = np.linalg.eigvalsh(matrix)
     if not values[0] > 0:
         raise InvalidRequest(
             "The covariance matrix is singular: some combination of the answers has no noise.",
-            "Omit answers that follow from others, or give the covariance in coordinates of body.span.",
+            "Omit answers that follow from others, or pass the covariance in coordinates of body.span.",
         )
     return values

@@ -113,7 +113,9 @@ def sparse_mean(  # noqa: PLR0913 - public numbers
     _check(n, d, epsilon, delta, sigma)
     whole(minimum=1, s=s)
     if s >= d:
-        raise InvalidRequest(f"s is {s} and d is {d}.", "Use an s below d; for all coordinates use dense_mean.")
+        raise InvalidRequest(
+            f"`s` is {s}, but must be below d = {d}.", "Choose a smaller `s`; for all coordinates, use dense_mean."
+        )
     statistical = sigma * math.sqrt(s * math.log(d) / n)
     scale = sigma * s * math.sqrt(math.log(1 / delta)) / (n * epsilon)
     reached = statistical + scale * math.log(d) * _log_factor(n, bounded)

@@ -107,8 +107,8 @@ def counts_lower_bound(body: Polytope, epsilon: float, shadows: bool = True) -> 
     positive(epsilon=epsilon)
     if not isinstance(body, Polytope) or body.differences or body.factor < 1:
         raise InvalidRequest(
-            f"{body!r} is not the sensitivity of counts, with rows added or removed.",
-            "Use lower_bound, which is for real-valued data.",
+            f"{body!r} is not the sensitivity of counts when rows are added or removed.",
+            "Use lower_bound, which applies to real-valued data.",
         )
     unit = replace(body, factor=1.0)
     part = _part(epsilon)

@@ -157,7 +157,8 @@ def _eigenvectors(body: Body, covariance: np.ndarray | None) -> tuple[np.ndarray
     matrix = _spread(body) if covariance is None else np.asarray(covariance, dtype=float)
     if matrix.shape != (body.ambient_dim,) * 2 or not np.isfinite(matrix).all():
         raise InvalidRequest(
-            f"The covariance has shape {matrix.shape}.", f"Use finite numbers, shape ({len(span)}, {len(span)})."
+            f"The covariance has the wrong shape, {matrix.shape}, or is not finite.",
+            f"Pass finite numbers of shape ({len(span)}, {len(span)}).",
         )
     values, vectors = np.linalg.eigh(span.T @ matrix @ span)
     return values[::-1], span @ vectors[:, ::-1]

@@ -94,7 +94,7 @@ def check_size(s: int | None, d: int) -> None:
     if s is not None:
         whole(minimum=1, s=s)
         if s > d:
-            raise InvalidRequest(f"s is {s}, and there are {d} coordinates.", "Use an s of at most that number.")
+            raise InvalidRequest(f"`s` is {s}, but there are only {d} coordinates.", "Choose a smaller `s`.")
 
 
 def _largest(s: int, d: int, sides: int) -> tuple[float, float]:

@@ -135,7 +135,9 @@ def bound_from_volume(
 def check_norm(norm: float) -> None:
     """Refuse p below 1, which has no ℓ_p norm."""
     if not norm >= 1:
-        raise InvalidRequest(f"norm is {norm!r}.", "Pass a number of at least 1, or infinity.")
+        raise InvalidRequest(
+            f"`norm` is {norm!r}, but must be at least 1.", "Pass a number of at least 1, or math.inf."
+        )
 
 
 def largest_volume(body: Body) -> Volume:
@@ -150,7 +152,9 @@ def _measured(body: Body, norm: float) -> tuple[int, Volume]:
     check_norm(norm)
     rank = body.rank
     if not rank:
-        raise InvalidRequest("The body is a point: no answer can change.", "Use a query that depends on the rows.")
+        raise InvalidRequest(
+            "The body is a single point, so no answer can change.", "Use a query that depends on the rows."
+        )
     if norm != 2 and rank < body.ambient_dim:
         body = image(body, np.eye(body.ambient_dim)[np.sort(independent(body.span.T)[:rank])])
     return rank, largest_volume(body)

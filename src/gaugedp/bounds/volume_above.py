@@ -53,7 +53,9 @@ def volume_upper_bound(body: Polytope) -> float:
     (1.333, 2.208)
     """
     if not isinstance(body, Polytope) or body.rank == 0:
-        raise InvalidRequest(f"The body is {body!r}.", "Pass a polytope that is not a point, or use bodies.volume.")
+        raise InvalidRequest(
+            f"{body!r} is not a polytope, or is a single point.", "Pass another polytope, or use bodies.volume."
+        )
     columns = body.span.T @ (body.factor * body.symmetric_columns())
     rank = len(columns)
     values, vectors = np.linalg.eigh(columns @ columns.T)

@@ -128,5 +128,7 @@ def _count(runs: str | None, mechanism: Mechanism) -> int:
         return max(1000, min(2000 if is_slow else 20_000, (2 * 10**7) // mechanism.body.ambient_dim))  # numbers at most
     count = number("runs", runs)
     if not count.is_integer():
-        raise InvalidRequest(f"runs is {runs!r}.", "Pass runs as an integer of at least 100.")
+        raise InvalidRequest(
+            f"`runs` is {runs!r}, but must be an integer of at least 100.", "Pass 100 or a larger integer."
+        )
     return int(count)

@@ -101,13 +101,13 @@ def _duckdb_answers() -> str:
         table = Table.scan(str(path), domain=domain, unit=PrivacyUnit())
         counted = release(count(domain), table, ledger=Ledger.in_memory(PureDP(2000.0)), epsilon=1000.0)
     if round(float(counted.values[0])) != 3:
-        raise OSError("a count is wrong")
+        raise OSError("a test query returned a wrong count")
     return "answers"
 
 
 def _entropy_answers() -> str:
     if research_rng(1).bytes(8).hex() != _STREAM or system_rng().bytes(32) == system_rng().bytes(32):
-        raise OSError("the random stream is not the expected one")
+        raise OSError("the random number generator returned unexpected bytes")
     return "the operating system's, expanded by ChaCha20"
 
 
@@ -129,9 +129,9 @@ def _ledger(folder: Path) -> Line:
 
 def _made_in(folder: Path) -> "tempfile.TemporaryDirectory[str]":
     if not folder.exists():
-        raise OSError(f"There is no folder {str(folder)!r}. Make it first.")
+        raise OSError(f"There is no folder {str(folder)!r}. Create it first.")
     if not folder.is_dir():
-        raise OSError(f"{str(folder)!r} is a file. Use a folder.")
+        raise OSError(f"{str(folder)!r} is a file, not a folder. Pass a folder.")
     try:
         return tempfile.TemporaryDirectory(prefix=".gaugedp-doctor-", dir=folder)
     except OSError as error:

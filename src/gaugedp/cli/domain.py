@@ -114,13 +114,16 @@ def domain(table: str, out: str | None, header_confirmed: bool, learn: str | Non
         learn_bounds((table, out, learn), text, domain_file, options)
         return
     if any(options.values()):
-        raise InvalidRequest("Without --learn, only column names are read.", "Name a column: --learn COLUMN.")
+        raise InvalidRequest(
+            "The ledger options require --learn: without it, no row is read.",
+            "Name a column with --learn COLUMN, or omit them.",
+        )
     text = skeleton(Path(table), names, form)
     if out is None:
         click.echo(text, nl=False)
         return
     if is_kept(out):
-        raise InvalidRequest(f"The file {out} exists already.", "Pass another name. Files are not overwritten.")
+        raise InvalidRequest(f"The file {out} already exists and is not overwritten.", "Pass another name.")
     save(out, lambda path: path.write_text(text, encoding="utf-8"))
     tried = f"gaugedp plan --domain {shlex.quote(out)} --query count --epsilon 1"
     said = f"Wrote {out}. Fill it in and try it; then replace count by your attributes:\n  {tried}"
@@ -130,8 +133,8 @@ def domain(table: str, out: str | None, header_confirmed: bool, learn: str | Non
 def _check_names(table: str, names: list[str]) -> None:
     if found := doubts(names):
         raise InvalidRequest(
-            f"The column names of {table!r} may be the values of a row: they include {', '.join(found)}.",
-            "Write a line of names above the rows; if there is one, add --header-confirmed.",
+            f"The column names of {table!r} look like the values of a row: they include {', '.join(found)}.",
+            "Write a header with column names above the rows. If the file already has one, add --header-confirmed.",
             "Nothing was written.",
         )
 
@@ -220,7 +223,7 @@ def _name_and_unit(text: str, domain_file: str | None, column: str, otherwise: s
     domain = Domain.load(domain_file)
     if column in domain.columns:
         raise InvalidRequest(
-            f"The domain file describes the column {column} already.", "Remove its line, or use its bounds."
+            f"The domain file already describes the column {column}.", "Remove its line, or use its bounds."
         )
     return domain.name, replace(domain.protected(), as_one=False)  # rows are read, not persons
 
@@ -244,7 +247,9 @@ def placed(text: str, column: str, line: str) -> str:
     except tomllib.TOMLDecodeError:
         columns = {}
     if column not in columns:
-        raise InvalidRequest("The domain file has no section for bounds.", "Write [columns] on its own line.")
+        raise InvalidRequest(
+            "The domain file has no [columns] section for the bounds.", "Add [columns] on its own line."
+        )
     return filled
 
 

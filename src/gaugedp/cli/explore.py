@@ -46,7 +46,7 @@ def explore(
     check_start(start)
     limit = number("seconds", seconds)
     if not limit >= 0:
-        raise InvalidRequest(f"seconds is {seconds!r}.", "Pass seconds as a number of at least 0.")
+        raise InvalidRequest(f"`seconds` is {seconds!r}, but must not be negative.", "Pass 0 or a positive number.")
     check_files({"domain file": domain_path, **({"release": released} if released else {})}, out=(out, ".html"))
     explored = _write(Path(out), (question, unit, start, limit), _read(released, question))
     if as_json:

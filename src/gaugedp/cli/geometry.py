@@ -32,7 +32,7 @@ def geometry(domain_path: str, text: str, epsilon: str, svg: str | None, axes: s
     domain, unit = load(domain_path)
     plane = _plane(axes)
     if svg is None and plane is not None:
-        raise InvalidRequest("--axes chooses the plane of a drawing, but no drawing was requested.", "Add --svg FILE.")
+        raise InvalidRequest("--axes selects the plane of a drawing, but no drawing was requested.", "Add --svg FILE.")
     check_files({"domain file": domain_path}, svg=(svg, ".svg"))
     shape_report = geometry_of(_body(query(domain, text), unit), number("epsilon", epsilon))
     if svg is not None:
@@ -42,7 +42,9 @@ def geometry(domain_path: str, text: str, epsilon: str, svg: str | None, axes: s
 
 def _body(question: Query, unit: PrivacyUnit) -> Body:
     if any(mechanism.in_rows for mechanism in question.mechanisms.candidates(unit, PureDP(1.0))):
-        raise InvalidRequest("Quantiles have no additive noise, and so no sensitivity body.", "Request counts or sums.")
+        raise InvalidRequest(
+            "Quantiles have no sensitivity body, because their noise is not additive.", "Request counts or sums."
+        )
     body, weights = question.sensitivity(unit), question.errors.weights
     scales = np.full(body.ambient_dim, 1 / float(question.steps.runs[0][0])) if weights is None else weights
     return body if (scales == 1).all() else image(body, np.diag(1 / scales))
@@ -53,5 +55,7 @@ def _plane(axes: str | None) -> tuple[int, int] | None:
         return None
     first, _, second = axes.partition(",")
     if not (first.strip().isdecimal() and second.strip().isdecimal()):
-        raise InvalidRequest(f"axes are {axes!r}.", "Pass the numbers of two answers, counted from 0, such as 0,1.")
+        raise InvalidRequest(
+            f"--axes is {axes!r}, which does not name two answers.", "Pass two positions counted from 0, such as 0,1."
+        )
     return int(first), int(second)

@@ -69,11 +69,11 @@ def _described(path: str | None, options: dict[str, str | None]) -> tuple[Traini
     given = {name: text for name, text in options.items() if text is not None}
     if path is not None:
         if set(given) - {"delta"}:
-            raise InvalidRequest("A guarantee is given in addition to --file.", "Use only one of them.")
+            raise InvalidRequest("Both --file and the options of a guarantee are given.", "Use only one of them.")
         text = read_text(path, "a file that `gd.guarantees.to_json` wrote, or a training log")
         if _is_guarantee(text):
             if given:
-                raise InvalidRequest("--delta is given, but the file holds a guarantee.", "Leave --delta out.")
+                raise InvalidRequest("--delta is given, but the file already contains a guarantee.", "Omit --delta.")
             return None, from_json(text)
         return (log := _with_delta(training_log(text), given.get("delta"))), log.guarantee
     run = {name: given.pop(name) for name in _RUN if name in given}
@@ -81,8 +81,8 @@ def _described(path: str | None, options: dict[str, str | None]) -> tuple[Traini
         return None, guarantee_asked(**numbers(**{name: given.get(name) for name in ("epsilon", "delta", "rho", "mu")}))
     if set(given) - {"delta"} or "noise_multiplier" not in run:
         raise InvalidRequest(
-            "A training run is described by its noise multiplier, sampling rate and steps.",
-            "Pass --noise-multiplier, and no --epsilon, --rho or --mu.",
+            "A training run is specified by --noise-multiplier, not by --epsilon, --rho or --mu.",
+            "Pass --noise-multiplier and omit these options.",
         )
     single = TrainingRun(**{name: _parsed(name, text) for name, text in run.items()})
     return (log := _with_delta(TrainingLog((single,)), given.get("delta"))), log.guarantee
@@ -104,7 +104,9 @@ def _parsed(name: str, text: str) -> Any:
 
 def _with_delta(log: TrainingLog, text: str | None) -> TrainingLog:
     if text is None and log.delta is None:
-        raise InvalidRequest("A training run has an epsilon only at a delta.", "Pass --delta, such as 1e-5.")
+        raise InvalidRequest(
+            "The epsilon of a training run depends on delta, which is missing.", "Pass --delta, such as 1e-5."
+        )
     delta = log.delta if text is None else number("delta", text)
     between(0, 1, delta=delta)
     return TrainingLog(log.runs, delta)

@@ -102,7 +102,7 @@ def save(path: str, write: Callable[[Path], object]) -> None:
     except OSError as error:
         raise GaugedpError(
             f"{path!r} could not be written ({error.strerror}).",
-            "Free disk space, or give another file.",
+            "Free disk space, or choose another file.",
             "Nothing was spent.",
         ) from None
 

@@ -92,13 +92,13 @@ def plan(
 def _check_alone(when: str = "together with --model", **options: str | None) -> None:
     for name, value in options.items():
         if value is not None:
-            raise InvalidRequest(f"--{name} cannot be given {when}.", f"Omit --{name}.")
+            raise InvalidRequest(f"--{name} cannot be used {when}.", f"Omit --{name}.")
 
 
 def _check_no_table(words: list[str]) -> None:
     if words:
         raise InvalidRequest(
-            f"plan reads no table and takes no argument {words[0]!r}.",
+            f"plan reads no table, so it does not accept the argument {words[0]!r}.",
             "Omit it; if it is part of the query, put the whole query in quotes.",
         )
 

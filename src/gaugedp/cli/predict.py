@@ -41,11 +41,13 @@ def predict(table: str, model_path: str, domain_path: str, with_scores: bool, ou
     model = load_model(model_path, domain)
     lines = FileLines.open(table, domain, model.design.attributes, model.design.columns)
     if with_scores and not model.classes:
-        raise InvalidRequest("The model predicts numbers and has no scores.", "Omit --scores.")
+        raise InvalidRequest("The model predicts numbers, so it has no class scores.", "Omit --scores.")
     predictions = _Predictions(model, lines, model.classes if with_scores else ())
     clashes = [name for name in predictions.names if name in lines.names]
     if clashes:
-        raise UnreadableTable(f"The table has a column {clashes[0]!r}.", "Rename or remove it.")
+        raise UnreadableTable(
+            f"The table already has a column {clashes[0]!r}, which is a name of a prediction.", "Rename or remove it."
+        )
     click.echo("Predicting: reading the lines ...", err=True)
     if out is None:
         if isinstance(sys.stdout, io.TextIOWrapper):

@@ -66,7 +66,8 @@ def publish(
     document = document if correction is None else correction.announced(document)
     if document.key is None and not dry_run:
         raise InvalidRequest(
-            "The publication has no key.", 'Write key = "…" in the file: repeating it then costs nothing.'
+            "The publication has no key.",
+            'Write key = "…" in the file, so that repeating the publication costs nothing.',
         )
     stage.key = checked_key(document.key)
     stage.show("plan")

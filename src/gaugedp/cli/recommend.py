@@ -61,10 +61,16 @@ def _ratings(path: str, domain: Domain, model: "StoredModel") -> tuple[np.ndarra
     batches = list(lines.batches())
     users = {(fields[place] or "").strip() for batch in batches for fields in batch.fields}
     if "" in users:
-        raise InvalidRequest("A line has no user.", "Name the user in each line: the rating may be another user's.", "")
+        raise InvalidRequest(
+            "A line of the file does not name a user.",
+            "Name the user in every line, as ratings may belong to others.",
+            "",
+        )
     if len(users) > 1:
         raise InvalidRequest(
-            "The file has ratings of several users.", "Pass one file per user: recommendations reveal ratings.", ""
+            "The file contains ratings of several users.",
+            "Pass one file per user, because recommendations reveal ratings.",
+            "",
         )
     cells = [batch.cells for batch in batches] or [np.empty((0, 2), dtype=int)]
     steps = [batch.steps[:, 0] for batch in batches] or [np.empty(0, dtype=int)]

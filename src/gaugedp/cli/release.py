@@ -247,7 +247,7 @@ def _guarantee(answer: Release) -> str:
 
 def _in_parts(source: Table, parts: str | None, folder: str | None, key: str | None) -> Table:
     if folder is not None and key is None:
-        raise InvalidRequest("--folder needs a key.", "Pass --key, and use the same one to resume.")
+        raise InvalidRequest("--folder requires --key.", "Pass --key, and use the same key to resume.")
     if parts is None and folder is None:
         return source
     count = None if parts is None else number("buckets", parts)

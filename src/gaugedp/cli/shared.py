@@ -187,17 +187,17 @@ def number(name: str, text: str) -> float:
         return float(text)
     if re.fullmatch(r"\s*[+-]?\d+,\d+\s*", text):
         raise InvalidRequest(
-            f"{name} is {text!r}, which has a comma.",
-            f"Write {text.strip().replace(',', '.')}. Pass {name} as a number with a decimal point.",
+            f"`{name}` is {text!r}, which contains a decimal comma.",
+            f"Pass a number with a decimal point, such as {text.strip().replace(',', '.')}.",
         )
-    raise InvalidRequest(f"{name} is {text!r}.", f"Pass {name} as a finite number.")
+    raise InvalidRequest(f"`{name}` is {text!r}, which is not a finite number.", "Pass a finite number.")
 
 
 def whole_number(name: str, text: str) -> int:
     """Parse an integer."""
     value = number(name, text)
     if not value.is_integer():
-        raise InvalidRequest(f"{name} is {text!r}.", f"Pass {name} as an integer.")
+        raise InvalidRequest(f"`{name}` is {text!r}, which is not an integer.", "Pass an integer.")
     return int(value)
 
 
@@ -265,7 +265,7 @@ def _budget(text: str) -> Guarantee:
 def _check_form(text: str, *numbers: str) -> None:
     if not all(_is_number(number) for number in numbers):
         raise InvalidRequest(
-            f"{text!r} is not a budget.",
+            f"{text!r} is not a valid budget.",
             "Pass it as EPSILON or EPSILON,DELTA, such as 2 or 2,1e-6, or as best=2,1e-6, rho=0.5 or mu=1.",
         )
 
@@ -274,8 +274,8 @@ def _check_no_decimal_comma(epsilon: str, delta: str) -> None:
     """Refuse an integer δ, which may be a decimal comma."""
     if re.fullmatch(r"\d+", epsilon) and re.fullmatch(r"\d*[1-9]\d*", delta):
         raise InvalidRequest(
-            f"delta is {delta}: a budget is EPSILON or EPSILON,DELTA.",
-            f"Pass a delta below 1; for a number with decimals write {epsilon}.{delta}.",
+            f"The delta of this budget is {delta}, but must be below 1: a comma separates EPSILON,DELTA.",
+            f"Pass a smaller delta, or write {epsilon}.{delta} for a decimal number.",
         )
 
 
@@ -356,7 +356,9 @@ def check_apart(read: dict[str, str], written: dict[str, str | None]) -> None:
             continue
         place = Path(path).resolve()
         if place in roles:
-            raise InvalidRequest(f"--{role} {path!r} is also the {roles[place]}.", "Pass each file its own path.")
+            raise InvalidRequest(
+                f"--{role} {path!r} is also the {roles[place]}.", "Pass a different path for each file."
+            )
         roles[place] = f"file of --{role}"
 
 

@@ -75,13 +75,13 @@ class Categories(Attribute):
         if not self.values:
             raise InvalidRequest("An attribute has no categories.", "List at least one category.")
         if not all(issubclass(kind, str) for kind in set(map(type, self.values))):
-            raise InvalidRequest(f"The categories {self.values!r} are not all text.", 'Write each as text, like "1".')
+            raise InvalidRequest(f"The categories {self.values!r} are not all text.", 'Use text, such as "1".')
         if len(set(self.values)) < len(self.values):
             raise InvalidRequest(f"A category appears twice in {self.values!r}.", "List each category once.")
         if not _is_unicode("".join(self.values)):
             raise InvalidRequest("A category contains half of a surrogate pair.", "Use valid Unicode text.")
         if self.outside == OTHER and OTHER in self.values:
-            raise InvalidRequest('"other" is already a category.', 'Rename it, or use outside = "drop".')
+            raise InvalidRequest('outside = "other" repeats a category.', 'Rename it, or use outside = "drop".')
 
     @property
     def n_inside(self) -> int:
@@ -182,7 +182,7 @@ class UnknownKeys(Attribute):
     def __post_init__(self) -> None:
         whole(minimum=1, most=self.most)
         if self.most > MOST_KEYS:
-            raise InvalidRequest(f"most is {self.most:,}.", f"Pass at most {MOST_KEYS:,} keys.")
+            raise InvalidRequest(f"`most` is {self.most:,}, which is too many keys.", f"Choose at most {MOST_KEYS:,}.")
 
     @property
     def n_inside(self) -> int:
@@ -247,7 +247,7 @@ def categories(values: Sequence[str], outside: str = "drop") -> Categories:
     ('north', 'south', 'other')
     """
     if isinstance(values, str) or not isinstance(values, Sequence):
-        raise InvalidRequest(f"The categories are {values!r}.", "Pass them as a list of texts.")
+        raise InvalidRequest(f"The categories {values!r} are not a list of texts.", "Pass a list of strings.")
     return Categories(tuple(values), outside)
 
 
@@ -294,15 +294,15 @@ def bins(
     if edges is not None:
         return _edge_bins(edges, outside)
     if low is None or high is None or width is None:
-        raise InvalidRequest("The bins are incomplete.", "Pass low, high and width, or edges.")
+        raise InvalidRequest("The bins are not fully specified.", "Pass `low`, `high` and `width`, or pass `edges`.")
     finite(low=low, high=high)
     positive(width=width)
     if not low < high:
-        raise InvalidRequest(f"The bounds are low = {low!r} and high = {high!r}.", "Choose low below high.")
+        raise InvalidRequest(f"`low` is {low!r}, which is not below `high`, {high!r}.", "Choose low < high.")
     count = (decimal(high) - decimal(low)) / decimal(width)
     if count.denominator != 1:
         raise InvalidRequest(
-            f"Bins of width {width!r} do not fill [{low!r}, {high!r}].", "Choose a width that divides high - low."
+            f"Bins of width {width!r} do not fill [{low!r}, {high!r}].", "Choose a `width` that divides high - low."
         )
     return Bins(decimal(low), decimal(width), int(count), outside)
 
@@ -321,7 +321,7 @@ def integers(first: int, last: int, outside: str = "drop") -> Integers:
     one_of(("drop", OTHER), outside=outside)
     whole(minimum=-(2**53), first=first, last=last)
     if first > last:
-        raise InvalidRequest(f"The bounds are from = {first} and to = {last}.", "Choose a from that is not after to.")
+        raise InvalidRequest(f"`from` is {first}, which is above {last}, the value of `to`.", "Choose from <= to.")
     return Integers(first, last, outside)
 
 
@@ -352,23 +352,23 @@ def bounded(
     finite(low=low, high=high)
     positive(step=step)
     if not low < high:
-        raise InvalidRequest(f"The bounds are low = {low!r} and high = {high!r}.", "Choose low below high.")
+        raise InvalidRequest(f"`low` is {low!r}, which is not below `high`, {high!r}.", "Choose low < high.")
     if step < 1e-200 or max(abs(low), abs(high)) > 1e200:
-        raise InvalidRequest(f"The bounds {low!r}, {high!r} or the step {step!r} are extreme.", "Use another unit.")
+        raise InvalidRequest(f"The bounds {low!r}, {high!r} or the step {step!r} are too extreme.", "Use another unit.")
     bottom, top, unit = decimal(low), decimal(high), decimal(step)
     if (bottom / unit).denominator != 1 or (top / unit).denominator != 1:
         raise InvalidRequest(
             f"The bounds {low!r} and {high!r} are not multiples of step = {step!r}.",
-            "Round them, or choose a finer step.",
+            "Round them, or choose a finer `step`.",
         )
     if max(abs(bottom), abs(top)) / unit > MAX_STEPS:
-        raise InvalidRequest(f"The bounds are more than 2^40 steps of {step!r} away from 0.", "Choose a coarser step.")
+        raise InvalidRequest(f"The bounds are more than 2^40 steps of {step!r} from 0.", "Choose a coarser `step`.")
     return BoundedColumn(bottom, top, unit, _replacement(missing, bottom, top, unit), _codes(unknown))
 
 
 def _codes(unknown: Sequence[float]) -> tuple[Fraction, ...]:
     if isinstance(unknown, str) or not isinstance(unknown, Sequence) or not all(map(is_finite, unknown)):
-        raise InvalidRequest(f"unknown is {unknown!r}.", "Use a list of codes for missing values, such as [99, -1].")
+        raise InvalidRequest(f"`unknown` is {unknown!r}, not a list of codes.", "Pass a list, such as [99, -1].")
     return tuple(sorted({decimal(code) for code in unknown}))
 
 
@@ -378,12 +378,12 @@ def _interval(low: Fraction, high: Fraction, closed: bool) -> str:
 
 def _edge_bins(edges: Sequence[float], outside: str) -> EdgeBins:
     if not isinstance(edges, Sequence):
-        raise InvalidRequest(f"The edges are {edges!r}.", "Pass them as a list of numbers.")
+        raise InvalidRequest(f"`edges` is {edges!r}, which is not a list of numbers.", "Pass a list of numbers.")
     for edge in edges:
         finite(edge=edge)
     exact = tuple(decimal(edge) for edge in edges)
     if len(exact) < 2 or any(left >= right for left, right in pairwise(exact)):
-        raise InvalidRequest(f"The edges are {list(edges)!r}.", "Use at least two edges, each above the one before.")
+        raise InvalidRequest(f"`edges` is {list(edges)!r}, which does not increase.", "Pass two or more in order.")
     return EdgeBins(exact, outside)
 
 
@@ -392,7 +392,7 @@ def _replacement(missing: str | float, low: Fraction, high: Fraction, step: Frac
         return None
     value = decimal(float(missing)) if is_finite(missing) else None
     if value is None or not low <= value <= high or (value / step).denominator != 1:
-        raise InvalidRequest(f"missing is {missing!r}.", 'Pass "drop", or a multiple of step between low and high.')
+        raise InvalidRequest(f'`missing` is {missing!r}, not "drop" or a value of the column.', "Pass one of these.")
     return value
 
 

@@ -33,7 +33,10 @@ class Caption:
         label, unit = (_text(f"{key} in {place}", facts.get(key, "")) for key in ("label", "unit"))
         labels = facts.get("labels", {})
         if not isinstance(labels, Mapping):
-            raise InvalidRequest(f"labels in {place} is {labels!r}.", 'Write them as { "1" = "men", "2" = "women" }.')
+            raise InvalidRequest(
+                f"`labels` in {place} is {labels!r}, which does not map cells to texts.",
+                'Write them as { "1" = "men", "2" = "women" }.',
+            )
         for cell in labels:
             if cell not in (cells or ()):
                 raise UnknownName.among(f"cell of {place}", str(cell), cells or ["(none)"])
@@ -138,5 +141,5 @@ def _phrase(place: str, facts: object, cells: Sequence[str]) -> dict[str, str]:
 
 def _text(what: str, value: object) -> str:
     if not isinstance(value, str):
-        raise InvalidRequest(f"{what[0].upper()}{what[1:]} is {value!r}.", "Write it as text.")
+        raise InvalidRequest(f"{what[0].upper()}{what[1:]} is {value!r}, which is not text.", "Write it in quotes.")
     return value

@@ -117,12 +117,17 @@ def dates(first: str, last: str, *, by: str, timezone: str | None = None, outsid
     one_of(("drop", OTHER), outside=outside)
     begin, end = (_start(name, text, by) for name, text in (("from", first), ("to", last)))
     if begin > end:
-        raise InvalidRequest(f"The dates are from = {first} and to = {last}.", "Choose a from that is not after to.")
+        raise InvalidRequest(
+            f"`from` is {first}, which is after {last}, the value of `to`.", "Choose a `from` that is not after `to`."
+        )
     if end.year == date.max.year:
-        raise InvalidRequest(f"The dates end in {end.year}.", "Let them end before that year.")
+        raise InvalidRequest(f"The dates end in {end.year}, which is too late.", "Choose a `to` before that year.")
     dates = Dates(by, begin, end, _known(timezone), outside)
     if dates.n_inside > _MOST_CELLS:
-        raise InvalidRequest(f"There are {dates.n_inside:,} cells.", f"Use at most {_MOST_CELLS:,}.")
+        raise InvalidRequest(
+            f"The dates have {dates.n_inside:,} cells, which is too many.",
+            f"Use at most {_MOST_CELLS:,}, such as longer periods.",
+        )
     return dates
 
 
@@ -137,7 +142,7 @@ def _start(name: str, written: object, part: str) -> date:
     except ValueError:
         pass
     example = _EXAMPLES[part]
-    raise InvalidRequest(f"{name} is {written!r}, which is not a {part}.", f"Write {example!r}, or a day in it.")
+    raise InvalidRequest(f"`{name}` is {written!r}, which is not a {part}.", f"Write {example!r}, or a day in it.")
 
 
 def _named(part: str, numbers: list[int]) -> date:
@@ -163,7 +168,9 @@ def _known(timezone: object) -> str | None:
             return timezone
     except (ZoneInfoNotFoundError, ValueError, OSError):
         pass
-    raise InvalidRequest(f"The timezone is {timezone!r}.", 'Pass a name such as "Europe/Ljubljana".')
+    raise InvalidRequest(
+        f"`timezone` is {timezone!r}, which is not a known time zone.", 'Pass a name such as "Europe/Ljubljana".'
+    )
 
 
 def _offset(zone: ZoneInfo, second: int) -> int:

@@ -53,7 +53,7 @@ class Domain:
         for facts, kind in ((self.attributes, Attribute), (self.columns, BoundedColumn)):
             if not isinstance(facts, Mapping) or not all(isinstance(fact, kind) for fact in facts.values()):
                 raise InvalidRequest(
-                    "The domain is not made of attributes and bounded columns.",
+                    "The domain contains something other than attributes and bounded columns.",
                     "Use gd.Domain.of(sex=[...], age=gd.bins(...), pay=gd.bounded(...)), or gd.Domain.load(path).",
                 )
         check_trees(self.attributes)
@@ -94,7 +94,7 @@ class Domain:
         toml.only_keys("the domain file", facts, (*toml.SECTIONS, *TEXTS))
         name = facts.get("name", Path(path).stem)
         if not isinstance(name, str):
-            raise InvalidRequest(f"The name in {path} is {name!r}.", "Write the name as text.")
+            raise InvalidRequest(f"`name` in {path} is {name!r}, which is not text.", "Write it in quotes.")
         attributes = toml.read_attributes(facts, Path(path).parent)
         domain = cls(
             attributes,
@@ -125,14 +125,14 @@ class Domain:
         """
         if unit.column is None or unit.max_rows != 1:
             raise InvalidRequest(
-                "Rows are aggregated by person, but the unit is not a person with one row.",
-                "Name the column that identifies persons, under [unit] or in gd.PrivacyUnit, and omit max_rows.",
+                "Rows are aggregated by person, but the privacy unit is not a person with one row.",
+                "Name the column that identifies persons, under [unit] or in gd.PrivacyUnit, and omit `max_rows`.",
             )
         are_described = bool(made) and all(isinstance(per_person, PerPerson) for per_person in made.values())
         if self.rows is not None or not are_described:
             raise InvalidRequest(
-                "Specify how a person's rows are aggregated.",
-                "Use [person] in the domain file, or for example visits=gd.PerPerson.count(gd.integers(0, 50)).",
+                "The domain does not specify how a person's rows are aggregated.",
+                "Use [person] in the domain file or, for example, visits=gd.PerPerson.count(gd.integers(0, 50)).",
             )
         facts = {name: self._made(name, per_person) for name, per_person in made.items()}
         captions = {
@@ -235,10 +235,12 @@ class Domain:
         if unit.column != self.unit.column:
             raise InvalidRequest(
                 f"The domain file protects {self.unit}; the call protects {unit}.",
-                "Omit unit=, or change [unit] in the file.",
+                "Omit `unit`, or change [unit] in the file.",
             )
         if self.rows is not None and unit.max_rows != 1:
-            raise InvalidRequest(f"Each {unit.column} is one row, but max_rows is {unit.max_rows}.", "Omit max_rows.")
+            raise InvalidRequest(
+                f"Each {unit.column} becomes one row, but `max_rows` is {unit.max_rows}.", "Omit `max_rows`."
+            )
         return replace(unit, as_one=self.rows is not None)
 
     def attribute(self, name: str) -> Attribute:
@@ -340,6 +342,7 @@ def _as_facts(name: str, value: object) -> Mapping[str, Attribute | BoundedColum
         return toml.named_tree(name, value)
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise InvalidRequest(
-            f"{name} is described by {value!r}.", "Use a list of categories, gd.bins, gd.integers or gd.bounded."
+            f"{value!r} is not a valid description of {name}.",
+            "Use a list of categories, gd.bins, gd.integers or gd.bounded.",
         )
     return {name: toml.named(f"attribute {name}", lambda: categories(value))}

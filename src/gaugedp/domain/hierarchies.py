@@ -70,12 +70,14 @@ def tree(columns: Mapping[str, Sequence[str]], outside: str = "drop") -> Tree:
     ((2,), (3,))
     """
     if not isinstance(columns, Mapping) or len(columns) < 2:
-        raise InvalidRequest("The tree has fewer than two levels.", "Pass a column for each, the coarsest first.")
+        raise InvalidRequest(
+            "The tree has fewer than two levels.", "Pass one column for each level, the coarsest first."
+        )
     levels = {name: categories(texts, outside).values for name, texts in _distinct(columns).items()}
     n_lines = {name: len(texts) for name, texts in columns.items()}
     if len(set(n_lines.values())) > 1:
         raise InvalidRequest(
-            f"The levels have different lengths: {n_lines}.", "Pass an area of every level in each line."
+            f"The levels have different lengths: {n_lines}.", "List one area of every level in each line."
         )
     _check_nested(columns)
     order = [{text: place for place, text in enumerate(texts)} for texts in levels.values()]
@@ -104,12 +106,14 @@ def read_tree(path: Path, column: str, outside: str = "drop") -> Tree:
     header, *areas = csv_lines(path, "tree", "Put a CSV file in the folder of the domain file.")
     if len(set(header)) < len(header) or column not in header[-1:]:
         raise InvalidRequest(
-            f"The columns of {path.name!r} are {', '.join(header) or '(none)'}.",
-            f"Name the levels, each once, from the coarsest to the finest, which is {column}.",
+            f"The columns of {path.name!r} do not name the levels of a tree: {', '.join(header) or '(none)'}.",
+            f"Name each level once, from the coarsest to the finest, which is {column}.",
         )
     for place, line in enumerate(areas, 1):
         if len(line) != len(header) or "" in line:
-            raise InvalidRequest(f"Area {place} in {path.name!r} lacks a text for some level.", "Fill it in.")
+            raise InvalidRequest(
+                f"Area {place} in {path.name!r} has an empty field.", "Fill in an area for every level."
+            )
     return tree({name: [line[i] for line in areas] for i, name in enumerate(header)}, outside)
 
 
@@ -158,7 +162,8 @@ def check_trees(attributes: Mapping[str, Attribute]) -> None:
         for coarse, fine in pairwise(sorted(levels, key=lambda level: level.n_cells)):
             if not _is_above(coarse, fine):
                 raise InvalidRequest(
-                    f"Two attributes of column {column} are not levels of one tree.", "Pass one gd.tree(…)."
+                    f"Two attributes read the column {column}, but are not levels of one tree.",
+                    "Describe both with one gd.tree(…).",
                 )
 
 
@@ -174,7 +179,7 @@ def _distinct(columns: Mapping[str, Sequence[str]]) -> dict[str, Sequence[str]]:
     *coarse, finest = columns
     unlisted = [name for name, texts in columns.items() if isinstance(texts, str) or not isinstance(texts, Sequence)]
     if unlisted:
-        raise InvalidRequest(f"{unlisted[0]} is not a list of texts.", "List an area of each level for every line.")
+        raise InvalidRequest(f"{unlisted[0]} is not a list of texts.", "List one area for every line in each level.")
     return {**{name: list(dict.fromkeys(columns[name])) for name in coarse}, finest: columns[finest]}
 
 
@@ -184,8 +189,8 @@ def _check_nested(columns: Mapping[str, Sequence[str]]) -> None:
         for area, text in zip(outer, inner, strict=True):
             if lies_in.setdefault(text, area) != area:
                 raise InvalidRequest(
-                    f"{name} {text!r} lies in {above} {lies_in[text]!r} and in {area!r}.",
-                    "Pass each area a different text.",
+                    f"{name} {text!r} lies both in {above} {lies_in[text]!r} and in {area!r}.",
+                    "Give each area a different name.",
                 )
 
 

@@ -12,7 +12,7 @@ from gaugedp.domain.attributes import BoundedColumn, categories
 from gaugedp.domain.hierarchies import Level, csv_lines
 from gaugedp.errors import InvalidRequest, UnknownName
 
-_ONE_LINE = "Pass a line for each key, with a text in each column."
+_ONE_LINE = "Write one line for each key, with a value in every column."
 
 
 def look_up(
@@ -58,13 +58,14 @@ def look_up(
     """
     if not isinstance(table, str | Path | Mapping):
         raise InvalidRequest(
-            f"The lookup table is of type {type(table).__name__}.", "Pass the path of a CSV file, or columns by name."
+            f"The lookup table is of type {type(table).__name__}, which is not supported.",
+            "Pass the path of a CSV file, or a mapping from column names to values.",
         )
     columns = _read(Path(table)) if isinstance(table, str | Path) else {name: list(table[name]) for name in table}
     if on not in columns or len(columns) < 2:
         raise InvalidRequest(
-            f"The lookup table has the columns {', '.join(columns) or '(none)'}.",
-            f"Pass a column {on} and another one.",
+            f"The lookup table lacks the keys or the values; its columns are: {', '.join(columns) or '(none)'}.",
+            f"Pass a column {on} with the keys, and at least one other column.",
         )
     if len({len(texts) for texts in columns.values()}) > 1:
         raise InvalidRequest("The columns of the lookup table have different lengths.", _ONE_LINE)
@@ -81,7 +82,10 @@ def look_up(
 
 def _number(name: str, on: str, keys: Sequence[str], texts: Sequence[str], bounded: BoundedColumn) -> BoundedColumn:
     if bounded.unknown:
-        raise InvalidRequest(f"{name} has codes for unknown numbers.", "Omit those lines from the lookup table.")
+        raise InvalidRequest(
+            f"`unknown` cannot be used for {name}, which a lookup table provides.",
+            "Omit `unknown`, and leave these lines out of the table.",
+        )
     steps = [_steps(name, text, bounded) for text in texts]
     return replace(bounded, column=on, by_key=tuple(zip(keys, steps, strict=True)))
 
@@ -92,7 +96,10 @@ def _steps(name: str, text: str, bounded: BoundedColumn) -> int:
     except ValueError:
         number = math.nan
     if not is_finite(number):
-        raise InvalidRequest(f"{name} of the lookup table is {text!r}.", "Pass a number for each key.")
+        raise InvalidRequest(
+            f"{name} in the lookup table contains {text!r}, which is not a number.",
+            "Pass a finite number for each key.",
+        )
     clipped = min(max(decimal(number), bounded.low), bounded.high)
     return math.floor(clipped / bounded.step + Fraction(1, 2)) - bounded.low_steps
 

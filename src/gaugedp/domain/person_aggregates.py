@@ -12,7 +12,7 @@ Fact = Attribute | BoundedColumn
 KINDS = ("count", "sum", "max", "min", "any", "last")
 NO, YES = "no", "yes"  # cells of "any"
 _NAME = "Name an attribute or a bounded column of the rows."
-_BOUND = "Describe it under [columns]: only bounded columns are summed."
+_BOUND = "Describe it under [columns], with low and high."
 _LOOK = 'Write { any = "ILL", is = "yes" }, or gd.PerPerson.any("ILL", "yes"); a count of all rows has no cells.'
 _ORDER = 'Write { last = "REGION", order = "DATE" }, or gd.PerPerson.last("REGION", order="DATE").'
 _COARSER = "Describe one of them with fewer cells or a coarser step."
@@ -54,7 +54,8 @@ class PerPerson:
             )
         if self.values is not None and not isinstance(self.values, Fact):
             raise InvalidRequest(
-                f"The values are of type {type(self.values).__name__}.", "Pass gd.integers, gd.bins or gd.bounded."
+                f"`values` is of type {type(self.values).__name__}, which is not supported.",
+                "Pass gd.integers, gd.bins or gd.bounded.",
             )
 
     @classmethod
@@ -131,22 +132,34 @@ class PerPerson:
     def _check_parts(self, attributes: Mapping[str, Attribute], columns: Mapping[str, BoundedColumn]) -> None:
         is_number, looks = self.of in columns, self.kind == "any" or (self.kind == "count" and self.of is not None)
         for is_wrong, what, do in (
-            (self.of is None and self.kind != "count", f"The {self.kind} has no column.", _NAME),
-            (self.kind == "sum" and not is_number, f"{self.of} has no bounds.", _BOUND),
-            (looks != bool(self.cells), "Specify which cells of which attribute count.", _LOOK),
-            (looks and self.of not in attributes, f"{self.of} is not an attribute: it has no cells.", _LOOK),
+            (self.of is None and self.kind != "count", f"The aggregate {self.kind!r} does not name a column.", _NAME),
+            (self.kind == "sum" and not is_number, f"{self.of} has no bounds, so it cannot be summed.", _BOUND),
+            (
+                looks != bool(self.cells),
+                "`any` and a count of cells need an attribute and its cells; other aggregates take no cells.",
+                _LOOK,
+            ),
+            (looks and self.of not in attributes, f"{self.of} is not an attribute, so it has no cells.", _LOOK),
             (
                 any(name in attributes and not attributes[name].has_cells for name in self.sources),
                 "The categories of an attribute are not known yet.",
                 "Release them first, with gaugedp keys or gd.release_keys.",
             ),
-            ((self.kind == "last") != (self.order is not None), "Only last has an order, and it needs one.", _ORDER),
+            (
+                (self.kind == "last") != (self.order is not None),
+                "`last` needs an `order`, and other aggregates do not accept one.",
+                _ORDER,
+            ),
             (
                 self.values is not None and self.kind != "count" and (self.kind == "any" or not is_number),
-                f"The possible values of {self.of} are described already.",
+                f"The possible values of {self.of} are already described.",
                 "Omit them here.",
             ),
-            (self._n_codes(attributes, columns) > 2**62, "Value and order have too many combinations.", _COARSER),
+            (
+                self._n_codes(attributes, columns) > 2**62,
+                "The values of the column and its `order` have too many combinations.",
+                _COARSER,
+            ),
         ):
             if is_wrong:
                 raise InvalidRequest(what, do)
@@ -184,7 +197,7 @@ def _numbers(fact: Fact) -> Fact:
         return replace(fact, unknown=(), column="", by_key=())
     if fact.values_are != "numbers" or fact.column:
         raise InvalidRequest(
-            "The possible values of a number are described by text or dates.",
+            "The possible values are text or dates, but this aggregate is a number.",
             "Pass gd.integers, gd.bins or gd.bounded.",
         )
     return fact

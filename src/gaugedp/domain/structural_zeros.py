@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gaugedp.domain.attributes import Attribute
 from gaugedp.errors import InvalidRequest, UnknownName
 
-_HOW = 'Write at least two attributes and their cells, such as AGE = ["[0,10)"] and DEGREE = ["yes"].'
+_HOW = 'Name at least two attributes with their cells, such as AGE = ["[0,10)"] and DEGREE = ["yes"].'
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Impossible:
         Unknown names, and a single attribute, are refused.
         """
         if not isinstance(facts, Mapping) or len(facts) < 2:
-            raise InvalidRequest(f"The structural zero is {facts!r}.", _HOW)
+            raise InvalidRequest(f"The structural zero {facts!r} is not valid.", _HOW)
         return cls({name: _cells(name, cells, attributes) for name, cells in facts.items()})
 
     def to_dict(self) -> dict[str, list[str]]:
@@ -41,7 +41,7 @@ def _cells(name: str, cells: object, attributes: Mapping[str, Attribute]) -> tup
         raise UnknownName.among("attribute", name, attributes)
     listed = [cells] if isinstance(cells, str) else cells
     if not isinstance(listed, Sequence) or not listed or not all(isinstance(cell, str) for cell in listed):
-        raise InvalidRequest(f"The cells of {name} in a structural zero are {cells!r}.", _HOW)
+        raise InvalidRequest(f"A structural zero describes {name} by {cells!r}, which is not a list of cells.", _HOW)
     attribute = attributes[name]
     if not attribute.has_cells:
         raise InvalidRequest(f"The categories of {name} are not known yet.", "Release them first, or omit it.")

@@ -52,13 +52,17 @@ class TextFormat:
         for name, choices in _CHOICES.items():
             one_of(choices, **{name: getattr(self, name)})
         if self.decimal == self.thousands:
-            raise InvalidRequest(f"decimal and thousands are both {self.decimal!r}.", "Give two different marks.")
+            raise InvalidRequest(
+                f"`decimal` and `thousands` are both {self.decimal!r}.", "Choose different characters."
+            )
         if self.decimal == self.separator and not self.quote:
-            raise InvalidRequest("decimal and separator are both ',', without quotes.", "Give two different marks.")
+            raise InvalidRequest(
+                "`decimal` and `separator` are both ',', and quotes are disabled.", "Choose different characters."
+            )
         if self.date_format != "" and not _is_date(self.date_format):
             raise InvalidRequest(
-                f"date_format is {self.date_format!r}.",
-                'Write yyyy, mm and dd with ., /, - or spaces between, such as "dd.mm.yyyy" or "d/m/yyyy".',
+                f"`date_format` is {self.date_format!r}, which is not a valid format.",
+                'Separate yyyy, mm and dd by ., /, - or a space, such as "dd.mm.yyyy" or "d/m/yyyy".',
             )
 
     @classmethod

@@ -49,7 +49,9 @@ def named_tree(name: str, described: Tree) -> Mapping[str, Attribute]:
     """Return the levels of a tree with finest level `name`."""
     *_, last = described.levels
     if last != name:
-        raise InvalidRequest(f"In attribute {name}: the finest level is {last}.", f"Call it {name}, like the column.")
+        raise InvalidRequest(
+            f"The finest level of attribute {name} is called {last}, unlike the attribute.", f"Call the level {name}."
+        )
     return described.levels
 
 
@@ -65,16 +67,21 @@ def read_weights(facts: Mapping[str, Any]) -> dict[str, Any]:
     section = dict(_section(facts, "weights"))
     column = section.pop("column", None)
     if not isinstance(column, str) or not column:
-        raise InvalidRequest("[weights] does not name a column.", 'Write column = "PWGTP", low = 1 and high = 600.')
+        raise InvalidRequest(
+            "[weights] does not name a column.", 'Write, for example, column = "PWGTP", low = 1 and high = 600.'
+        )
     if "replicates" in section:
         raise InvalidRequest(
-            "Replicate weights are not used: the noise for their many totals would hide the sampling error.",
+            "Replicate weights are not supported: the noise for their many totals would hide the sampling error.",
             "Omit replicates, and name the strata and clusters of the sample if they are public.",
         )
     design: dict[str, Any] = {key: section.pop(key) for key in ("strata", "clusters") if key in section}
     for key, name in design.items():
         if not isinstance(name, str) or not name:
-            raise InvalidRequest(f"In [weights]: {key} is {name!r}.", f'Name an attribute, such as {key} = "REGION".')
+            raise InvalidRequest(
+                f"`{key}` in [weights] is {name!r}, which is not the name of an attribute.",
+                f'Name an attribute, such as {key} = "REGION".',
+            )
     section.pop("label", None)  # a caption
     return {"name": column, "weight": _bounded(column, section, "[weights]"), **design}
 
@@ -84,7 +91,8 @@ def read_impossible(facts: Mapping[str, Any]) -> Sequence[Any]:
     listed = facts.get("impossible", [])
     if not isinstance(listed, Sequence) or isinstance(listed, str):
         raise InvalidRequest(
-            f"impossible in the domain file is {listed!r}.", "Write each as an [[impossible]] section."
+            f"`impossible` in the domain file is {listed!r}, which is not a list of sections.",
+            "Write each as an [[impossible]] section.",
         )
     return listed
 
@@ -122,7 +130,8 @@ def _areas(name: str, path: object, attribute: Attribute, folder: Path) -> dict[
     place = f"attribute {name}"
     if not isinstance(path, str):
         raise InvalidRequest(
-            f"In {place}: geography is {path!r}.", 'Write the name of a file, such as "areas.geojson".'
+            f"In {place}: `geography` is {path!r}, which is not a file name.",
+            'Write the name of a file, such as "areas.geojson".',
         )
     return named(place, lambda: read_areas(folder / path, name, attribute.labels))
 
@@ -140,7 +149,9 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     import tomllib
 
     if not isinstance(path, str | Path):
-        raise InvalidRequest(f"The domain file is of type {type(path).__name__}.", "Pass its path.")
+        raise InvalidRequest(
+            f"The domain file is of type {type(path).__name__}, which is not a path.", "Pass the path of the file."
+        )
     try:
         return tomllib.loads(_text(path))
     except FileNotFoundError:
@@ -154,7 +165,8 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:  # not TOML, or extreme numbers or nesting
         raise InvalidRequest(
             f"The domain file {str(path)!r} is not TOML: {error}.",
-            "Correct that line: put texts in quotes, and names with a space or a letter beyond A to Z; replace each … "
+            "Correct that line: put texts in quotes, also names with spaces or letters outside A to Z, and replace "
+            "each … "
             "by a number.",
         ) from None
 
@@ -174,7 +186,7 @@ def with_keys(path: str | Path, name: str, keys: Sequence[str]) -> str:
         if _parsed(_filled(text, places, ["-"])) == expected:
             return _filled(text, places, keys)
     raise InvalidRequest(
-        f"The description of {name} in {str(path)!r} cannot be changed.",
+        f"The description of {name} in {str(path)!r} cannot be updated.",
         f'Write it on its own line: {name} = {{ keys = "unknown", most = 1000 }}.',
     )
 
@@ -204,17 +216,22 @@ def _parsed(text: str) -> dict[str, Any] | None:
 def _section(facts: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     section = facts.get(name, {})
     if not isinstance(section, Mapping):
-        raise InvalidRequest(f"{name} in the domain file is {section!r}.", f"Write it as a [{name}] section.")
+        raise InvalidRequest(
+            f"{name} in the domain file is {section!r}, which is not a section.", f"Write it as a [{name}] section."
+        )
     return section
 
 
 def only_keys(place: str, facts: object, keys: tuple[str, ...], more: tuple[str, ...] = ()) -> None:
     """Refuse anything but a mapping with the given `keys`. Hints also name `more` keys, which were read before."""
     if not isinstance(facts, Mapping):
-        raise InvalidRequest(f"{place} is {facts!r}.", f"Write it with the keys {', '.join(keys)}.")
+        raise InvalidRequest(
+            f"{place} is {facts!r}, which is not a table of keys and values.",
+            f"Write it with the keys {', '.join(keys)}.",
+        )
     for key in facts:
         if key not in keys and _ALIKE.get(key) in keys:
-            raise UnknownName(f"In {place}: there is no key {key!r}.", f"Call it {_ALIKE[key]!r}.")
+            raise UnknownName(f"In {place}: there is no key {key!r}.", f"Use {_ALIKE[key]!r}.")
         if key not in keys:
             refusal = UnknownName.among("key", key, (*keys, *more))
             raise UnknownName(f"In {place}: there is no key {key!r}.", refusal.do)
@@ -230,14 +247,19 @@ def _attributes(name: str, value: object, folder: Path) -> Mapping[str, Attribut
         return {name: _attribute(name, value)}
     only_keys(place, value, ("tree", "outside"), OWN)
     if not isinstance(value["tree"], str):
-        raise InvalidRequest(f"In {place}: tree is not a path.", 'Write the name of a CSV file, such as "areas.csv".')
+        raise InvalidRequest(
+            f"In {place}: `tree` is not a file name.", 'Write the name of a CSV file, such as "areas.csv".'
+        )
     return named(place, lambda: read_tree(folder / value["tree"], name, value.get("outside", "drop"))).levels
 
 
 def _unknown(place: str, value: Mapping[str, Any]) -> Attribute:
     only_keys(place, value, _UNKNOWN, OWN)
     if value["keys"] != "unknown" or "most" not in value:
-        raise InvalidRequest("The keys are not described.", 'Write { keys = "unknown", most = 1000 }, or list values.')
+        raise InvalidRequest(
+            'The keys are not "unknown", or `most` is missing.',
+            'Write { keys = "unknown", most = 1000 }, or list values.',
+        )
     return unknown_keys(value["most"])
 
 
@@ -252,7 +274,7 @@ def _told(
 ) -> Attribute | BoundedColumn:
     if not isinstance(path, str) or not isinstance(on, str):
         raise InvalidRequest(
-            f"In {place}: look_up or on is not text.", 'Write { look_up = "places.csv", on = "PLACE" }.'
+            f"In {place}: `look_up` or `on` is not text.", 'Write { look_up = "places.csv", on = "PLACE" }.'
         )
     columns = named(place, lambda: look_up(folder / path, on, outside, **numbers))
     if name not in columns:
@@ -281,7 +303,7 @@ def _attribute(name: str, value: Any) -> Attribute:
             named(place, lambda: whole(minimum=-(2**53), **facts))
             return named(place, lambda: integers(facts["from"], facts["to"], outside))
     raise InvalidRequest(
-        f"{place} has the keys {', '.join(sorted(facts)) or '(none)'}, which describe no attribute.",
+        f"{place} has the keys {', '.join(sorted(facts)) or '(none)'}, which do not describe an attribute.",
         "Use a list of categories, or the keys low, high and width, or edges, or from and to (for dates, also date).",
     )
 
@@ -300,7 +322,7 @@ def _bounded(name: str, value: Any, place: str = "") -> BoundedColumn:
     facts = dict(value)
     if "low" not in facts or "high" not in facts:
         raise InvalidRequest(
-            f"Column {name} has no bounds.", "Use low and high from public knowledge, never from the data."
+            f"Column {name} has no bounds.", "Specify low and high from public knowledge, never from the data."
         )
     _check_no_dates(place, facts)
     return named(place, lambda: bounded(**facts))
@@ -311,7 +333,8 @@ def _per_person(name: str, value: Any) -> PerPerson:
     kinds = [kind for kind in KINDS if kind in value] if isinstance(value, Mapping) else []
     if len(kinds) != 1:
         raise InvalidRequest(
-            f"{place} is {value!r}.", f"Use one of {', '.join(KINDS)}, such as {{ count = true, from = 0, to = 50 }}."
+            f"{place} is {value!r}, which is not an aggregate.",
+            f"Use one of {', '.join(KINDS)}, such as {{ count = true, from = 0, to = 50 }}.",
         )
     facts = dict(value)
     of, cells, order = facts.pop(kinds[0]), facts.pop("is", []), facts.pop("order", None)
@@ -319,7 +342,10 @@ def _per_person(name: str, value: Any) -> PerPerson:
     of = None if kinds == ["count"] and of is True else of
     texts = [text for text in (of, order) if text is not None] + (cells if isinstance(cells, list) else [None])
     if not all(isinstance(text, str) for text in texts):
-        raise InvalidRequest(f"{place} is {value!r}.", "Write names and cells as text; a count of all rows is true.")
+        raise InvalidRequest(
+            f"{place} is {value!r}, which is neither text nor true.",
+            "Write names and cells in quotes; to count all rows, write true.",
+        )
     values = _values(name, facts) if facts else None
     return named(place, lambda: PerPerson(kinds[0], of, tuple(cells), order, values))
 
@@ -342,6 +368,6 @@ def _check_no_dates(place: str, facts: Mapping[str, Any]) -> None:
         for entry in value if isinstance(value, list) else [value]:
             if isinstance(entry, date | time) or (isinstance(entry, str) and _DATE.fullmatch(entry)):
                 raise InvalidRequest(
-                    f"In {place}: {key} is a date, and dates are not numbers.",
+                    f"In {place}: `{key}` is a date, but must be a number.",
                     'For dates write { date = "month", from = "2024-01", to = "2024-12" }, under [attributes].',
                 )

@@ -50,11 +50,13 @@ class PrivacyUnit:
         whole(minimum=1, max_rows=self.max_rows)
         if self.column is not None and not (isinstance(self.column, str) and self.column):
             raise InvalidRequest(
-                f"The unit's column is {self.column!r}.", "Pass the name of a column, or None for a row."
+                f"`column` is {self.column!r}, which is not the name of a column.",
+                "Pass a name, or None if each row is a unit.",
             )
         if self.column is None and self.max_rows != 1:
             raise InvalidRequest(
-                f"max_rows is {self.max_rows} without a column.", "Name the column that identifies the unit of a row."
+                f"`max_rows` is {self.max_rows}, but no `column` is given.",
+                "Name the column that identifies the unit of each row.",
             )
 
     @property

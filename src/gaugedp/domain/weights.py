@@ -25,12 +25,13 @@ def check_weights(name: str | None, columns: Mapping[str, BoundedColumn]) -> Non
         )
     if weight.low < 0:
         raise InvalidRequest(
-            f"The weight {name} may be {float(weight.low):g}, and a weight is never negative.",
-            "Use a low of at least 0.",
+            f"The weight {name} may be as low as {float(weight.low):g}, but weights cannot be negative.",
+            "Use a `low` of at least 0.",
         )
     if weight.high_steps > MOST_WEIGHT:
         raise InvalidRequest(
-            f"The weight {name} has {weight.high_steps:,} steps.", f"Use a coarser step: at most {MOST_WEIGHT:,} steps."
+            f"The weight {name} has {weight.high_steps:,} steps, which is too many.",
+            f"Use a coarser `step`, for at most {MOST_WEIGHT:,} steps.",
         )
 
 
@@ -61,11 +62,13 @@ class Design:
         if self.strata and self.strata == self.clusters:
             raise InvalidRequest(f"{self.strata} names both strata and clusters.", "Name only one of them.")
         if self and weights is None:
-            raise InvalidRequest("There are strata or clusters without weights.", "Name the column of the weights too.")
+            raise InvalidRequest(
+                "Strata or clusters are specified without weights.", "Name the column of the weights too."
+            )
         if self.clusters and min(self._clusters_per_stratum(attributes)) < 2:
             raise InvalidRequest(
-                f"A stratum has one cluster of {self.clusters}, so the variation of its clusters is not known.",
-                "Join it with a similar stratum, or omit clusters.",
+                f"A stratum has one cluster of {self.clusters}, so the variation between clusters is not known.",
+                "Merge it with a similar stratum, or omit clusters.",
             )
 
     def _clusters_per_stratum(self, attributes: Mapping[str, Attribute]) -> list[int]:
@@ -73,7 +76,9 @@ class Design:
         if strata is None or not strata.tree or strata.tree != clusters.tree:
             return [clusters.n_cells]
         if strata.n_cells >= clusters.n_cells:
-            raise InvalidRequest(f"{self.clusters} is not a level below {self.strata}.", "Clusters lie within strata.")
+            raise InvalidRequest(
+                f"{self.clusters} is not a level below {self.strata}.", "Choose clusters that lie within the strata."
+            )
         return np.diff([*starts_in(strata, clusters), clusters.n_cells]).tolist()
 
 
@@ -88,7 +93,8 @@ def _check_attribute(kind: str, name: str, attributes: Mapping[str, Attribute]) 
         )
     if not attributes[name].has_cells:
         raise InvalidRequest(
-            f"The categories of the {kind} {name} are not known.", "List them: those of a sampling design are public."
+            f"The categories of the {kind} {name} are not known.",
+            "List them: the categories of a sampling design are public.",
         )
     if kind == "clusters" and attributes[name].outside == OTHER:
         raise InvalidRequest(

@@ -112,7 +112,11 @@ class AdditiveModel(PrivateEstimator):
         functions = self.shape_functions_
         chosen = list(functions) if features is None else list(features)
         if not set(chosen) <= set(functions):
-            raise InvalidRequest("features names an unknown feature.", "Use names of shape_functions_.", "")
+            raise InvalidRequest(
+                "`features` contains a name that is not a feature of the model.",
+                "Use names from `shape_functions_`.",
+                "",
+            )
         return ShapePlot({name: functions[name] for name in chosen}, level)
 
     # -- before the charge -----------------------------------------------------------------------------
@@ -125,7 +129,9 @@ class AdditiveModel(PrivateEstimator):
         whole(minimum=2, bins=self.bins)
         names, categories = names_of(X), _listed(self.categories, X)
         if max(categories, default=-1) >= n_columns:
-            raise InvalidRequest("categories names a column that X does not have.", "Number the columns from 0.")
+            raise InvalidRequest(
+                "`categories` names a column that X does not have.", "Use column names, or positions counted from 0."
+            )
         box = _with_categories(self.bounds, names, n_columns, categories)
         reading = Reading.in_box(box, names, n_columns, self.missing_indicator)
         texts = [f"x{j}" for j in range(n_columns)] if names is None else [str(name) for name in names]
@@ -137,9 +143,11 @@ class AdditiveModel(PrivateEstimator):
         assert reading.box is not None
         given: Mapping[Any, Any] = self.edges if isinstance(self.edges, Mapping) else {}
         if not given and not (isinstance(self.edges, str) and self.edges in ("private", "equal")):
-            raise InvalidRequest("edges is unknown.", 'Use "private", "equal", or {column: [numbers]}.')
+            raise InvalidRequest("`edges` has an unsupported value.", 'Use "private", "equal", or {column: [numbers]}.')
         if not set(given) <= {*names, *range(reading.n_columns)}:
-            raise InvalidRequest("edges names a column that X does not have.", "Use column names, or numbers from 0.")
+            raise InvalidRequest(
+                "`edges` names a column that X does not have.", "Use column names, or positions counted from 0."
+            )
         result: dict[int, np.ndarray | None] = {}
         for j in set(range(reading.width)) - set(categories):
             low, high = (float(end[j]) for end in reading.box)
@@ -160,7 +168,9 @@ class AdditiveModel(PrivateEstimator):
             names[key] if isinstance(key, int) and 0 <= key < len(names) else key: sign for key, sign in pairs
         }
         if not set(signs) <= set(names) or not all(np.ndim(sign) == 0 and sign in (1, -1) for sign in signs.values()):
-            raise InvalidRequest("monotone is not {column: 1 or -1}.", "Name columns of X, or number them from 0.")
+            raise InvalidRequest(
+                "`monotone` does not map columns of X to 1 or -1.", "Use column names, or positions counted from 0."
+            )
         return signs
 
     # -- after the fit ---------------------------------------------------------------------------------
@@ -261,8 +271,8 @@ def _listed(categories: Any, X: Any) -> dict[int, tuple[Any, ...]]:
         is_list = isinstance(known, list | tuple) and len(known) > 0 and _are_different(as_they_are(known))
         if not isinstance(place, int) or place < 0 or not is_list:
             raise InvalidRequest(
-                "categories is not {column: [different values]}, texts or numbers, for columns of X.",
-                "List the categories from public knowledge, by column name, or by number from 0.",
+                "`categories` does not map columns of X to lists of different texts or numbers.",
+                "List the categories from public knowledge, by column name or by position counted from 0.",
             )
         result[place] = tuple(known)
     return result
@@ -290,5 +300,7 @@ def _read_edges(given: Any, low: float, high: float) -> np.ndarray:
     except (TypeError, ValueError):
         inner = np.full(1, math.nan)
     if inner.ndim != 1 or not np.isfinite(inner).all() or (np.diff(inner) <= 0).any():
-        raise InvalidRequest("edges are not increasing numbers.", "Pass edges={'age': [25, 45, 65]}.")
+        raise InvalidRequest(
+            "`edges` contains numbers that are not increasing.", "Pass, for example, edges={'age': [25, 45, 65]}."
+        )
     return np.concatenate([[low], inner[(inner > low) & (inner < high)], [high]])

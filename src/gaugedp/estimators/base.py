@@ -127,7 +127,9 @@ class PrivateEstimator(BaseEstimator):
     def _requested(self) -> Guarantee:
         positive(epsilon=self.epsilon)
         if self.epsilon < 1e-6:  # noise would exceed its lattice
-            raise InvalidRequest(f"epsilon is {self.epsilon!r}: nothing can be learnt with it.", "Use at least 1e-06.")
+            raise InvalidRequest(
+                f"`epsilon` is {self.epsilon!r}, which is too small to learn anything.", "Use at least 1e-06."
+            )
         non_negative(delta=self.delta)
         one_of(NEIGHBOURS, neighbours=self.neighbours)
         self._generator()  # an invalid seed is refused here, before anything is charged
@@ -151,7 +153,7 @@ class PrivateEstimator(BaseEstimator):
         if isinstance(self.ledger, LedgerLeftBehind):
             raise InvalidRequest(self.ledger.what, self.ledger.do)
         if self.ledger is not None and not isinstance(self.ledger, Ledger):
-            raise InvalidRequest("ledger is not a ledger.", "Pass gd.Ledger.open(...), or None.")
+            raise InvalidRequest("`ledger` is not a ledger.", "Pass gd.Ledger.open(...), or None.")
         return self.ledger
 
     def _pay(
@@ -172,7 +174,8 @@ class PrivateEstimator(BaseEstimator):
             mine = PrivacyUnit(person, neighbours=self.neighbours)
             or_else = f"Give the model neighbours={unit.neighbours!r}, or use" if unit.column == person else "Use"
             raise InvalidRequest(
-                f"The ledger protects {unit}, but this fit protects {mine}.", f"{or_else} a ledger of its unit."
+                f"The ledger protects {unit}, but this fit protects {mine}.",
+                f"{or_else} a ledger that protects the same unit.",
             )
         public = shape if self.neighbours == "replace" and person is None else shape[1:]
         request = {"fit": type(self).__name__, "shape": list(public), "research_seed": self._seed}

@@ -128,7 +128,9 @@ class StandardScaler(ColumnTransformer):
         check_is_fitted(self, "scale_")
         scaled = read_table(X)
         if scaled.shape[1] != self.n_features_in_:
-            raise InvalidRequest(f"X has {scaled.shape[1]} columns.", f"Pass {self.n_features_in_} columns.", "")
+            raise InvalidRequest(
+                f"X has {scaled.shape[1]} columns, unlike the fitted data.", f"Pass {self.n_features_in_} columns.", ""
+            )
         return scaled * (self.scale_ if self.with_std else 1) + (self.mean_ if self.with_mean else 0)
 
     def _show(self, middle: np.ndarray, half: np.ndarray, *released: np.ndarray) -> None:

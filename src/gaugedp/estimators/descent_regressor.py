@@ -133,13 +133,13 @@ class HuberRegressor(DescentRegressor):
         # 1.35: the threshold of scikit-learn's HuberRegressor, by its default
         if self.epsilon == 1.35 and self.delta == 0:
             warnings.warn(
-                "epsilon=1.35 is the privacy budget here, and not the threshold of scikit-learn's HuberRegressor. "
-                "Pass the threshold as width, and choose epsilon for the privacy that you need.",
+                "epsilon=1.35 is the privacy budget here, not the threshold of scikit-learn's HuberRegressor. "
+                "Pass the threshold as `width`, and choose epsilon for the privacy that you need.",
                 stacklevel=3,
             )
         moderate(width=self.width)
         if self.width < _NARROWEST:
-            raise InvalidRequest(f"width is {self.width!r}.", f"Choose at least {_NARROWEST}.")
+            raise InvalidRequest(f"`width` is {self.width!r}, which is too small.", f"Choose at least {_NARROWEST}.")
 
     def _prepared(self, problem: CubeProblem, guarantee: Guarantee, rng: Entropy) -> tuple[float, Slopes, Guarantee]:
         del problem, rng
@@ -199,7 +199,9 @@ class PoissonRegressor(DescentRegressor):
         super()._check(size, range_, guarantee)
         low, high = (float(end) for end in range_)
         if low != 0 or not 0 < math.log1p(high) < _LARGEST_LOG_MEAN:
-            raise InvalidRequest(f"target_bounds is {(low, high)}.", "Pass (0, high) for counts up to high.")
+            raise InvalidRequest(
+                f"`target_bounds` is {(low, high)}, but counts start at 0.", "Pass (0, high) for counts up to high."
+            )
 
     @property
     def _half(self) -> float:

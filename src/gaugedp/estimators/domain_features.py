@@ -69,11 +69,12 @@ class DomainFeatures(TransformerMixin, BaseEstimator):
         """Check that the domain fits, and return the transformer."""
         if not isinstance(self.domain, Domain):
             raise InvalidRequest(
-                f"The domain is of type {type(self.domain).__name__}.", 'Pass gd.Domain.load("domain.toml").'
+                f"`domain` is of type {type(self.domain).__name__}, which is not a domain.",
+                'Pass gd.Domain.load("domain.toml").',
             )
         if self.domain.rows is not None or (self.domain.unit is not None and self.domain.unit.column is not None):
             raise InvalidRequest(
-                "The domain protects persons, and an estimator on a frame protects single rows.",
+                "The domain protects persons, but an estimator on a frame protects single rows.",
                 "Use gd.fit, or a domain whose unit is a row.",
             )
         self._design  # noqa: B018 - raises for unknown names
@@ -107,14 +108,18 @@ class DomainFeatures(TransformerMixin, BaseEstimator):
     def classes(self) -> list[str]:
         """The classes of the target, if it is an attribute."""
         if self.target not in self.domain.attributes:
-            raise InvalidRequest(f"The target is {self.target!r}.", "Use an attribute as target for classes.", "")
+            raise InvalidRequest(
+                f"The target {self.target!r} is not an attribute, so it has no classes.", "Choose an attribute.", ""
+            )
         return list(self._design.classes or ())
 
     @property
     def target_bounds(self) -> tuple[float, float]:
         """Bounds of the target, if it is a bounded column."""
         if self.target not in self.domain.columns or self.target in self.domain.attributes:
-            raise InvalidRequest(f"The target is {self.target!r}.", "Pass a bounded column as target for numbers.", "")
+            raise InvalidRequest(
+                f"The target {self.target!r} is not a bounded column.", "Choose one to predict numbers.", ""
+            )
         return self._design.bounds
 
     def fit(self, X: Any, y: Any = None) -> "DomainFeatures":
@@ -138,7 +143,7 @@ class DomainFeatures(TransformerMixin, BaseEstimator):
         value is in no class gets a text that is no class: "", or "?" if one class is the empty text.
         """
         if self.target is None:
-            raise InvalidRequest("The features have no target.", "Give from_domain a target.", "")
+            raise InvalidRequest("The features were described without a target.", "Pass `target` to from_domain.", "")
         by_class = self.target in self.domain.attributes
         cells, steps = frame_lines(X, self.domain, *(([self.target], []) if by_class else ([], [self.target])))
         if by_class:

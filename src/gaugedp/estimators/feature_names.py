@@ -50,21 +50,21 @@ def by_name(name: str, bounds: Any, names: np.ndarray | None) -> Any:
         return bounds
     if names is None:
         raise InvalidRequest(
-            f"{name} names columns, but the columns of X have no names.",
+            f"`{name}` names columns, but the columns of X have no names.",
             f"Pass a data frame whose column names are text, or {name}=([lows], [highs]).",
         )
     missing = [column for column in names if column not in bounds]
     extra = [column for column in bounds if column not in names.tolist()]
     if missing:
-        raise InvalidRequest(f"{name} has no entry for {_few(missing)}.", "Specify (low, high) for every column.")
+        raise InvalidRequest(f"`{name}` has no entry for {_few(missing)}.", "Specify (low, high) for every column.")
     if extra:
-        raise InvalidRequest(f"{name} names {_few(extra)}, but X has no such column.", "Name columns of X only.")
+        raise InvalidRequest(f"`{name}` names {_few(extra)}, which is not in X.", "Use only names of columns of X.")
     try:
         pairs = np.array([tuple(bounds[column]) for column in names], dtype=float)
     except (TypeError, ValueError):
         pairs = np.zeros(0)
     if pairs.shape != (len(names), 2):
-        raise InvalidRequest(f"{name} has an entry that is not a pair.", f"Use {name}={{'age': (17, 90), ...}}.")
+        raise InvalidRequest(f"`{name}` has an entry that is not a pair.", f"Use {name}={{'age': (17, 90), ...}}.")
     return pairs[:, 0], pairs[:, 1]
 
 

@@ -65,4 +65,6 @@ class FitRelease:
             _ = release.requested  # refused here if it is not a guarantee
             return release
         except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
-            raise InvalidRequest("The text is not the release of a fit.", "Use what `to_json` wrote.") from None
+            raise InvalidRequest(
+                "The text is not the release of a fit.", "Pass the text that `to_json` wrote."
+            ) from None

@@ -115,8 +115,8 @@ def _check_texts(*names: object) -> None:
     for name in names:
         if not isinstance(name, str):
             raise InvalidRequest(
-                f"A target, feature or reference is of type {type(name).__name__}.",
-                'Pass names of the domain, such as target="pay", features=["age"].',
+                f"A target, feature or reference is of type {type(name).__name__}, not a name.",
+                'Pass names from the domain, such as target="pay", features=["age"].',
             )
 
 
@@ -136,7 +136,7 @@ def plan_table_fit(
     one_of((*MODELS, "ratings"), model=model)
     if model == "ratings":
         if any(option is not None for option in options.values()):
-            raise InvalidRequest("Ratings take no score, radius, norm or reference.", "Leave them out.")
+            raise InvalidRequest("A model of ratings does not accept a score, radius, norm or reference.", "Omit them.")
         return RatingsFit.plan(RatingsDesign.of(domain, features, target), unit, requested)
     design = TableDesign.of(domain, features, target, kind_of(model, options.get("norm")).by_class)
     return TableFit.plan(design, model, unit, requested, **options)

@@ -34,7 +34,7 @@ class GibbsFit:
     def plan(cls, geometry: Geometry, loss: Loss, guarantee: Guarantee, neighbours: str) -> "GibbsFit":
         """Return the plan; refuse δ = 0."""
         if not isinstance(guarantee, ApproxDP):
-            raise InvalidRequest('solver="gibbs" needs delta above 0.', "Set delta, or use another solver.")
+            raise InvalidRequest('solver="gibbs" requires `delta` above 0.', "Set `delta`, or use another solver.")
         plan = cls(geometry, loss, guarantee, neighbours, NoisyRowCount.gaussian(guarantee, neighbours))
         plan.mechanism(PUBLIC_ROWS)  # refuses before anything is charged
         return plan

@@ -26,7 +26,7 @@ class GivenScores:
         """Return the predictor for public classes, or bounds of a number."""
         if (classes is None) == (target_bounds is None):
             raise InvalidRequest(
-                "Scores need either classes or target_bounds.",
+                "Exactly one of `classes` and `target_bounds` must be given.",
                 "Specify classes=[...], or target_bounds=(low, high), from public knowledge.",
             )
         if classes is not None:
@@ -40,7 +40,8 @@ class GivenScores:
         rows = read_target(y_score, len(y_score), "y_score")[:, None] if is_flat else read_table(y_score, 0)
         if rows.shape[1] not in {n_columns, 1 if self.classes is None else len(self.classes)}:
             raise InvalidRequest(
-                f"y_score has {rows.shape[1]} columns.", f"Pass {n_columns}: probabilities of classes, or one number."
+                f"`y_score` has the wrong number of columns, {rows.shape[1]}.",
+                f"Pass {n_columns}: the probabilities of the classes, or one predicted number.",
             )
         return rows
 
@@ -57,7 +58,8 @@ def read_groups(group: Any, groups: Any, n_rows: int) -> tuple[np.ndarray, list[
     """Return the codes (n,) of the rows' groups and the public groups; the code is 0 without groups."""
     if (group is None) != (groups is None):
         raise InvalidRequest(
-            "Groups need both the group of each row and the public list of groups.", "Pass group=... and groups=[...]."
+            "`group` and `groups` must be given together.",
+            "Pass the group of each row as `group`, and the public list of groups as `groups`.",
         )
     if group is None:
         return np.zeros(n_rows, dtype=int), []

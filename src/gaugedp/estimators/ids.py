@@ -39,14 +39,14 @@ def _pairs(entries: list[Any]) -> tuple[np.ndarray, np.ndarray]:
 
 def _check_shape(shape: tuple[int, ...], *, most_rows: int = 2**28) -> None:  # sums over this many rows are exact
     if shape[1:] != (2,):
-        raise InvalidRequest("X is not a table of two columns.", "Pass two columns: user and item.")
+        raise InvalidRequest("X is not a table with two columns.", "Pass two columns, the user and the item.")
     if shape[0] > most_rows:
-        raise InvalidRequest(f"There are more than {most_rows:,} rows.", "Fit to a sample of them.")
+        raise InvalidRequest(f"X has more than {most_rows:,} rows.", "Fit the model to a sample of them.")
 
 
 def _check_type(column: Any) -> np.ndarray:
     if kind_of(column) in "mMV":
-        raise InvalidRequest("Dates and durations cannot be ids.", "Use numbers or text.")
+        raise InvalidRequest("Dates and durations cannot be used as ids.", "Use numbers or text.")
     return cells_of(column)
 
 
@@ -117,7 +117,8 @@ class Ids:
         self.numbers, self.texts, is_text = _known(name, declared)
         if not 0 < len(self) <= MOST_IDS:
             raise InvalidRequest(
-                f"There are {len(self):,} {name}.", f"Pass {name} as a list of 1 to {MOST_IDS:,} ids, or as a number."
+                f"`{name}` describes {len(self):,} ids, which is not supported.",
+                f"Pass a list of 1 to {MOST_IDS:,} ids, or their number.",
             )
         self.values = _shown(self.numbers, self.texts, is_text)
 
@@ -148,19 +149,20 @@ def same_ids(column: np.ndarray, identifier: Any) -> np.ndarray:
 def _known(name: str, declared: Any) -> tuple[np.ndarray, list[str], bool]:
     if declared is None:
         raise InvalidRequest(
-            f"{name} is missing.",
-            f"Specify {name} as a list, or as a number n for 0 … n − 1, from public knowledge, never from the data.",
+            f"`{name}` is missing.",
+            f"Specify `{name}` from public knowledge, never from the data: a list, or a number n for the ids 0 to n − "
+            "1.",
         )
     if isinstance(declared, int | np.integer) and not isinstance(declared, bool):
         whole(minimum=1, **{name: declared})
         return np.arange(min(int(declared), MOST_IDS + 1), dtype=float), [], False
     listed = entries_of(declared)
     if listed.ndim != 1 or len(listed) == 0:
-        raise InvalidRequest(f"{name} is not a list of ids.", f"Pass {name} as a list, or as a number n for 0 … n − 1.")
+        raise InvalidRequest(f"`{name}` is not a list of ids.", "Pass a list, or a number n for the ids 0 to n − 1.")
     numbers, texts = read_ids(listed)
     if np.isnan(numbers).sum() > len(texts):
         raise InvalidRequest(
-            f"An id in {name} is neither text nor a number below 2^53.", "Write integers from 2^53 on as text."
+            f"An id in `{name}` is neither text nor a number below 2^53.", "Write larger integers as text."
         )
     is_text = listed.dtype.kind not in "biuf" and any(isinstance(entry, str | bytes) for entry in listed.tolist())
     return np.unique(numbers[~np.isnan(numbers)]), sorted(set(texts.values())), is_text

@@ -96,7 +96,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, We
         if self.max_iter is not None:
             whole(minimum=1, max_iter=self.max_iter)
         if rows.shape[1] > _EXACT_COLUMNS:
-            raise InvalidRequest(f"There are more than {_EXACT_COLUMNS:,} columns.", "Use fewer columns.")
+            raise InvalidRequest(
+                f"X has more than {_EXACT_COLUMNS:,} columns, which is too many.", "Use fewer columns."
+            )
         reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], False)
         plan = Lloyd(int(self.n_clusters), self._n_rounds, requested, self.neighbours)
         sums = plan.sums((1, 1 + rows.shape[1]), 1.0)

@@ -27,26 +27,26 @@ def check_given(classes: Any, bounds: Any, row_norm: Any) -> None:
     """Refuse, in one message, missing classes and missing bounds."""
     no_bounds = bounds is None and row_norm is None
     if classes is None:
-        beside = ", and so are row_norm and bounds" if no_bounds else ""
+        beside = ", and so are `row_norm` and `bounds`" if no_bounds else ""
         advice = ", and row_norm or bounds=(low, high)," if no_bounds else ""
         raise InvalidRequest(
-            f"classes is missing{beside}.",
-            f"Specify classes=[...]{advice} from public knowledge, never read off the data.",
+            f"`classes` is missing{beside}.",
+            f"Specify classes=[...]{advice} from public knowledge, never from the data.",
         )
 
 
 def read_classes(classes: Any) -> np.ndarray:
     """Return the classes, at least two and distinct, sorted as in scikit-learn if possible."""
     if isinstance(classes, str | bytes):
-        raise InvalidRequest("classes is a text.", "Pass a list, such as classes=['<=50K', '>50K'].")
+        raise InvalidRequest("`classes` is a single text.", "Pass a list, such as classes=['<=50K', '>50K'].")
     if not isinstance(classes, Iterable):
-        raise InvalidRequest("classes is not a list.", "Pass a list, such as classes=[0, 1].")
+        raise InvalidRequest("`classes` is not a list.", "Pass a list, such as classes=[0, 1].")
     labels = _as_array(classes)
     keys = {_key(label) for label in labels.tolist()} if labels.ndim == 1 else set()
     if None in keys:
-        raise InvalidRequest("A class is neither text nor a finite number.", "Pass classes=[0, 1].")
+        raise InvalidRequest("A class is neither text nor a finite number.", "Pass, for example, classes=[0, 1].")
     if len(labels) < 2 or len(keys) < len(labels):
-        raise InvalidRequest("classes is not a list of at least two different labels.", "Pass classes=[0, 1].")
+        raise InvalidRequest("`classes` must list at least two different labels.", "Pass, for example, classes=[0, 1].")
     return _sorted(labels, isinstance(classes, set | frozenset))
 
 
@@ -55,7 +55,9 @@ def _sorted(labels: np.ndarray, is_set: bool) -> np.ndarray:
         return labels[sorted(range(len(labels)), key=labels.tolist().__getitem__)]
     except TypeError:  # texts and numbers: in the order given, which a set does not have
         if is_set:
-            raise InvalidRequest("classes is a set of texts and numbers.", "Pass a list.") from None
+            raise InvalidRequest(
+                "`classes` is a set that mixes texts and numbers, which have no order.", "Pass a list."
+            ) from None
         return labels
 
 
@@ -68,7 +70,9 @@ def read_labels(y: Any, n_rows: int) -> np.ndarray:
         warnings.warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=3)
         labels = labels[:, 0]
     if labels.shape != (n_rows,):
-        raise InvalidRequest("The labels are not a column of one label a row.", "Pass a label for each row of X.")
+        raise InvalidRequest(
+            "`y` does not contain one label per row.", "Pass a one-dimensional array of labels, one for each row of X."
+        )
     return labels
 
 
@@ -76,7 +80,9 @@ def _flat(y: Any) -> np.ndarray:
     """Return cells (n, 1) from rows of one cell; refuse others."""
     rows = list(y)
     if shape_of_most(rows) != (1,):
-        raise InvalidRequest("The labels are not a column of one label a row.", "Pass a label for each row of X.")
+        raise InvalidRequest(
+            "`y` does not contain one label per row.", "Pass a one-dimensional array of labels, one for each row of X."
+        )
     inner = [row_of(row) for row in rows]
     return as_they_are(row[0] if row is not None and len(row) == 1 else None for row in inner)[:, None]
 
@@ -102,15 +108,17 @@ def class_shares(class_weight: Any, classes: np.ndarray) -> np.ndarray:
         return np.ones(len(classes))
     if not isinstance(class_weight, Mapping):
         raise InvalidRequest(
-            "class_weight is not a dict.", 'Pass {label: weight} from public knowledge, or "balanced".'
+            '`class_weight` is neither a dict nor "balanced".', "Pass {label: weight}, from public knowledge."
         )
     shares, places = np.ones(len(classes)), codes_of(_as_array(list(class_weight)), classes)
     weights = np.array([number(weight) for weight in class_weight.values()])
     if (places < 0).any() or not (np.isfinite(weights) & (weights >= 0)).all():
-        raise InvalidRequest("class_weight has an invalid label or weight.", "Pass {label: weight}, with weights ≥ 0.")
+        raise InvalidRequest(
+            "`class_weight` has an invalid label or weight.", "Pass {label: weight}, with weights of at least 0."
+        )
     shares[places] = weights
     if shares.max() == 0:
-        raise InvalidRequest("All class weights are 0.", "Give one class a positive weight.")
+        raise InvalidRequest("All class weights are 0.", "Give at least one class a positive weight.")
     return np.asarray(shares / shares.max())
 
 
@@ -125,7 +133,7 @@ def check_kind(y: Any, classes: np.ndarray) -> None:
         raise InvalidRequest("The labels are neither text nor numbers.", "Pass labels that are among the classes.")
     if is_number(y) and not any(math.isfinite(number(_key(label))) for label in classes.tolist()):
         raise InvalidRequest(
-            "The labels are numbers, but no class is one.",
+            "The labels are numbers, but none of the classes is a number.",
             "Write the classes as in the labels. For cross_val_predict or VotingClassifier, which number the classes "
             "0, 1, ..., pass y and classes as these numbers.",
         )

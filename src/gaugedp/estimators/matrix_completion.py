@@ -103,7 +103,7 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
         columns = read_columns(X)
         target = read_target(y, len(columns[0]))
         if len(target) == 0 and self.unit == "rating" and self.neighbours == "replace":  # else how many is private
-            raise InvalidRequest("There are no ratings.", "Pass at least one row.")
+            raise InvalidRequest("X contains no ratings.", "Pass at least one row.")
         shape = len(target), len(ids[0]), len(ids[1])
         rng = self._generator()
         reservation = self._pay(method.terms.guarantee, requested, shape, "user" if self.unit == "user" else None)
@@ -154,7 +154,7 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
         model, (low, high) = self._fitted(), self._bounds
         if own is not None:
             if not isinstance(own, tuple | list) or len(own) != 2:
-                raise InvalidRequest("own is not a pair.", "Pass own=(X, y).")
+                raise InvalidRequest("`own` is not a pair of ids and ratings.", "Pass own=(X, y).")
             model = model.with_own(self._ratings(self._columns(own[0]), own[1]))
         return (low + high) / 2 + model.predict(users, items) * (high - low) / 2
 
@@ -164,18 +164,18 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
         one_of(UNKNOWN, handle_unknown=self.handle_unknown)
         whole(minimum=1, max_rows=self.max_rows)
         if self.max_rows > 2**20:
-            raise InvalidRequest("max_rows is too large.", f"Choose at most {2**20:,}.")
+            raise InvalidRequest("`max_rows` is too large.", f"Choose at most {2**20:,}.")
         if self.rank is not None:
             whole(minimum=0, rank=self.rank)
         if self.solver == "factors" and (self.delta == 0 or self.rank == 0):
-            raise InvalidRequest("Factors need delta and a rank above 0.", "Set delta, or use solver='offsets'.")
+            raise InvalidRequest("Factors require `delta` and `rank` above 0.", "Set both, or use solver='offsets'.")
         low, high = read_bounds("rating_bounds", self.rating_bounds)
         return float(low), float(high)
 
     def _method(self, guarantee: Guarantee, shape: tuple[int, int]) -> Completion:
         if self.rank is not None and self.rank > min(shape):
-            what = f"rank is {self.rank}, but there are {shape[0]:,} users and {shape[1]:,} items."
-            raise InvalidRequest(what, "Choose a smaller rank.")
+            what = f"`rank` is {self.rank}, but there are only {shape[0]:,} users and {shape[1]:,} items."
+            raise InvalidRequest(what, "Choose a smaller `rank`.")
         terms = Terms(guarantee, self.unit, self.neighbours == "replace", float(self.max_rows))
         return Completion(terms, 0 if self.solver == "offsets" else self.rank, self.solver == "factors")
 

@@ -180,11 +180,14 @@ class Mean(PrivateEstimator):
         has_bounds = self.bounds is not None or self.row_norm is not None or self.missing_indicator is not False
         if has_bounds or self.neighbours != table.unit.neighbours:
             raise InvalidRequest(
-                f"The table specifies bounds and neighbours={table.unit.neighbours!r}.",
+                f"The table already specifies bounds and neighbours={table.unit.neighbours!r}.",
                 "Omit bounds, row_norm and missing_indicator, and use the neighbours of the table.",
             )
         if not columns or len(set(columns)) < len(columns):
-            raise InvalidRequest(f"The columns are {', '.join(columns) or 'none'}.", "Name at least one, each once.")
+            raise InvalidRequest(
+                f"The columns are empty or repeated: {', '.join(columns) or 'none'}.",
+                "Name each column once, and at least one.",
+            )
         one_of(NOISES, noise=self.noise)
         facts = [table.domain.column(name) for name in columns]
         box = np.array([float(fact.low) for fact in facts]), np.array([float(fact.high) for fact in facts])
@@ -203,7 +206,8 @@ class Mean(PrivateEstimator):
         mechanisms = [mechanism for mechanism in _mechanisms(body, guarantee) if name in (None, mechanism.name)]
         if not mechanisms:
             raise InvalidRequest(
-                f"noise={self.noise!r} cannot satisfy {guarantee!r}.", 'Use noise="auto"; Gaussian noise needs delta.'
+                f"noise={self.noise!r} cannot satisfy {guarantee!r}.",
+                'Use noise="auto", or set `delta` for Gaussian noise.',
             )
         return choose(mechanisms, [mechanism.error(2) for mechanism in mechanisms])
 

@@ -115,7 +115,7 @@ class GaussianNB(PartialFits, Scored, ClassifierMixin, WeightedEstimator):
     def _priors(self, n_classes: int) -> np.ndarray:
         given = np.asarray(self.priors, dtype=float)
         if given.shape != (n_classes,) or not (given > 0).all() or abs(given.sum() - 1) > 1e-9:
-            raise InvalidRequest("priors is not a list of probabilities with sum 1.", "Pass one for each class.")
+            raise InvalidRequest("`priors` is not a list of probabilities that sum to 1.", "Pass one for each class.")
         return given
 
     def predict_log_proba(self, X: Any) -> np.ndarray:

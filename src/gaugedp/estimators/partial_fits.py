@@ -67,8 +67,8 @@ class PartialFits:
         """Refuse columns that earlier calls did not have, by shape and names, before the charge."""
         if self._settings(has_weights) != self._sums_settings:
             raise InvalidRequest(
-                "bounds or classes differ from those of the earlier calls, or only some calls have weights.",
-                "Pass the same bounds and classes, and weights always or never, or use fit to start again.",
+                "The bounds or classes differ from those of earlier calls, or only some calls have weights.",
+                "Pass the same bounds and classes in all calls, and weights in all or none; call `fit` to start again.",
             )
         self._like_fitted(X)  # type: ignore[attr-defined]
 

@@ -107,7 +107,11 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
         check_is_fitted(self, "components_")
         coords = read_table(X)
         if coords.shape[1] != self.n_components_:
-            raise InvalidRequest(f"X has {coords.shape[1]} columns.", f"Pass {self.n_components_} columns.", "")
+            raise InvalidRequest(
+                f"X has {coords.shape[1]} columns instead of one per component.",
+                f"Pass {self.n_components_} columns.",
+                "",
+            )
         return (coords * self._scales) @ self.components_ + self.mean_
 
     @property

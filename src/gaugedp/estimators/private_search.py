@@ -294,7 +294,9 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
             raise InvalidRequest("This search requires y to be passed, but the target y is None.", "Pass the targets.")
         kind = type(self.estimator).__name__
         if not isinstance(self.estimator, PrivateEstimator):
-            raise InvalidRequest(f"The estimator {kind} is not a private one.", "Use one of gaugedp.estimators.")
+            raise InvalidRequest(
+                f"The estimator {kind} is not differentially private.", "Use one of gaugedp.estimators."
+            )
         if self.estimator.ledger is not None:
             raise InvalidRequest(
                 "The estimator has a ledger, which would be charged for every fit in addition to the search.",
@@ -308,20 +310,22 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
             candidates = list(ParameterGrid(self.param_grid))
         except (TypeError, ValueError):
             raise InvalidRequest(
-                "param_grid must map parameter names to lists of values.", "Pass, for example, {'radius': [1.0, 10.0]}."
+                "`param_grid` must map parameter names to lists of values.",
+                "Pass, for example, {'radius': [1.0, 10.0]}.",
             ) from None
         named = {name for candidate in candidates for name in candidate}
         if named & _OF_THE_SEARCH:
             raise InvalidRequest(
-                f"param_grid contains {', '.join(sorted(named & _OF_THE_SEARCH))}.",
-                "Pass it to PrivateSearchCV: its guarantee is for all fits together.",
+                f"`param_grid` contains {', '.join(sorted(named & _OF_THE_SEARCH))}, which applies to all fits "
+                "together.",
+                "Pass it to PrivateSearchCV instead.",
             )
         unknown = sorted(named - set(self.estimator.get_params()))
         if unknown or not candidates:
             raise InvalidRequest(
-                f"param_grid names {', '.join(unknown)}, which {type(self.estimator).__name__} does not have."
+                f"`param_grid` names {', '.join(unknown)}, which {type(self.estimator).__name__} does not have."
                 if unknown
-                else "param_grid is empty.",
+                else "`param_grid` is empty.",
                 "Use parameters of the estimator.",
             )
         return candidates
@@ -353,7 +357,9 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
             n_public, n_held = int((~is_held).sum()), int(is_held.sum())
         if not (n_public and n_held):
             n_rows = len(table.rows)
-            raise InvalidRequest(f"n_samples={n_rows} is too few to hold some of them out.", "Use 30 rows or more.")
+            raise InvalidRequest(
+                f"n_samples={n_rows} is too small to hold out some of the rows.", "Pass at least 30 rows."
+            )
         models = [clone(self.estimator).set_params(neighbours=self.neighbours, **candidate) for candidate in candidates]
         public = NamedRows(np.zeros((n_public, table.rows.shape[1])), table.columns), score.public_target(n_public)
         stopping = RandomStopping(4 * len(candidates) if self.draws is None else int(self.draws))  # misses one in five

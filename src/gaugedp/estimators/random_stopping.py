@@ -47,7 +47,9 @@ class RandomStopping:
         """Return the largest per-run budget whose composition stays within `total`."""
         low, high = (1 / 3, 1.0) if self.draws > 1 else (1.0, 1.0)
         if not self._is_allowed(low, total, keeps):
-            raise InvalidRequest("delta is too large relative to epsilon for a search.", "Use a smaller one, or 0.")
+            raise InvalidRequest(
+                "`delta` is too large relative to `epsilon` for a search.", "Use a smaller `delta`, or 0."
+            )
         low, _ = bisected(low, high, lambda share: self._is_allowed(share, total, keeps), apart=2.0**-40)
         return self.part(total, low)
 

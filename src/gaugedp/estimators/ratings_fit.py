@@ -43,7 +43,10 @@ class RatingsDesign:
         check_known("attribute", features, list(domain.attributes))
         if len(set(features)) != len(("user", "item")):
             named = ", ".join(features)
-            raise InvalidRequest(f"The features of ratings are {named}.", "Name the users, then the items.")
+            raise InvalidRequest(
+                f"The features of ratings must be the users and the items, not {named}.",
+                "Name these two, in this order.",
+            )
         return cls(domain, (features[0], features[1]), target)
 
     @property
@@ -84,7 +87,7 @@ class RatingsFit(TableMeasurement):
         if unit.column not in (None, design.attributes[0]):
             raise InvalidRequest(
                 f"The domain file protects the rows of each {unit.column}, but the users are {design.attributes[0]}.",
-                "Protect rows or users: name the column of the users in [unit].",
+                "Name the column of the users in [unit], or no column to protect single rows.",
             )
         fit = cls(design, unit, requested)
         _ = fit.guarantee_of_parts

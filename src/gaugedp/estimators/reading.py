@@ -31,8 +31,8 @@ class Reading:
             return cls.in_box(bounds, names, n_columns, indicator)
         if _columns(indicator, names, n_columns):
             raise InvalidRequest(
-                "missing_indicator requires bounds.",
-                "Specify bounds=(low, high): without them a whole row with a missing number counts as 0.",
+                "`missing_indicator` requires `bounds`.",
+                "Specify bounds=(low, high): without them, a row with a missing number counts as all zeros.",
             )
         return cls(n_columns, names=names)
 
@@ -67,13 +67,13 @@ def _columns(indicator: Any, names: np.ndarray | None, n_columns: int) -> tuple[
     if isinstance(indicator, bool | np.bool_):
         return tuple(range(n_columns if indicator else 0))
     if isinstance(indicator, str | bytes | Mapping | Set) or not isinstance(indicator, Iterable):
-        raise InvalidRequest("missing_indicator is not a list.", "Pass True, or a list of columns.")
+        raise InvalidRequest("`missing_indicator` is neither a boolean nor a list.", "Pass True, or a list of columns.")
     place_of = {name: place for place, name in enumerate([] if names is None else names.tolist())}
     places = [place_of.get(column) if isinstance(column, str) else _place(column, n_columns) for column in indicator]
     if None in places or len(set(places)) < len(places):
         raise InvalidRequest(
-            "missing_indicator names a column that X does not have, or a column twice.",
-            f"Use numbers from 0 to {n_columns - 1}, or column names if X is a data frame.",
+            "`missing_indicator` names a column that X does not have, or names one twice.",
+            f"Use positions from 0 to {n_columns - 1}, or column names if X is a data frame.",
         )
     return tuple(place for place in places if place is not None)
 

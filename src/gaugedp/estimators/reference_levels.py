@@ -37,7 +37,7 @@ class Contrasts:
             if plain(cell) not in (labels := design.domain.attribute(plain(name)).labels):
                 raise UnknownName.among(f"cell of {plain(name)}", plain(cell), list(labels))
             if plain(name) in chosen:
-                raise InvalidRequest(f"{plain(name)} has two reference levels.", "Name one.")
+                raise InvalidRequest(f"{plain(name)} has two reference levels.", "Name only one.")
             chosen[plain(name)] = plain(cell)
         return cls(design, chosen)
 

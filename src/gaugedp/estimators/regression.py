@@ -291,9 +291,11 @@ class LinearRegression(Intervals, LinearRegressor):
         the ledger for a unit.
         """
         if self.neighbours != "add_remove" or self.ledger is not None:
-            raise InvalidRequest("Tables protect added or removed rows.", 'Use neighbours="add_remove", and no ledger.')
+            raise InvalidRequest(
+                "A fit to a table protects added or removed rows.", 'Use neighbours="add_remove", and omit `ledger`.'
+            )
         if self.solver == "gibbs":
-            raise InvalidRequest('solver="gibbs" needs rows in memory.', "Choose another solver.")
+            raise InvalidRequest('solver="gibbs" requires rows in memory, not a table.', "Choose another solver.")
         frame = self._frame(design.n_features, np.asarray(design.names, dtype=object))
         self._fit(frame, TableSums(rows, design, frame, row_key), lambda _: None)
         self._note_names(None)
@@ -339,7 +341,9 @@ class LinearRegression(Intervals, LinearRegressor):
         one_of(SOLVERS, solver=self.solver)
         one_of(tuple(LOSSES), loss=self.loss)
         if self.loss != "squared" and self.solver != "gibbs":
-            raise InvalidRequest(f"loss={self.loss!r} needs another solver.", 'Use solver="gibbs", or HuberRegressor.')
+            raise InvalidRequest(
+                f"solver={self.solver!r} does not support loss={self.loss!r}.", 'Use solver="gibbs", or HuberRegressor.'
+            )
         if self.radius is not None:
             moderate(radius=self.radius)
         check_one_given(self.bounds, self.row_norm)

@@ -30,7 +30,7 @@ def read_array(X: Any) -> np.ndarray:
     if hasattr(X, "tocsr"):
         return read_cells(X.toarray())
     if hasattr(X, "collect"):
-        raise InvalidRequest("X is a lazy frame.", "Pass its rows: X.collect().")
+        raise InvalidRequest("X is a lazy frame, so its rows are not in memory.", "Pass X.collect().")
     return read_cells(X)
 
 
@@ -38,11 +38,13 @@ def check_shape(shape: tuple[int, ...], least: int) -> None:
     """Refuse shapes other than (n ≥ `least`, d ≥ 1), without stating a private n."""
     if len(shape) == 1:
         raise InvalidRequest(
-            "The rows have one dimension.",
+            "X has one dimension, but must have two.",
             "Reshape your data: a single column as frame[['age']] or x.reshape(-1, 1), no rows as np.zeros((0, d)).",
         )
     if len(shape) != 2:
-        raise InvalidRequest(f"The rows have {len(shape)} dimensions.", "Pass a table (n, d), with one row per unit.")
+        raise InvalidRequest(
+            f"X has {len(shape)} dimensions, but must have two.", "Pass a table (n, d), with one row per unit."
+        )
     if shape[0] < least or shape[1] == 0:
         what, count = ("feature(s)", 0) if shape[0] >= least else ("sample(s)", shape[0])
         n_rows = shape[0] if least else "n"
@@ -51,7 +53,7 @@ def check_shape(shape: tuple[int, ...], least: int) -> None:
             "Pass at least one row and one column.",
         )
     if shape[0] > 2**28:  # sums of products over more are not exact
-        raise InvalidRequest(f"There are more than {2**28:,} rows.", "Fit to a sample of them.")
+        raise InvalidRequest(f"X has more than {2**28:,} rows.", "Fit the model to a sample of them.")
 
 
 def products(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -76,7 +78,7 @@ def read_target(y: Any, n_rows: int, name: str = "target") -> np.ndarray:
     if kind_of(y) in "cmMV":
         raise InvalidRequest(f"The {name} is not a column of numbers.", "Pass one number per row.")
     if cells.shape != (n_rows,) or holds_lists(y):
-        raise InvalidRequest(f"The {name} is not a column with one number per row.", "Pass a number for each row of X.")
+        raise InvalidRequest(f"The {name} does not have one number per row.", "Pass a number for each row of X.")
     return numbers(cells)
 
 
@@ -89,32 +91,34 @@ def read_bounds(name: str, bounds: Any, n_columns: int | None = None) -> tuple[n
     """
     if bounds is None:
         raise InvalidRequest(
-            f"{name} is missing.", f"Specify {name}=(low, high) from public knowledge, never read off the data."
+            f"`{name}` is missing.", f"Specify {name}=(low, high) from public knowledge, never from the data."
         )
     if n_columns is not None:
         _check_pairs(name, bounds, n_columns)
     try:
         low, high = (np.asarray(end, dtype=float) for end in (() if isinstance(bounds, dict) else bounds))
     except (TypeError, ValueError):
-        raise InvalidRequest(f"{name} is not a pair.", f"Pass {name}=(low, high).") from None
+        raise InvalidRequest(f"`{name}` is not a pair.", f"Pass {name}=(low, high).") from None
     shape = () if n_columns is None else (n_columns,)
     if low.shape not in {(), shape} or high.shape not in {(), shape}:
         raise InvalidRequest(
-            f"{name} has {_sizes(low, high)} numbers, but there are {n_columns or 1} columns.",
-            "Pass two numbers, or two numbers for every column: ([lows], [highs]).",
+            f"`{name}` has {_sizes(low, high)} numbers, but there are {n_columns or 1} columns.",
+            "Pass one pair for all columns, or one low and one high per column: ([lows], [highs]).",
         )
     low, high = np.broadcast_to(low, shape), np.broadcast_to(high, shape)
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
-        raise InvalidRequest(f"{name} is not finite.", f"Pass {name}=(low, high) as finite numbers.")
+        raise InvalidRequest(
+            f"`{name}` contains a number that is not finite.", f"Pass {name}=(low, high) as finite numbers."
+        )
     if not (low < high).all():
         where = "" if n_columns is None else f" in column {int(np.argmin(low < high))} (columns are counted from 0)"
         raise InvalidRequest(
-            f"{name} has a low end that is not below its high end{where}.",
+            f"A low end of `{name}` is not below its high end{where}.",
             f"Pass {name}=(low, high) with low < high{'' if n_columns is None else ', or ([lows], [highs])'}; "
             "omit a column with a single value, or widen its bounds.",
         )
     if not ((high / 2 - low / 2 > 2.0**-300) & (np.abs([low, high]).max(axis=0) < 2.0**300)).all():
-        raise InvalidRequest(f"{name} is too narrow or too wide for floats.", "Scale the columns.")
+        raise InvalidRequest(f"`{name}` is too narrow or too wide for floating-point numbers.", "Scale the columns.")
     return low, high
 
 
@@ -122,8 +126,8 @@ def check_one_given(bounds: Any, row_norm: Any) -> None:
     """Refuse both or neither of bounds and row_norm."""
     if (bounds is None) == (row_norm is None):
         raise InvalidRequest(
-            "Either bounds or row_norm must be given.",
-            "Specify bounds=(low, high), or row_norm, from public knowledge, never read off the data.",
+            "Either `bounds` or `row_norm` must be given.",
+            "Specify bounds=(low, high), or `row_norm`, from public knowledge, never from the data.",
         )
 
 
@@ -141,7 +145,7 @@ def _check_pairs(name: str, bounds: Any, n_columns: int) -> None:
         as_documented = isinstance(bounds, tuple) and all(isinstance(entry, list) for entry in bounds)
         if as_ends and as_pairs and b != c and not as_documented:
             raise InvalidRequest(
-                f"{name} can be read as ([lows], [highs]) and as a pair for each of the two columns.",
+                f"`{name}` could mean ([lows], [highs]) or one pair for each of the two columns.",
                 f"Pass {name}=np.array([lows, highs]), or for a data frame {{'age': (17, 90), ...}}.",
             )
         if as_ends or not as_pairs:
@@ -149,7 +153,8 @@ def _check_pairs(name: str, bounds: Any, n_columns: int) -> None:
     elif len(bounds) == 2:
         return  # of the wrong shape either way
     raise InvalidRequest(
-        f"{name} is a list of pairs.", f"Pass {name}=([lows], [highs]), such as ([17, 1, 0], [90, 16, 100])."
+        f"`{name}` is a list of pairs, but must be a pair of lists.",
+        f"Pass {name}=([lows], [highs]), such as ([17, 1, 0], [90, 16, 100]).",
     )
 
 

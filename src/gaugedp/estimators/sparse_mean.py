@@ -151,7 +151,7 @@ class SparseMean(PrivateEstimator):
         between(0, 1, level=level)
         check_is_fitted(self, "mean_")
         if self.neighbours != "replace":
-            raise InvalidRequest("Intervals need a public number of rows.", 'Use neighbours="replace".', "")
+            raise InvalidRequest("Intervals require a public number of rows.", 'Use neighbours="replace".', "")
         width = self.mechanism_.half_width(level) * self._unit / self.n_rows_
         return self.values_ - width, self.values_ + width
 
@@ -160,8 +160,8 @@ class SparseMean(PrivateEstimator):
         one_of(NOISES, noise=self.noise)
         if self.sparsity >= n_columns:
             raise InvalidRequest(
-                f"sparsity is {self.sparsity}, but there are {n_columns} columns.",
-                "Choose fewer; Mean estimates all columns.",
+                f"`sparsity` is {self.sparsity}, but there are only {n_columns} columns.",
+                "Choose a smaller number, or use Mean to estimate all columns.",
             )
 
     def _range(self) -> "PrivateRange | None":
@@ -174,7 +174,7 @@ class SparseMean(PrivateEstimator):
         if abs(low + high) > 4 * (high - low):
             raise InvalidRequest(
                 f"The bounds ({low:g}, {high:g}) are far from 0 relative to their width.",
-                "A sparse mean is near 0: subtract a public number from the columns first.",
+                "Subtract a public number from the columns first, so that most means are near 0.",
             )
         return low, high
 
@@ -273,9 +273,14 @@ class PrivateRange:
         try:
             low, high = (float(end) for end in magnitudes)
         except (TypeError, ValueError):
-            raise InvalidRequest("magnitudes is not a pair.", "Pass magnitudes=(least, largest).") from None
+            raise InvalidRequest(
+                "`magnitudes` is not a pair of numbers.", "Pass magnitudes=(least, largest)."
+            ) from None
         if not 2.0**-1000 < low < high < 2.0**1000:
-            raise InvalidRequest(f"magnitudes is ({low:g}, {high:g}).", "Choose 0 < least < largest.")
+            raise InvalidRequest(
+                f"`magnitudes` is ({low:g}, {high:g}), which is not positive and increasing.",
+                "Choose 0 < least < largest.",
+            )
         self.bounds = 2.0 ** np.arange(math.floor(math.log2(low)), math.ceil(math.log2(high)) + 1)
         self.mechanism = Exponential.calibrate(LpBall(len(self.bounds), math.inf), guarantee)
 

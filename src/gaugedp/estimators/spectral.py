@@ -150,7 +150,9 @@ class SpectralEstimator(PrivateEstimator):
         if self.solver == "auto":
             return _advised(guarantee, shape, n_rows)
         if self.solver != "exponential" and not isinstance(guarantee, ApproxDP):
-            raise InvalidRequest(f'solver="{self.solver}" needs delta above 0.', 'Use solver="exponential".')
+            raise InvalidRequest(
+                f'solver="{self.solver}" requires `delta` above 0.', 'Set `delta`, or use solver="exponential".'
+            )
         return self.solver, "requested"
 
     def _record(self, spectrum: Spectrum, values: dict[str, np.ndarray]) -> None:

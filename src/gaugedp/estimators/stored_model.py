@@ -76,7 +76,9 @@ class TableModel:
     def recommend(self, cells: np.ndarray, steps: np.ndarray, n: int) -> list[tuple[str, float]]:
         """Refuse, as there are no items."""
         del cells, steps, n
-        raise InvalidRequest("The model does not predict ratings and has no items.", "Fit --model ratings.", "")
+        raise InvalidRequest(
+            "The model does not predict ratings, so it has no items.", "Fit a model with --model ratings.", ""
+        )
 
     def stand_in(self, name: str) -> float:
         """Return the replacement for a bounded column's missing number."""

@@ -47,7 +47,7 @@ class LinearSVC(LinearClassifier):
 
     def _chosen(self, guarantee: Guarantee, size: int, n_rows: int | None) -> tuple[str, str]:
         if self.solver == "objective" and len(self.classes) > 2:
-            raise InvalidRequest('solver="objective" needs two classes.', 'Use solver="gradient", or "auto".')
+            raise InvalidRequest('solver="objective" supports only two classes.', 'Use solver="gradient", or "auto".')
         if self.solver != "auto":
             return self.solver, "requested"
         if len(self.classes) > 2:

@@ -103,9 +103,9 @@ class TableFit(TableMeasurement):
         """Return the fit; a trial on public rows refuses impossible fits before the charge."""
         scored, kind = None if score is None else Score(score, unit.most_changes), kind_of(model, norm)
         if reference is not None and not kind.by_sums:
-            raise InvalidRequest("Reference levels are for linear models in the norm l2.", "Omit them.")
+            raise InvalidRequest("Only linear models with norm l2 support reference levels.", "Omit them.")
         if radius is not None and not kind.has_radius:
-            raise InvalidRequest(f"The model {model} has no radius.", "Omit radius.")
+            raise InvalidRequest(f"The model {model} does not have a `radius`.", "Omit this parameter.")
         if radius is None and kind.has_radius:
             radius = kind.estimator.radius  # its default
         fit = cls(design, model, unit, requested, scored, radius, reference, kind.norm)
@@ -246,7 +246,7 @@ def guarded(fit: Look) -> Look:
         try:
             return fit(rows)
         except (InvalidRequest, ArithmeticError, ValueError, MemoryError):
-            failure = GaugedpError("The model could not be fitted.", "Try a simpler one.", STAYS_SPENT)
+            failure = GaugedpError("The model could not be fitted.", "Try a simpler model.", STAYS_SPENT)
         raise failure
 
     return look

@@ -46,14 +46,19 @@ class TableDesign:
         """Return the design of features without a target."""
         check_known("attribute or bounded column", features, [*domain.attributes, *domain.columns])
         if not features or len(set(features)) < len(features):
-            raise InvalidRequest(f"The features are {', '.join(features) or 'none'}.", "Name at least one, each once.")
+            raise InvalidRequest(
+                f"The features are empty or repeated: {', '.join(features) or 'none'}.",
+                "Name each once, and at least one.",
+            )
         design = cls(domain, tuple(features), "", False)
         if len(set(design.names)) < len(design.names):
-            raise InvalidRequest("Two features have the same name, of an attribute and its cell.", "Rename one.")
+            raise InvalidRequest(
+                "Two features get the same name from an attribute and its cell.", "Rename one of them."
+            )
         if design.n_features > MOST_FEATURES:
             raise InvalidRequest(
-                f"The model would have {design.n_features:,} features.",
-                f"Choose coarser ones: at most {MOST_FEATURES:,}.",
+                f"The model would have {design.n_features:,} features, which is too many.",
+                f"Choose coarser attributes: at most {MOST_FEATURES:,} are supported.",
             )
         return design
 
@@ -178,13 +183,13 @@ def check_target(domain: Domain, target: str, by_class: bool) -> None:
     right, wrong = (domain.attributes, domain.columns) if by_class else (domain.columns, domain.attributes)
     if target not in right and target in wrong:
         raise InvalidRequest(
-            f"The target {target} is of the kind {wrong_kind}, but this model needs the kind {right_kind}.",
+            f"The target {target} is of the wrong kind ({wrong_kind}); this model predicts another ({right_kind}).",
             "Choose another target or model.",
         )
     if target not in right:
         raise _unknown(right_kind, target, list(right))
     if by_class and domain.attribute(target).n_cells < 2:
-        raise InvalidRequest(f"The target {target} has one cell.", "Choose one with at least two.")
+        raise InvalidRequest(f"The target {target} has only one cell.", "Choose a target with at least two.")
 
 
 def _unknown(kind: str, name: str, names: Sequence[str]) -> UnknownName:

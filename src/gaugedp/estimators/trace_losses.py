@@ -114,15 +114,17 @@ class Tabulated(_Within):
         values = np.asarray(loss(places[:, None] + 0 * targets, targets + 0 * places[:, None]), dtype=float)
         if values.shape != (_PREDICTIONS, _TARGETS) or not np.isfinite(values).all():
             raise InvalidRequest(
-                "The loss does not give a number for each prediction and target.",
-                "Write it for arrays: loss(predictions, targets), of one shape.",
+                "The loss does not return one number for each prediction and target.",
+                "Write it for arrays of the same shape: loss(predictions, targets).",
             )
         slopes = np.diff(values, axis=0) / (places[1] - places[0]) / lipschitz
         if np.abs(slopes).max() > 1 + _SLOPE_ROUNDING:
             steepest = float(np.abs(slopes).max()) * lipschitz
-            raise InvalidRequest(f"The loss has slopes up to {steepest:.6g}.", "Use a larger lipschitz=.")
+            raise InvalidRequest(
+                f"The loss has slopes up to {steepest:.6g}, which is above `lipschitz`.", "Use a larger `lipschitz`."
+            )
         if (np.diff(slopes, axis=0) < -_SLOPE_ROUNDING).any():
-            raise InvalidRequest("The loss is not convex in the prediction.", "Choose a convex one.")
+            raise InvalidRequest("The loss is not convex in the prediction.", "Choose a convex loss.")
         return cls(reach, bounds, widest, np.clip(slopes, -1.0, 1.0))
 
     @property
@@ -152,12 +154,14 @@ def trace_loss(
     """Return the loss by name or function, for predictions reach·p, p in `span`."""
     if callable(loss):
         if lipschitz is None:
-            raise InvalidRequest("A loss of your own needs lipschitz=.", "Specify the largest slope in the prediction.")
+            raise InvalidRequest(
+                "A user-defined loss requires `lipschitz`.", "Specify the largest slope in the prediction."
+            )
         positive(lipschitz=lipschitz)
         return Tabulated.of(loss, float(lipschitz), reach, max(map(abs, span)), bounds)
     one_of(LOSSES, loss=loss)
     if lipschitz is not None:
-        raise InvalidRequest("lipschitz= is for a loss of your own.", "Omit lipschitz.")
+        raise InvalidRequest("`lipschitz` applies only to a user-defined loss.", "Omit `lipschitz`.")
     named: dict[str, Callable[[], TraceLoss]] = {
         SQUARED: lambda: SquaredTraceLoss(reach, bounds, span, cut),
         "huber": lambda: HuberTraceLoss(reach, bounds, 1 / 4),

@@ -146,7 +146,7 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         rows, shape = _read(X)
         rows = as_read(rows, None)
         if self.coef_.shape != ((rows.shape[1],) * 2 if shape is None else shape):
-            raise InvalidRequest("The designs do not fit the model.", "Pass the columns of the fit.", "")
+            raise InvalidRequest("The shape of the designs differs from that of the fit.", "Pass the same columns.", "")
         if shape is not None:
             return products(rows, self.coef_.ravel())
         halves = np.stack([products(rows, column) for column in self.coef_.T], axis=1)
@@ -157,14 +157,14 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         if self.solver != "gibbs":
             return for_gaussian_releases(guarantee)
         if not isinstance(guarantee, ApproxDP):
-            raise InvalidRequest('solver="gibbs" needs delta above 0.', "Set delta, or use another solver.")
+            raise InvalidRequest('solver="gibbs" requires `delta` above 0.', "Set `delta`, or use another solver.")
         return guarantee
 
     def _size(self, shape: tuple[int, int] | None) -> float:
         if (self.design_norm is None) == (self.row_norm is None):
             raise InvalidRequest(
-                "Either design_norm or row_norm must be given.",
-                "Specify a bound on the Frobenius norm of designs from public knowledge, never read off the data.",
+                "Either `design_norm` or `row_norm` must be given.",
+                "Specify a bound on the Frobenius norm of designs from public knowledge, never from the data.",
             )
         if self.row_norm is None:
             positive(design_norm=self.design_norm)
@@ -172,7 +172,9 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
             return float(self.design_norm) / self._widest(shape)
         positive(row_norm=self.row_norm)
         if shape is not None:
-            raise InvalidRequest("row_norm is for rows z.", "Use design_norm for matrices.")
+            raise InvalidRequest(
+                "`row_norm` applies only to designs given as rows z.", "Use `design_norm` for matrices."
+            )
         return float(self.row_norm) * float(self.row_norm)
 
     def _widest(self, shape: tuple[int, int] | None) -> float:
@@ -201,12 +203,17 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         one_of(ORACLES, noise=self.noise)
         if self.solver == "gibbs" and not (isinstance(kind, Full) and self.loss in _OF_GIBBS):
             raise InvalidRequest(
-                'solver="gibbs" is for matrices, and for squared, huber or absolute.', "Choose another."
+                'solver="gibbs" supports only matrices, and the losses squared, huber and absolute.',
+                "Choose another solver.",
             )
         if self.loss != SQUARED and self.solver not in ("auto", *_OF_ANY_LOSS):
-            raise InvalidRequest(f"solver={self.solver!r} is for the squared loss.", 'Choose "descent", or "auto".')
+            raise InvalidRequest(
+                f"solver={self.solver!r} supports only the squared loss.", 'Choose "descent", or "auto".'
+            )
         if self.solver == "grams" and not isinstance(kind, Full):
-            raise InvalidRequest('solver="grams" is for designs that are matrices.', 'Choose "moments" for rows z.')
+            raise InvalidRequest(
+                'solver="grams" supports only designs that are matrices.', 'Choose "moments" for rows z.'
+            )
 
     def _residual(self, size: float, kind: Designs) -> TraceLoss:
         positive(radius=self.radius)

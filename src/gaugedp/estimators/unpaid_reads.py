@@ -62,8 +62,8 @@ def warn_of_refit(model: Any) -> None:
         return
     _has_warned.append(True)
     warnings.warn(
-        "The same rows are fitted again, and no ledger adds up what both fits reveal: their guarantees add up. "
-        "Give the models ledger=gd.Ledger.open(...).",
+        "The same rows are fitted again without a ledger. The guarantees of both fits add up. "
+        "Pass ledger=gd.Ledger.open(...) to the models, so that their sum is recorded.",
         stacklevel=5,
     )
 
@@ -77,8 +77,8 @@ def warn_of_pipeline(model: Any) -> None:
         names = [name for step in steps[:-1] for name in _learning(step)]
         if names:
             warnings.warn(
-                f"{' and '.join(dict.fromkeys(names))} in the pipeline learns from the rows without privacy, and its "
-                "statistics are in the model. Use gaugedp.estimators.StandardScaler, SimpleImputer or PCA, "
+                f"{' and '.join(dict.fromkeys(names))} in the pipeline learns from the rows without privacy, and the "
+                "model contains its statistics. Use gaugedp.estimators.StandardScaler, SimpleImputer or PCA, "
                 "from_domain, or bounds.",
                 stacklevel=5,
             )

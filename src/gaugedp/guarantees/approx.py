@@ -36,7 +36,7 @@ class ApproxDP(Guarantee):
     def __post_init__(self) -> None:
         non_negative(epsilon=self.epsilon_value, delta=self.delta_value)
         if not self.delta_value < 1:
-            raise InvalidRequest(f"delta is {self.delta_value!r}.", "Pass delta as a number below 1.")
+            raise InvalidRequest(f"`delta` is {self.delta_value!r}, but must be below 1.", "Pass a smaller number.")
         self._set(epsilon_value=float(self.epsilon_value), delta_value=float(self.delta_value))
 
     def renyi(self, order: float) -> float:

@@ -206,7 +206,7 @@ def from_dict(facts: Mapping[str, Any]) -> Guarantee:
     try:
         return KINDS[facts["kind"]].from_numbers(facts)
     except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError):
-        raise InvalidRequest(f"{facts!r} does not describe a guarantee.", "Use the output of `to_dict`.") from None
+        raise InvalidRequest(f"{facts!r} does not describe a guarantee.", "Pass the output of `to_dict`.") from None
 
 
 def _for_json(value: Any) -> Any:
@@ -240,7 +240,9 @@ def check_delta(delta: float) -> None:
 def check_order(order: float) -> None:
     """Raise InvalidRequest for an order below 1."""
     if isinstance(order, bool) or not isinstance(order, Real) or not order >= 1:
-        raise InvalidRequest(f"order is {order!r}.", "Pass order as a number of at least 1, or infinity.")
+        raise InvalidRequest(
+            f"`order` is {order!r}, but must be at least 1.", "Pass a number of at least 1, or math.inf."
+        )
 
 
 def check_method(method: str | None) -> None:

@@ -58,11 +58,13 @@ class RenyiBudget(SameAs, Guarantee, kind="BestOrder"):
         positive(epsilon=epsilon)
         between(0, 1, delta=delta)
         if epsilon > 1e9:
-            raise InvalidRequest(f"epsilon is {epsilon!r}.", "Use an epsilon of at most 1e9.")
+            raise InvalidRequest(f"`epsilon` is {epsilon!r}, which is too large for a budget.", "Use at most 1e9.")
         ascending = tuple(sorted(float(order) for order in orders))
         has_repeats = len(set(ascending)) < len(ascending)
         if not ascending or has_repeats or not all(1 < order < math.inf for order in ascending):
-            raise InvalidRequest("The orders are not distinct finite numbers above 1.", "Pass them like [2, 8, 32].")
+            raise InvalidRequest(
+                "The orders are not distinct finite numbers above 1.", "Pass, for example, [2, 8, 32]."
+            )
         self._set(epsilon_value=float(epsilon), delta_value=float(delta), orders=ascending)
 
     @property
@@ -109,7 +111,7 @@ class Budget:
         self.capacity = tuple(math.floor(number * UNITS) for number in self._numbers())
         if (max if self.accounting == "best_order" else min)(self.capacity) <= 0:
             raise InvalidRequest(
-                f"The budget {total!r} is empty.", "Pass amounts of at least 1e-30 (PureDP if delta is 0)."
+                f"The budget {total!r} is empty.", "Pass amounts of at least 1e-30, or PureDP if delta is 0."
             )
 
     def _numbers(self) -> tuple[Fraction, ...]:
@@ -289,8 +291,8 @@ class Filter:
         if not self._budget.admits(self._units, charge):
             remaining = rounded_left(self._budget.in_words(self._units)[1], self.budget)
             raise LedgerRefused(
-                f"{rounded_up(guarantee)} does not fit: {remaining} of {rounded_up(self.budget)} is left.",
-                "Specify a smaller guarantee.",
+                f"{rounded_up(guarantee)} exceeds the budget: {remaining} of {rounded_up(self.budget)} is left.",
+                "Request a smaller guarantee.",
             )
         self._units = tuple(a + b for a, b in zip(self._units, charge, strict=True))
         self._guarantees.append(guarantee)

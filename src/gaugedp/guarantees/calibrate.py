@@ -248,7 +248,8 @@ def _around(excess: Callable[[float], float], start: float, lowest: float, highe
     while excess(high) > 0:
         if high == highest:
             raise InvalidRequest(
-                f"Even the noise {math.exp(highest):.3g} violates this guarantee.", "Use a larger epsilon or delta."
+                f"Even the largest noise that is tried, {math.exp(highest):.3g}, violates this guarantee.",
+                "Use a larger epsilon or delta.",
             )
         low, high, step = high, min(high + step, highest), 2 * step
     while low == high or excess(low) <= 0:

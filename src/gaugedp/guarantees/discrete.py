@@ -41,8 +41,8 @@ class DiscreteLaplaceLoss(Guarantee):
         self._set(scale=float(self.scale), sensitivity=int(self.sensitivity))
         if self._pure > LARGEST or self.sensitivity > _MOST_SHIFT:
             raise InvalidRequest(
-                f"scale is {self.scale!r} and sensitivity is {self.sensitivity!r}.",
-                f"Use a larger scale, and a sensitivity of at most {_MOST_SHIFT}: divide the answer by its step.",
+                f"`scale` ({self.scale!r}) is too small, or `sensitivity` ({self.sensitivity!r}) is too large.",
+                f"Use a larger `scale`, and a `sensitivity` of at most {_MOST_SHIFT}: divide the answer by its step.",
             )
 
     @property
@@ -116,8 +116,9 @@ class DiscreteGaussianLoss(Guarantee):
         self._set(noise_std=float(self.noise_std), sensitivity=int(self.sensitivity))
         if not LEAST_RATIO <= self.noise_std / self.sensitivity <= MOST_RATIO:
             raise InvalidRequest(
-                f"noise_std is {self.noise_std!r} and sensitivity is {self.sensitivity!r}.",
-                "Pass a noise_std that is between 0.001 and 1e100 sensitivities.",
+                f"`noise_std` is {self.noise_std!r}, which is not supported with a `sensitivity` of "
+                f"{self.sensitivity!r}.",
+                "Pass a `noise_std` between 0.001 and 1e100 times the `sensitivity`.",
             )
 
     def renyi(self, order: float) -> float:

@@ -67,7 +67,8 @@ def finite(order: Number, p: Sequence[Number], q: Sequence[Number]) -> float:
     law_p, law_q = law("p", p), law("q", q)
     if len(law_p) != len(law_q):
         raise InvalidRequest(
-            f"p has {len(law_p)} entries and q has {len(law_q)}.", "Use both distributions on the same outcomes."
+            f"`p` has {len(law_p)} entries, but `q` has {len(law_q)}.",
+            "Define both distributions on the same outcomes.",
         )
     return _discrete(order, zip(law_p, law_q, strict=True))
 
@@ -174,7 +175,9 @@ def weak_triangle(
     """
     _validate.positive(p=2 if p is None else p)
     if _order(order) in (1, math.inf) or (p is not None and not p > 1):
-        raise InvalidRequest(f"order is {order!r} and p is {p!r}.", "Pass both above 1, and not infinite.")
+        raise InvalidRequest(
+            f"`order` is {order!r} and `p` is {p!r}, but both must be finite and above 1.", "Pass such numbers."
+        )
     a = decimal(order)
     if p is not None:
         return _through(a, decimal(p), first, second)
@@ -232,8 +235,8 @@ def push_forward(p: Sequence[Number], kernel: Sequence[Sequence[Number]]) -> lis
     lengths = {len(row) for row in rows}
     if len(rows) != len(weights) or len(lengths) != 1:
         raise InvalidRequest(
-            f"p has {len(weights)} entries and the kernel has {len(rows)} rows, of lengths {sorted(lengths)}.",
-            "Pass one row for each outcome, all of one length.",
+            f"`p` has {len(weights)} entries, but the kernel has {len(rows)} rows of lengths {sorted(lengths)}.",
+            "Pass one row for each outcome, all of the same length.",
         )
     return [sum((w * row[j] for w, row in zip(weights, rows, strict=True)), Fraction(0)) for j in range(len(rows[0]))]
 
@@ -316,24 +319,28 @@ def _outward(nearest: Decimal) -> Decimal:
 
 def _order(order: object) -> Number:
     if isinstance(order, bool) or not isinstance(order, Real) or not float(order) >= 1:
-        raise InvalidRequest(f"order is {order!r}.", "Pass order as a number of at least 1, or math.inf.")
+        raise InvalidRequest(
+            f"`order` is {order!r}, but must be at least 1.", "Pass a number of at least 1, or math.inf."
+        )
     return order if isinstance(order, Fraction | int) else float(order)
 
 
 def _check_probability(name: str, value: Number) -> None:
     _validate.finite(**{name: value})
     if not 0 <= value <= 1:
-        raise InvalidRequest(f"{name} is {value!r}.", f"Pass {name} as a number from 0 to 1.")
+        raise InvalidRequest(f"`{name}` is {value!r}, but must lie between 0 and 1.", "Pass a number from 0 to 1.")
 
 
 def law(name: str, values: object) -> list[Fraction]:
     """Return probabilities as fractions with the sum 1."""
     if not isinstance(values, Iterable) or isinstance(values, Mapping | Set):
-        raise InvalidRequest(f"{name} is {values!r}.", f"Pass {name} as a list of probabilities.")
+        raise InvalidRequest(
+            f"`{name}` is {values!r}, which is not a list of probabilities.", "Pass a list of numbers from 0 to 1."
+        )
     entries = list(values)
     _validate.non_negative(**{f"{name}[{i}]": entry for i, entry in enumerate(entries)})
     exact = [decimal(entry) for entry in entries]
     total = sum(exact, Fraction(0))
     if abs(total - 1) > Fraction(1, 10**9):
-        raise InvalidRequest(f"{name} adds up to {up_decimal(total):.12g}.", f"Pass {name} with the sum 1.")
+        raise InvalidRequest(f"`{name}` sums to {up_decimal(total):.12g} instead of 1.", "Normalise the probabilities.")
     return [entry / total for entry in exact]

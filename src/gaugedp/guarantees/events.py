@@ -90,10 +90,10 @@ def from_pld(distribution: Any) -> LossDistribution:
         span, is_upper = removed._discretization, removed._pessimistic_estimate and added._pessimistic_estimate
     except AttributeError:
         raise InvalidRequest(
-            f"{type(distribution).__name__} is not a PrivacyLossDistribution.", "Pass one of dp-accounting."
+            f"{type(distribution).__name__} is not a PrivacyLossDistribution.", "Pass one from dp-accounting."
         ) from None
     if not is_upper:
-        raise InvalidRequest("The distribution is an optimistic estimate.", "Make it with pessimistic_estimate=True.")
+        raise InvalidRequest("The distribution is an optimistic estimate.", "Create it with pessimistic_estimate=True.")
     return LossDistribution(float(span), *laws)
 
 
@@ -144,7 +144,7 @@ def _composed(event: Any) -> Guarantee:
 def _poisson(event: Any) -> Guarantee:
     if _is_replaced(event.event):
         raise InvalidRequest(
-            "A sample without replacement of a Poisson sample is not supported.", "Use one kind of sampling."
+            "Sampling without replacement from a Poisson sample is not supported.", "Use only one kind of sampling."
         )
     if event.sampling_probability == 0:
         return PureDP(0.0)
@@ -184,7 +184,10 @@ def _on_sample(guarantee: Guarantee, rate: float, *sampling: str) -> Guarantee:
 
 def _told(events: Any, loss: float) -> Any:
     if loss > 700:
-        raise InvalidRequest(f"PureDP({loss:g}) cannot be exported.", "Export an epsilon of at most 700.")
+        raise InvalidRequest(
+            f"PureDP({loss:g}) cannot be exported, because its epsilon is too large.",
+            "Export an epsilon of at most 700.",
+        )
     return events.RandomizedResponseDpEvent(2 / (1 + math.exp(min(loss, 700.0))) * (1 - 2.0**-50), 2)
 
 
@@ -198,7 +201,7 @@ def _to_sampled(events: Any, guarantee: Sampled) -> Any:
 def _to_mixture(events: Any, guarantee: SubsampledGaussian) -> Any:
     """Return noise on a Poisson sample; for a group a mixture with slightly higher rates."""
     if guarantee.neighbours == "replace":
-        raise InvalidRequest(f"{guarantee!r} cannot be exported.", 'Use the guarantee for neighbours "add_remove".')
+        raise InvalidRequest(f"{guarantee!r} cannot be exported.", 'Export the guarantee for neighbours="add_remove".')
     rate, noise, size = guarantee.rate, guarantee.noise_multiplier, guarantee.size
     if size == 1:
         return events.PoissonSampledDpEvent(rate, events.GaussianDpEvent(noise))

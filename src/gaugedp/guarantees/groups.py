@@ -52,7 +52,9 @@ def group_factor(order: float, steps: int, form: Literal["sharp", "printed"] = "
     one_of(("sharp", "printed"), form=form)
     least = 2 ** (steps + 1) if form == "printed" else 2**steps
     if order < least:
-        raise InvalidRequest(f"The order {order:g} is too small for {steps} doublings.", f"Use at least {least}.")
+        raise InvalidRequest(
+            f"The order {order:g} is too small for {steps} doublings of the group.", f"Use at least {least}."
+        )
     if form == "printed":
         return 3.0**steps
     if math.isinf(order):
@@ -76,8 +78,8 @@ class Grouped(Guarantee):
         whole(minimum=2, size=self.size)
         if ONE_CHANGE in self.guarantee.stated_neighbours:
             raise InvalidRequest(
-                f"{self.guarantee!r} does not cover groups, whose tables have other numbers of rows.",
-                "Account for one unit, or sample without a maximum size: SubsampledGaussian.",
+                f"{self.guarantee!r} does not cover groups, because their tables differ in the number of rows.",
+                "Account for one unit, or use SubsampledGaussian, which samples without a maximum size.",
             )
 
     @property

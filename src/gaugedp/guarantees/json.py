@@ -26,10 +26,10 @@ def from_json(text: str) -> Guarantee:
         facts = json.loads(text)
         version = dict(facts).pop("version", VERSION)
     except (ValueError, TypeError, RecursionError):
-        raise InvalidRequest("The text does not describe a guarantee.", "Use the output of `to_json`.") from None
+        raise InvalidRequest("The text does not describe a guarantee.", "Pass the output of `to_json`.") from None
     if isinstance(version, bool) or version != VERSION:
         raise InvalidRequest(
-            f"The guarantee is written in version {version!r}, and this library reads version {VERSION}.",
-            "Read it with the library that wrote it.",
+            f"The guarantee has format version {version!r}, but this library reads version {VERSION}.",
+            "Read it with the version of the library that wrote it.",
         )
     return from_dict(facts)

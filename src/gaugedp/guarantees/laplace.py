@@ -30,7 +30,9 @@ class LaplaceLoss(Guarantee):
         positive(scale=self.scale)
         self._set(scale=float(self.scale))
         if self.scale < 1e-300 and 1 / decimal(self.scale) > LARGEST:  # the inverse of what is larger is a float
-            raise InvalidRequest(f"scale is {self.scale!r}.", "Pass a scale whose inverse is a finite number.")
+            raise InvalidRequest(
+                f"`scale` is {self.scale!r}, which is too small.", "Pass a scale whose inverse is a finite number."
+            )
 
     @property
     def shift(self) -> float:

@@ -34,11 +34,14 @@ class Losses(NamedTuple):
         """Return the losses without zeros at the ends; missing probability counts as infinite loss."""
         chances = [float(chance) for chance in probabilities]
         if isinstance(first, bool) or int(first) != first or not all(chance >= 0 for chance in chances):
-            raise InvalidRequest("first is not an integer, or a probability is negative.", "Correct them.")
+            raise InvalidRequest(
+                "`first` is not an integer, or a probability is negative.",
+                "Pass an integer and probabilities of at least 0.",
+            )
         non_negative(infinite=infinite)
         missing = 1 - math.fsum([*chances, infinite])
         if not abs(missing) <= 1e-6:  # missing probability up to this size counts as an infinite loss
-            raise InvalidRequest("The probabilities of the losses do not sum to 1.", "Pass all losses.")
+            raise InvalidRequest("The probabilities of the losses do not sum to 1.", "Include every possible loss.")
         places = np.flatnonzero(chances)
         start, end = (int(places[0]), int(places[-1]) + 1) if len(places) else (0, 0)
         infinite = min(1.0, float(infinite) + missing) if missing > 2.0**-50 else float(infinite)

@@ -43,7 +43,9 @@ class Mixture(Guarantee):
     def __init__(self, probabilities: Sequence[float | Fraction], guarantees: Sequence[Guarantee]) -> None:
         chances, parts = divergences.law("probabilities", probabilities), tuple(guarantees)
         if len(chances) != len(parts) or not all(isinstance(part, Guarantee) for part in parts):
-            raise InvalidRequest("There must be one guarantee for each probability.", "Pass two lists of equal length.")
+            raise InvalidRequest(
+                "The numbers of guarantees and probabilities differ.", "Pass two lists of equal length."
+            )
         possible = [(chance, part) for chance, part in zip(chances, parts, strict=True) if chance]
         self._set(probabilities=tuple(p for p, _ in possible), guarantees=tuple(part for _, part in possible))
 

@@ -59,7 +59,7 @@ class MixtureOfGaussians(Guarantee):
         non_negative(**{f"shifts[{i}]": length for i, length in enumerate(shifts)})
         lengths, laws = list(shifts), divergences.law("chances", chances)
         if len(lengths) != len(laws):
-            raise InvalidRequest("shifts and chances have different lengths.", "Pass one chance for each shift.")
+            raise InvalidRequest("`shifts` and `chances` have different lengths.", "Pass one chance for each shift.")
         together: dict[float, Fraction] = {}
         for length, chance in sorted(zip(lengths, laws, strict=True)):
             if chance:

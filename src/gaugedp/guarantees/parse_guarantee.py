@@ -21,12 +21,12 @@ def guarantee_asked(
     numbers = {"epsilon": epsilon, "rho": rho, "mu": mu}
     named = [name for name, value in numbers.items() if value is not None]
     if not named:
-        what = "No guarantee is given." if delta is None else "delta needs epsilon."
-        raise InvalidRequest(what, "Pass epsilon, such as 0.5 (with an optional delta), or rho, or mu.")
+        what = "No guarantee is given." if delta is None else "`delta` is given without `epsilon`."
+        raise InvalidRequest(what, "Pass `epsilon`, such as 0.5 (with an optional `delta`), or `rho`, or `mu`.")
     if len(named) > 1:
-        raise InvalidRequest(f"Two guarantees are given: {named[0]} and {named[1]}.", "Pass one of them.")
+        raise InvalidRequest(f"Two guarantees are given: `{named[0]}` and `{named[1]}`.", "Pass only one of them.")
     if delta is not None and epsilon is None:
-        raise InvalidRequest(f"delta is given together with {named[0]}.", "Leave delta out, or use epsilon.")
+        raise InvalidRequest(f"`delta` cannot be combined with `{named[0]}`.", "Omit `delta`, or use `epsilon`.")
     positive(**{named[0]: numbers[named[0]]})
     if rho is not None:
         return ZCDP(rho)

@@ -52,7 +52,7 @@ class RenyiDP(Guarantee):
     def __init__(self, orders: Sequence[float] | float, values: Sequence[float] | float) -> None:
         listed = _listed(orders), _listed(values)
         if len(listed[0]) != len(listed[1]) or not listed[0]:
-            raise InvalidRequest("The orders and the values differ in number.", "Pass one value for each order.")
+            raise InvalidRequest("The numbers of orders and values differ.", "Pass one value for each order.")
         for order, value in zip(*listed, strict=True):
             check_order(order)
             non_negative(value=value)
@@ -124,7 +124,7 @@ class RenyiDP(Guarantee):
 
 def _listed(numbers: Any) -> list[float]:
     if isinstance(numbers, str):
-        raise InvalidRequest(f"{numbers!r} is not a sequence of numbers.", "Use a list of numbers.")
+        raise InvalidRequest(f"{numbers!r} is not a sequence of numbers.", "Pass a list of numbers.")
     try:
         return list(numbers)
     except TypeError:

@@ -66,9 +66,13 @@ class RepeatAndSelect(Guarantee):
     def __post_init__(self) -> None:
         positive(mean=self.mean)
         if not isinstance(self.shape, int | float) or isinstance(self.shape, bool) or not self.shape > -1:
-            raise InvalidRequest(f"shape is {self.shape!r}.", "Pass shape as a number above -1, or math.inf.")
+            raise InvalidRequest(
+                f"`shape` is {self.shape!r}, but must be above -1.", "Pass a number above -1, or math.inf."
+            )
         if self.mean > 1e12 or (self.mean < 1 and not self._is_poisson):  # runs at most
-            raise InvalidRequest(f"mean is {self.mean!r}.", "Pass a mean of at least 1 (less only for Poisson).")
+            raise InvalidRequest(
+                f"`mean` is {self.mean!r}, which is too small.", "Pass at least 1 (only Poisson permits less)."
+            )
         self._set(mean=float(self.mean), shape=float(self.shape))
 
     @property

@@ -38,7 +38,7 @@ def share_of(guarantee: Guarantee, share: Fraction) -> Guarantee:
             return GaussianDP(mu * math.sqrt(share) * (1 - PARAMETERS))
     raise InvalidRequest(
         f"{guarantee!r} cannot be split between several mechanisms.",
-        "Pass epsilon, epsilon and delta, rho or mu, above 0.",
+        "Pass a positive epsilon (with an optional delta), rho or mu.",
     )
 
 

@@ -61,17 +61,19 @@ class SubsampledGaussian(Guarantee):
     def __post_init__(self) -> None:
         positive(rate=self.rate, noise_multiplier=self.noise_multiplier)
         if self.rate > 1:
-            raise InvalidRequest(f"rate is {self.rate!r}.", "Pass rate as a probability: above 0, at most 1.")
+            raise InvalidRequest(
+                f"`rate` is {self.rate!r}, which is not a probability.", "Pass a number above 0 and at most 1."
+            )
         if not LEAST_NOISE <= self.noise_multiplier <= MOST_NOISE or self.rate < 1e-12:
             raise InvalidRequest(
-                f"rate is {self.rate!r} and noise_multiplier is {self.noise_multiplier!r}.",
-                "Pass a rate of at least 1e-12 and a noise_multiplier from 0.001 to 1e6.",
+                f"`rate` ({self.rate!r}) or `noise_multiplier` ({self.noise_multiplier!r}) is outside its range.",
+                "Pass a `rate` of at least 1e-12 and a `noise_multiplier` from 0.001 to 1e6.",
             )
         whole(minimum=1, size=self.size)
         one_of(("add_remove", "replace"), neighbours=self.neighbours)
         if self._n_moved > 1 and (self._n_moved > _MOST_UNITS or self._is_faint):
             raise InvalidRequest(
-                f"size is {self.size!r}, and noise_multiplier {self.noise_multiplier!r}.",
+                f"A `size` of {self.size!r} with a `noise_multiplier` of {self.noise_multiplier!r} is not supported.",
                 f"For more than {_MOST_UNITS} units, or noise below {_LEAST_STD}, use the method group(size).",
             )
         self._set(rate=float(self.rate), noise_multiplier=float(self.noise_multiplier))

@@ -89,10 +89,13 @@ class TrainingRun:
             positive(sampling_rate=self.sampling_rate)
             if self.sampling_rate > 1:
                 raise InvalidRequest(
-                    f"sampling_rate is {self.sampling_rate!r}.", "Divide the batch size by the number of examples."
+                    f"`sampling_rate` is {self.sampling_rate!r}, which is not a valid rate.",
+                    "Divide the batch size by the number of examples.",
                 )
         if self.bands > 1 and self.batches != "banded":
-            raise InvalidRequest(f"bands is {self.bands}, but batches is {self.batches!r}.", 'Pass batches="banded".')
+            raise InvalidRequest(
+                f"`bands` is {self.bands}, but `batches` is {self.batches!r}.", 'Pass batches="banded".'
+            )
         self._check_counts()
         if self.neighbours is None:
             default = "replace" if _is_replaced_only(self.batches, self.epochs) else "add_remove"
@@ -107,18 +110,24 @@ class TrainingRun:
 
     def _check_counts(self) -> None:
         if self.epochs is not None and self.batches in ("poisson", "fixed"):
-            raise InvalidRequest(f"epochs does not apply to {self.batches} batches.", "Pass steps and sampling_rate.")
+            raise InvalidRequest(
+                f"`epochs` does not apply to {self.batches} batches.", "Pass `steps` and `sampling_rate`."
+            )
         if self.epochs is not None and (self.steps is not None or self.sampling_rate is not None):
-            raise InvalidRequest("epochs is given with steps or sampling_rate.", "Pass epochs alone, or the other two.")
+            raise InvalidRequest(
+                "`epochs` cannot be combined with `steps` or `sampling_rate`.", "Pass `epochs` alone, or the other two."
+            )
         if self.epochs is None and (self.steps is None or self.sampling_rate is None):
             more = "" if self.batches in ("poisson", "fixed") else ", or epochs"
             raise InvalidRequest(
-                f"A run with {self.batches} batches needs steps and sampling_rate{more}.", "Give the missing number."
+                f"A run with {self.batches} batches needs `steps` and `sampling_rate`{more}.",
+                "Specify the missing number.",
             )
         if self.batches == "banded" and self.epochs is None and decimal(self._rate) * self.bands > 1:
             raise InvalidRequest(
-                f"sampling_rate is {self.sampling_rate!r}, and bands {self.bands}: bands * sampling_rate is above 1.",
-                "Pass the rate of all examples, at most 1 / bands. Pass epochs if batches are not sampled.",
+                f"`sampling_rate` is {self.sampling_rate!r} and `bands` is {self.bands}, but their product must not "
+                "exceed 1.",
+                "Pass the rate among all examples, at most 1 / bands; if batches are not sampled, pass `epochs`.",
             )
 
     @property
@@ -186,7 +195,7 @@ class TrainingLog:
         if size > 1 and not all(run.covers_groups for run in self.runs):
             raise InvalidRequest(
                 "For banded batches with sampling, no guarantee is proved for groups of examples.",
-                "Leave the group out, or clip and sample the examples of a person as one.",
+                "Omit the group, or clip and sample all examples of a person as one.",
             )
 
 
@@ -234,14 +243,16 @@ def training_log(text: str) -> TrainingLog:
         between(0, 1, delta=delta)
     listed = outer.pop("runs") if has_runs else [outer]
     if not isinstance(listed, list) or not listed:
-        raise InvalidRequest("runs is not a list of runs.", "Pass one object for each run.")
+        raise InvalidRequest("`runs` is not a list of runs.", "Pass a list with one object for each run.")
     runs = [_object(run, settings) for run in listed]
     relation = outer.get("neighbours") or _relation(runs)
     for run in runs:
         if run.setdefault("neighbours", relation) != relation:
-            raise InvalidRequest("The runs have different neighbours.", "Pass neighbours once, next to runs.")
+            raise InvalidRequest(
+                "The runs have different values of `neighbours`.", "Pass `neighbours` once, next to `runs`."
+            )
         if "noise_multiplier" not in run:
-            raise InvalidRequest("A run has no noise_multiplier.", "Pass it: the noise divided by the clipping norm.")
+            raise InvalidRequest("A run has no `noise_multiplier`.", "Pass it: the noise divided by the clipping norm.")
     return TrainingLog(tuple(TrainingRun(**run) for run in runs), delta)
 
 
@@ -251,7 +262,7 @@ def _is_replaced_only(batches: Any, epochs: Any) -> bool:
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(facts := dict(pairs)) < len(pairs):
-        raise InvalidRequest("A name occurs twice in an object of the training log.", "Pass it once.")
+        raise InvalidRequest("A name occurs twice in an object of the training log.", "Use each name once.")
     return facts
 
 

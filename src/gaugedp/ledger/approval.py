@@ -37,7 +37,7 @@ def approval_fault(opening_tip: str, header: LedgerHeader, event: LedgerEvent) -
     if signature.approves != charge_digest(opening_tip, header, event):
         return "the approval is for another charge"
     if signature.by is None or same_name(signature.by, signature.approved_by):
-        return "the person who approves is not another one than the person who is charged"
+        return "the person who approves it is also the person who is charged"
     return ""
 
 
@@ -45,6 +45,6 @@ def check_approval(name: str, opening_tip: str, header: LedgerHeader, event: Led
     """Refuse a charge without a valid approval; `name` is the ledger's."""
     if fault := approval_fault(opening_tip, header, event):
         raise LedgerRefused(
-            f"The ledger {name} refuses: {fault}.",
-            "Let a second person approve it: only publications can be proposed, with gaugedp publish --propose.",
+            f"The ledger {name} refuses the charge: {fault}.",
+            "Propose the release as a publication, with gaugedp publish --propose, and let a second person approve it.",
         )

@@ -26,7 +26,9 @@ from gaugedp.ledger.verify import Report, verify
 
 T = TypeVar("T")
 MAX_RELEASED_BYTES = 900_000_000
-_FORGETS = "is not durable: a restart or a power cut may lose what was spent. Use it for trials, or move it to a disk."
+_FORGETS = (
+    "is not durable: a restart or a power cut may lose what was spent. Use it only for trials, or move it to a disk."
+)
 
 
 class Ledger:
@@ -235,7 +237,9 @@ class Ledger:
         """
         _check_guarantees(guarantees)
         if table is None or unit is None:
-            raise InvalidRequest("The table or the unit is missing.", "Pass both: a ledger accounts for one of each.")
+            raise InvalidRequest(
+                "The table or the unit is missing.", "Pass both, because a ledger accounts for one table and one unit."
+            )
         check_names(table, unit)
         event = self._reserving(guarantees, request, urandom(16).hex() if key is None else key)
         requested = LedgerHeader(self._total.total, table, unit)
@@ -252,10 +256,10 @@ class Ledger:
     def settle(self, reservation: Reservation, released: bytes) -> str:
         """Store the result of a charge durably; return the tip."""
         if not isinstance(reservation, Reservation):
-            raise InvalidRequest("This is not a reservation.", "Settle with the result of reserve.", STAYS_SPENT)
+            raise InvalidRequest("This is not a reservation.", "Pass the result of `reserve` to `settle`.", STAYS_SPENT)
         if not isinstance(released, bytes) or len(released) > MAX_RELEASED_BYTES:
-            what = f"The release is not bytes, or more than {MAX_RELEASED_BYTES:,}."
-            raise InvalidRequest(what, "Settle with bytes.", STAYS_SPENT)
+            what = f"The release is not bytes, or is longer than {MAX_RELEASED_BYTES:,} bytes."
+            raise InvalidRequest(what, "Pass a shorter release, as bytes.", STAYS_SPENT)
         with _after_paying():
             return self._write(lambda ledger: ledger.settle(reservation, released))
 
@@ -382,4 +386,4 @@ def _after_paying() -> Iterator[None]:
 
 def _check_guarantees(guarantees: Sequence[Guarantee]) -> None:
     if not isinstance(guarantees, Sequence) or not guarantees or not all(isinstance(p, Guarantee) for p in guarantees):
-        raise InvalidRequest("The guarantees are not a list of guarantees.", "Pass them like [gd.PureDP(0.5)].")
+        raise InvalidRequest("The guarantees are not a list of guarantees.", "Pass a list, such as [gd.PureDP(0.5)].")

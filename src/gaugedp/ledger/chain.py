@@ -67,7 +67,7 @@ def request_text(request: Mapping[str, Any]) -> str:
         pass
     raise InvalidRequest(
         "The request's description cannot be written as JSON.",
-        "Use text keys, text, finite numbers, lists and mappings.",
+        "Use only text, finite numbers, lists, and mappings with text keys.",
     )
 
 

@@ -23,10 +23,13 @@ _NETWORK = re.compile(
 def check_path(path: str) -> Path:
     """Return the absolute path; refuse addresses and other texts."""
     if not isinstance(path, str) or "\0" in path or not path.strip():
-        raise InvalidRequest("The ledger's path is not a path.", "Pass the path of a file, such as 'people.ledger'.")
+        raise InvalidRequest(
+            "The ledger's path is neither text nor a Path.", "Pass the path of a file, such as 'people.ledger'."
+        )
     if "://" in path or is_no_path(path):
         raise InvalidRequest(
-            "A ledger is a file or a schema on a PostgreSQL server.", "Pass a path on a local disk, or postgresql://…"
+            "A ledger must be a file or a schema on a PostgreSQL server.",
+            "Pass a path on a local disk, or postgresql://…",
         )
     return Path(os.path.abspath(path))
 
@@ -149,7 +152,7 @@ def check_single(path: Path, name: str) -> None:
     if any(mount.point == place for mount in _mounted(_mounts())):
         raise LedgerRefused(
             f"The ledger {name} is a mount point: the file has a second name elsewhere.",
-            "Mount its folder instead, and give the path in it.",
+            "Mount its folder instead, and pass the path within it.",
         )
     for _ in range(50):  # tries
         try:

@@ -45,14 +45,14 @@ class LedgerHeader:
         if budget is not None and budget != self.budget:
             raise LedgerRefused(
                 f"The ledger {name} was opened with a budget of {self.budget!r}, not {budget!r}.",
-                "Omit the budget, or give the stored one: a budget is set once.",
+                "Omit the budget, or pass the stored one, because a budget cannot be changed.",
             )
 
     def check_requires_approval(self, name: str) -> None:
         """Refuse a ledger without approval: the rule is set once."""
         if not self.approval:
             raise LedgerRefused(
-                f"The ledger {name} was opened without approvals.", "Omit approval, or open another ledger."
+                f"The ledger {name} was opened without approvals.", "Omit `approval`, or open another ledger."
             )
 
     def bindings(self) -> str:

@@ -80,7 +80,7 @@ class SqliteStore:
                 if os.path.lexists(self._path):
                     return  # another process created the ledger in the meantime, and has it open
                 raise LedgerRefused(
-                    f"There is no ledger {self.name}, but there is {self._shown + suffix!r} of an earlier one.",
+                    f"The ledger {self.name} is missing, but {self._shown + suffix!r} of an earlier ledger exists.",
                     "Restore the ledger, or move that file away.",
                 )
         draft = self._path.with_name(f".{self._path.name}.{os.urandom(8).hex()}.new")
@@ -185,7 +185,7 @@ class MemoryStore:
         with self._lock:
             if self._connection.in_transaction:  # of this thread: a signal interrupted it
                 raise LedgerRefused(
-                    f"The ledger {self.name} is in the middle of another transaction.", "Try again when it has ended."
+                    f"The ledger {self.name} is in the middle of another transaction.", "Try again after it has ended."
                 )
             with self._connection:  # commits, or stores nothing if `act` raises
                 self._connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")

@@ -45,7 +45,7 @@ def no_ledger(name: str) -> InvalidRequest:
     """Return the error for a missing ledger without a budget."""
     return InvalidRequest(
         f"There is no ledger {name}.",
-        "Check the path. To create one, give a budget: --budget 1 to `gaugedp ledger open` or to the command "
+        "Check the path. To create one, pass a budget: --budget 1 to `gaugedp ledger open` or to the command "
         "that is charged, budget=gd.PureDP(1.0) in Python.",
     )
 

@@ -120,7 +120,7 @@ class LedgerTransaction:
         if row is None or (row.number, row.tip) != (reservation.number, reservation.tip):
             raise LedgerRefused(
                 f"The reservation {reservation.key!r} is not in {self.name}.",
-                "Settle with the result of this ledger's reserve.",
+                "Pass the result of this ledger's `reserve` to `settle`.",
             )
         if self.transaction.find("settle", reservation.key) is not None:
             raise LedgerRefused(
@@ -157,7 +157,7 @@ class LedgerTransaction:
         if settled is None or settled.event.released is None:
             raise LedgerRefused(
                 f"The key {event.key!r} was reserved in {self.name} at {earlier.time} and has no answer yet.",
-                "If that run is still going, wait and repeat the request with the same key: it will be free. "
+                "If that run is still going, wait and repeat the request with the same key, at no cost. "
                 "If it was killed, the budget is lost: use a new key.",
             )
         self._check_link(settled)

@@ -124,7 +124,7 @@ class Mechanism(Calibrated):
 
     def mean_square(self, weights: np.ndarray | None = None) -> float:  # noqa: ARG002
         """Return an upper bound on the expected ‖error/weights‖₂²."""
-        raise InvalidRequest(f"The mean square error of {self.name} is not known.", "Release it on its own.")
+        raise InvalidRequest(f"The mean square error of {self.name} is not known.", "Release it separately.")
 
     @property
     def variances(self) -> np.ndarray:
@@ -249,8 +249,8 @@ def _generator(rng: Entropy | None) -> Entropy:
         return system_rng()
     if not isinstance(rng, Entropy):
         raise InvalidRequest(
-            f"rng must be an Entropy, and is of type {type(rng).__name__}.",
-            "Leave rng out, or give gd.research_rng(seed) for noise that protects nobody.",
+            f"`rng` must be an Entropy, but is of type {type(rng).__name__}.",
+            "Omit `rng`, or pass gd.research_rng(seed) for noise that protects nobody.",
         )
     return rng
 
@@ -273,14 +273,17 @@ class Prepared:
         shape = (self.mechanism.body.ambient_dim,)
         if np.shape(answer) != shape:
             raise InvalidRequest(
-                f"The answer has shape {np.shape(answer)}, not {shape}.", "Pass one number per answer."
+                f"The answer has shape {np.shape(answer)}, not {shape}.",
+                "Pass one number for each answer of the query.",
             )
         if self._forks != fork_count():
-            raise InvalidRequest("This noise was prepared before a fork.", "Prepare the noise in this process.")
+            raise InvalidRequest(
+                "This noise was prepared before the process forked.", "Prepare new noise in this process."
+            )
         try:
             apply_noise = self._apply_noise.pop()  # atomic, so that no second thread can take it too
         except IndexError:
-            raise InvalidRequest("This noise has been used.", "Prepare it again for another answer.") from None
+            raise InvalidRequest("This noise has already been used.", "Prepare new noise for another answer.") from None
         return apply_noise(answer)
 
     @property

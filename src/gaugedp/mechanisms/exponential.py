@@ -93,7 +93,9 @@ def bounded_range(guarantee: Guarantee) -> float:
             return math.sqrt(8 * rho) * (1 - 2.0**-50)
         case ApproxDP(epsilon_value=epsilon, delta_value=delta) if epsilon > 0 or delta > 0:
             return _with_delta(epsilon, delta)
-    raise InvalidRequest(f"The exponential mechanism does not support {guarantee!r}.", "Pass epsilon or rho above 0.")
+    raise InvalidRequest(
+        f"The exponential mechanism does not support {guarantee!r}.", "Pass a positive epsilon or rho."
+    )
 
 
 def _with_delta(epsilon: float, delta: float) -> float:

@@ -147,7 +147,7 @@ class ExponentialDensity(Calibrated):
         row = np.asarray(answer, dtype=float)
         if row.shape != (self.quality.body.ambient_dim,) or not np.isfinite(row).all():
             raise InvalidRequest(
-                f"The answer has shape {row.shape}, or is not finite.",
+                f"The answer has the wrong shape, {row.shape}, or is not finite.",
                 f"Pass {self.quality.body.ambient_dim} finite numbers.",
                 STAYS_SPENT,
             )
@@ -219,7 +219,7 @@ def _check_body(over: Body) -> None:
         raise InvalidRequest("The set of possible outputs is a single point.", "Use a larger set.")
     if not has_direct(over) and gauge_noise(over).walks:
         raise InvalidRequest(
-            f"Uniform points of the outputs, a polytope of rank {over.rank}, cannot be drawn exactly.",
+            f"Uniform points cannot be drawn exactly from the set of outputs, a polytope of rank {over.rank}.",
             "Use a ball, a box, an ellipsoid, or a polytope of smaller rank.",
         )
 

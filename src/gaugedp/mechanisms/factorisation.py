@@ -87,7 +87,7 @@ def radius_of(left: np.ndarray, inverse: np.ndarray, columns: np.ndarray) -> flo
     lengths = np.linalg.norm(coordinates, axis=0)
     slack = np.linalg.norm(np.abs(inverse) @ missed, axis=0)
     if not slack.max() <= 1e-3 * lengths.max():
-        raise InvalidRequest("Some generators are nearly parallel.", "Remove those that differ by rounding only.")
+        raise InvalidRequest("Some generators are nearly parallel.", "Remove those that differ only by rounding.")
     return float((lengths + 2 * slack).max()) * (1 + 2.0**-40)
 
 

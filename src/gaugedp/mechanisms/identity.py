@@ -79,14 +79,14 @@ class Identity(AdditiveNoise):
         if not isinstance(guarantee, PureDP) or guarantee.epsilon_value <= 0:
             raise InvalidRequest(f"Laplace noise does not support {guarantee!r}.", "Use PureDP with epsilon above 0.")
         if not isinstance(body, Polytope) or not body.generators.counting:
-            raise InvalidRequest("Noise on cells needs a query that counts rows.", "Use Laplace or Gaussian.")
+            raise InvalidRequest("Noise on cells requires a query that counts rows.", "Use Laplace or Gaussian.")
         if body.generators.n_generators > MOST_CELLS:
-            what = f"Noise on {body.generators.n_generators:,} cells is not supported: the most is {MOST_CELLS:,}."
+            what = f"Noise on {body.generators.n_generators:,} cells is not supported; the maximum is {MOST_CELLS:,}."
             raise InvalidRequest(what, "Use Laplace or Gaussian.")
         lattice_radius(body, 1, None)  # refuses a body that is a point
         law = DiscreteLaplace(Fraction(body.coefficient_radius) / decimal(guarantee.epsilon_value))
         if law.scale * int(body.generators.row_squares().max()) > MAX_SCALE:  # at least the sum of a row's entries
-            raise InvalidRequest("The noise on the cells would not fit 64-bit sums.", "Use Laplace or Gaussian.")
+            raise InvalidRequest("The noise on the cells would overflow 64-bit sums.", "Use Laplace or Gaussian.")
         return cls(body, guarantee, law)
 
     @classmethod

@@ -96,7 +96,7 @@ class Matrix(AdditiveNoise):
         """
         satisfied, rate = _sharpen(guarantee)
         if not isinstance(body, Polytope):
-            raise InvalidRequest(f"Matrix noise needs a polytope, not {body!r}.", "Use Laplace or Gaussian.")
+            raise InvalidRequest(f"Matrix noise requires a polytope, not {body!r}.", "Use Laplace or Gaussian.")
         p = 1 if isinstance(satisfied, PureDP) else 2
         fine, _ = lattice_radius(body, p, weights)  # refuses a body that is a point
         strategy = best_strategy(body, p, weights)

@@ -253,7 +253,9 @@ def _levels(body: Body, depth: int | None) -> list[ProjectedNoise]:
         sides = float(values[:short].sum()), float(values[short:].sum())
         levels.append(ProjectedNoise(basis, gauge_noise(part), vectors[:, :short], vectors[:, short:], *sides))
         if not values[0] > 1e-12 * values[-1]:  # a million times in length
-            raise InvalidRequest("NIM is too imprecise for so long and thin a body.", "Use KNorm or EllipsoidNoise.")
+            raise InvalidRequest(
+                "This body is too long and thin for NIM to be precise.", "Use KNorm or EllipsoidNoise."
+            )
         basis = basis @ vectors[:, short:] if long else np.zeros((body.ambient_dim, 0))
     return levels
 

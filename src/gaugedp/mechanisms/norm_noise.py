@@ -64,7 +64,9 @@ class NormNoise(AdditiveNoise, ABC):
 
     def __post_init__(self) -> None:
         if not self.shape.radius(np.inf) * self._scale * (self.noise.rank + 60) < 2.0**61:  # steps that fit 64 bits
-            raise InvalidRequest("The noise would not fit 64-bit lattice steps.", "Use a larger epsilon or fewer rows.")
+            raise InvalidRequest(
+                "The noise would overflow 64-bit lattice steps.", "Use a larger epsilon or fewer rows."
+            )
         if self.noise.lattice is not None:
             self.noise.lattice.unit(decimal(self.epsilon))  # refuses noise beyond 64 bits
         self.noise.check(self._scale)
@@ -188,7 +190,7 @@ class NormNoise(AdditiveNoise, ABC):
         """
         positive(power=power)
         if not norm >= 1:
-            raise InvalidRequest(f"norm is {norm!r}.", "Pass an order of at least 1, such as 2.")
+            raise InvalidRequest(f"`norm` is {norm!r}, but must be at least 1.", "Pass an order such as 2.")
         shown = ((np.linalg.norm(draws, norm, axis=2) * float(self.step), weights) for draws, weights in self._shown())
         return min(float((lengths**power * weights).mean()) for lengths, weights in shown)
 
@@ -237,7 +239,7 @@ class NormNoise(AdditiveNoise, ABC):
     def _in_steps(self, unit: np.ndarray) -> np.ndarray:
         steps = unit * self._scale
         if not np.abs(steps).max() < 2.0**61:  # depends on the noise only: no table has been read
-            raise InvalidRequest("The noise does not fit 64-bit lattice steps.", "Use a larger epsilon or fewer rows.")
+            raise InvalidRequest("The noise overflows 64-bit lattice steps.", "Use a larger epsilon or fewer rows.")
         return steps
 
     def _norms(self, norm: float, weights: np.ndarray | None) -> np.ndarray:
@@ -276,7 +278,7 @@ def pure_or_approx(guarantee: Guarantee, walks: bool) -> tuple[float, Guarantee]
         return epsilon, PureDP(epsilon)
     if epsilon > 100.0:
         raise InvalidRequest(
-            f"K-norm noise by a walk does not support {guarantee!r}.", "Use an epsilon of at most 100."
+            f"K-norm noise drawn by a random walk does not support {guarantee!r}.", "Use an epsilon of at most 100."
         )
     delta = guarantee.delta_value if isinstance(guarantee, ApproxDP) else 0.0
     return epsilon, ApproxDP(epsilon, min(delta or ALLOWANCE, ALLOWANCE))

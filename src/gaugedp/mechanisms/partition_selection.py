@@ -109,8 +109,8 @@ def _approximate(guarantee: Guarantee) -> ApproxDP:
     epsilon, delta = _numbers(guarantee)
     if delta == 0:
         raise InvalidRequest(
-            "delta is 0: no key may be shown, because a key that only one person has would reveal that person.",
-            "Pass a delta above 0, far below 1 divided by the number of people. It bounds the probability of that.",
+            "`delta` is 0: no key may be shown, because a key that only one person has would reveal that person.",
+            "Pass a `delta` above 0, far below 1 / (number of people). It bounds the probability of such a disclosure.",
         )
     positive(epsilon=epsilon)
     return ApproxDP(epsilon, delta)
@@ -128,8 +128,12 @@ def _numbers(guarantee: Guarantee) -> tuple[float, float]:
 def _too_small(n_changed: int, target: ApproxDP) -> InvalidRequest:
     epsilon, delta = target.epsilon_value, target.delta_value
     if _is_too_small(n_changed, epsilon, 1e-9):  # to decide whether epsilon or delta is too small
-        return InvalidRequest(f"epsilon is {epsilon:g}: a key would need a million people.", "Use a larger epsilon.")
-    return InvalidRequest(f"delta is {delta:g}, too small to compute with.", "Use a larger delta, such as 1e-9.")
+        return InvalidRequest(
+            f"`epsilon` is {epsilon:g}, so small that a key would need a million people.", "Use a larger epsilon."
+        )
+    return InvalidRequest(
+        f"`delta` is {delta:g}, which is too small to compute with.", "Use a larger delta, such as 1e-9."
+    )
 
 
 def _is_too_small(n_changed: int, epsilon: float, delta: float) -> bool:

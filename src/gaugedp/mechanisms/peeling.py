@@ -84,7 +84,9 @@ class Peeling(Selection):
         if share != 1:
             between(0, 1, share=share)
         if k > body.ambient_dim:
-            raise InvalidRequest(f"k is {k} and there are {body.ambient_dim} candidates.", "Select fewer.")
+            raise InvalidRequest(
+                f"`k` is {k}, but there are only {body.ambient_dim} candidates.", "Choose a smaller `k`."
+            )
         return _as_printed(body, guarantee, k) if noise == "laplace" else _calibrated(body, guarantee, k, share)
 
     def recalibrated(self, guarantee: Guarantee) -> "Peeling":
@@ -105,7 +107,9 @@ class Peeling(Selection):
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Return the first pick's distribution (d,), for Gumbel noise only."""
         if self.noise == "laplace":
-            raise InvalidRequest("A pick's distribution is not computed for Laplace noise.", 'Use noise="gumbel".', "")
+            raise InvalidRequest(
+                "The distribution of a selection is not available for Laplace noise.", 'Use noise="gumbel".', ""
+            )
         numbers = self.in_steps(scores)
         sizes = numbers if self.monotone else np.abs(numbers)
         return scipy.special.softmax(sizes * float(self.rate))
@@ -125,7 +129,7 @@ class Peeling(Selection):
         The interval contains the score with probability at least `level`.
         """
         if self.law is None:
-            raise InvalidRequest("This selection releases no values.", "Calibrate it with a share below 1.", "")
+            raise InvalidRequest("This selection releases no values.", "Calibrate it with a `share` below 1.", "")
         return float(self.law.half_width(level) + (0.5 if self.step != 1 else 0)) * float(self.step)
 
     @property
@@ -172,7 +176,7 @@ def _as_printed(body: Body, guarantee: Guarantee, k: int) -> Peeling:
     step, width = score_lattice(body)
     true = k * PureDP(up(1.5 * step_epsilon))
     if true.epsilon(guarantee.delta_value) > guarantee.epsilon_value:
-        raise InvalidRequest("Peeling with Laplace noise does not satisfy so large an epsilon.", 'Use noise="gumbel".')
+        raise InvalidRequest("Peeling with Laplace noise does not support such a large epsilon.", 'Use noise="gumbel".')
     return Peeling(
         body,
         true,

@@ -56,8 +56,8 @@ class Quality:
     def __post_init__(self) -> None:
         if not _is_bounded(self.bounds):
             raise InvalidRequest(
-                f"The quality function is unbounded: bounds is {self.bounds!r}.",
-                "Pass bounds=(low, high), finite; a score may be clipped to them.",
+                f"The quality function is unbounded: `bounds` is {self.bounds!r}.",
+                "Pass finite bounds=(low, high), to which scores may be clipped.",
             )
         low, high = self.bounds
         finite(low=low, high=high)
@@ -84,7 +84,9 @@ class Quality:
         """
         with contextlib.suppress(*_FAILURES):
             return self._clip(self._scored(answer, points))
-        raise InvalidRequest("The score failed on the answer.", "Let it return a number for every answer.", STAYS_SPENT)
+        raise InvalidRequest(
+            "The score function failed on the answer.", "Make it return a number for every answer.", STAYS_SPENT
+        )
 
     def check(self, over: Body) -> None:
         """Refuse a score that breaks a hypothesis at random points.
@@ -101,8 +103,8 @@ class Quality:
             difference = float(np.abs(self._clip(after) - self._clip(before)).max())
             if difference > 1 + self.slack:
                 raise InvalidRequest(
-                    f"One unit changed a score by {difference:.6g}, and the theorem permits at most 1.",
-                    "Divide the score by its true sensitivity, or give a larger body.",
+                    f"One unit changed a score by {difference:.6g}, but the theorem permits at most 1.",
+                    "Divide the score by its true sensitivity, or pass a larger body.",
                 )
 
     def _answers(self, over: Body, rng: Entropy) -> np.ndarray:
@@ -118,7 +120,7 @@ class Quality:
         low, high = self.bounds
         if not self.clipped and (scores.min() < low - self.slack or scores.max() > high + self.slack):
             raise InvalidRequest(
-                f"The quality function exceeds its bounds ({low:g}, {high:g}): it has the values "
+                f"The quality function exceeds its bounds ({low:g}, {high:g}): it returns "
                 f"{scores.min():.6g} and {scores.max():.6g} at the answer 0.",
                 "Use wider bounds, or clipped=True.",
             )
@@ -141,7 +143,8 @@ class Quality:
         scores = np.asarray(self.score(answer.copy(), points.copy()), dtype=float)  # so that it cannot move a point
         if scores.shape != (len(points),):
             raise InvalidRequest(
-                f"{len(points)} points got scores of shape {scores.shape}.", "Return one score per point."
+                f"The quality function returned scores of shape {scores.shape} for {len(points)} points.",
+                "Return one score per point.",
             )
         return scores
 

@@ -141,11 +141,11 @@ class RandomizedResponse(Calibrated):
 
     def _checked(self, categories: np.ndarray) -> np.ndarray:
         if not np.issubdtype(categories.dtype, np.integer) and categories.dtype != bool:
-            raise InvalidRequest("A category is not an integer.", "Pass categories as integers from 0 on.", STAYS_SPENT)
+            raise InvalidRequest("A category is not an integer.", "Number the categories from 0.", STAYS_SPENT)
         responses = categories.astype(np.int64)
         if responses.size and (responses.min() < 0 or responses.max() >= self.n_categories):
             raise InvalidRequest(
-                "A category is out of range.", f"Pass one from 0 to {self.n_categories - 1}.", STAYS_SPENT
+                "A category is out of range.", f"Pass integers from 0 to {self.n_categories - 1}.", STAYS_SPENT
             )
         return responses
 

@@ -153,7 +153,7 @@ class RankExponential(Mechanism):
         """Return the answer's distribution (n_values,), for one cell and quantile."""
         if self.n_cells > 1 or len(self.quantiles) > 1:
             raise InvalidRequest(
-                "The distribution is only computed for one cell and one quantile.", "Use one of each.", ""
+                "The distribution is only available for one cell and one quantile.", "Use one of each.", ""
             )
         runs, speed = Runs.of(np.asarray(answer)), Fraction(self.answer_speed)
         gaps = self._parts_off(runs, self.quantiles[0], Fraction(0), self.limit(speed, 1))

@@ -86,7 +86,7 @@ class Selection(Calibrated):
         numbers = np.asarray(scores)
         if numbers.shape != (self.n_candidates,):
             raise InvalidRequest(
-                f"The scores have shape {numbers.shape}.",
+                f"The scores have the wrong shape, {numbers.shape}.",
                 f"Pass {self.n_candidates} scores, one per candidate.",
                 STAYS_SPENT,
             )
@@ -94,7 +94,9 @@ class Selection(Calibrated):
             return np.clip(numbers, -_LARGEST_SCORE, _LARGEST_SCORE).astype(np.int64)
         floats = as_floats(numbers)
         if not np.isfinite(floats).all():
-            raise InvalidRequest("A score is not a finite number.", "Score every candidate.", STAYS_SPENT)
+            raise InvalidRequest(
+                "A score is not a finite number.", "Pass a finite score for every candidate.", STAYS_SPENT
+            )
         steps = np.floor(floats / float(self.step) + 0.5)  # commutes with integer shifts, unlike rounding to even
         return np.clip(steps, -_LARGEST_SCORE, _LARGEST_SCORE).astype(np.int64)
 
@@ -110,12 +112,14 @@ class PreparedChoice:
         """Return the output for `scores` (k,)."""
         numbers = self.mechanism.in_steps(scores)
         if self._forks != fork_count():
-            raise InvalidRequest("This choice was prepared before a fork.", "Prepare it in this process.")
+            raise InvalidRequest(
+                "This choice was prepared before the process forked.", "Prepare it again in this process."
+            )
         try:
             stream = self._streams.pop()  # atomic, so that no second thread can take it too
         except IndexError:
             raise InvalidRequest(
-                "This choice has been made.", "Prepare the mechanism again for other scores."
+                "This choice has already been made.", "Prepare the mechanism again for other scores."
             ) from None
         return self.mechanism._draw(numbers, 1, stream)[0]
 

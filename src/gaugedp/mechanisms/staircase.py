@@ -198,7 +198,7 @@ def _lattice(body: Body) -> tuple[Fraction, int]:
     """Return (step, Δ): neighbours' answers differ by at most Δ integer steps."""
     step, radius = lattice_radius(body, 1, None)
     if body.ambient_dim != 1:
-        raise InvalidRequest("The staircase mechanism is for one answer.", "Use Laplace.")
+        raise InvalidRequest("The staircase mechanism supports only a single answer.", "Use Laplace.")
     return step, math.floor(radius)
 
 

@@ -72,13 +72,19 @@ class Geometry:
 
     def __post_init__(self) -> None:
         if not isinstance(self.shape, tuple) or len(self.shape) not in {1, 2}:
-            raise InvalidRequest(f"The shape is {self.shape!r}.", "Pass (d,) for vectors, (m, n) for matrices.")
+            raise InvalidRequest(
+                f"`shape` is {self.shape!r}, which is not supported.", "Pass (d,) for vectors, or (m, n) for matrices."
+            )
         whole(minimum=1, **dict(zip(("rows", "columns"), self.shape, strict=False)))
         positive(radius=self.radius)
         if not self.p >= 1:
-            raise InvalidRequest(f"p is {self.p!r}.", "Pass p as a number of at least 1, or infinity.")
+            raise InvalidRequest(
+                f"`p` is {self.p!r}, but must be at least 1.", "Pass a number of at least 1, or math.inf."
+            )
         if self.q is not None and not (1 < self.q <= 2 and min(self.p, 2) <= self.q):
-            raise InvalidRequest(f"q is {self.q!r}.", "Use a q above 1, from p to 2; or leave it out.")
+            raise InvalidRequest(
+                f"`q` is {self.q!r}, which is not supported.", "Use a `q` above 1 and from p to 2, or omit it."
+            )
 
     @property
     def ambient_dim(self) -> int:
@@ -199,8 +205,8 @@ class Geometry:
             return self._spectral(points, lambda v: v * np.minimum(1, self.radius / _lengths(v, 2)))
         if self.p == 1:
             return self._spectral(points, lambda values: _onto_cross_polytope(values, self.radius))
-        what = f"The nearest point of the ball can be computed for p = 1, 2 or infinity only, and p is {self.p:g}."
-        raise InvalidRequest(what, "Use one of these.")
+        what = f"The nearest point of the ball can be computed for p = 1, 2 or infinity only, but p is {self.p:g}."
+        raise InvalidRequest(what, "Use one of these values.")
 
     def _norm(self, points: np.ndarray, exponent: float) -> np.ndarray:
         if len(self.shape) == 1:

@@ -141,7 +141,7 @@ class Gibbs:
         one_of(PURPOSES, purpose=purpose)
         one_of(("replace", "add_remove"), neighbours=neighbours)
         if (purpose == "strongly_convex") != (convexity is not None):
-            raise InvalidRequest('convexity applies only to purpose="strongly_convex".', "Pass both, or neither.")
+            raise InvalidRequest('`convexity` applies only to purpose="strongly_convex".', "Pass both, or neither.")
         if convexity is not None:
             positive(convexity=convexity)
         factor = 2 if neighbours == "replace" else 1
@@ -187,7 +187,7 @@ class Gibbs:
         if not isinstance(self.loss, ValueLoss):
             raise InvalidRequest(
                 "For a loss of the library, the number of evaluations has no public bound.",
-                "Read the number of steps (steps), or give the loss as a function, with lipschitz=.",
+                "Use the number of steps (`steps`), or pass the loss as a function with `lipschitz`.",
             )
         return 2 * self._plan.picks(self.steps, self.stop)
 
@@ -227,7 +227,7 @@ class Gibbs:
     def posterior(self, rows: np.ndarray, targets: np.ndarray) -> Posterior:
         """Return the exponent for rows, for a library loss."""
         if isinstance(self.loss, ValueLoss):
-            raise InvalidRequest("A loss of your own has no slopes.", "Use a loss of the library.")
+            raise InvalidRequest("The slopes of a user-defined loss are not available.", "Use a loss of the library.")
         table, goal = read_cells(rows), numbers(entries_of(targets))
         table = table.reshape(len(table), math.prod(table.shape[1:]))
         n_rows = self.n_rows if self.neighbours == "replace" else len(table)
@@ -236,7 +236,7 @@ class Gibbs:
             expected = f"{self.n_rows} rows" if self.neighbours == "replace" else "rows"
             raise InvalidRequest(
                 "The rows do not have the shape that the mechanism was calibrated for.",
-                f"Pass {expected} with {n_weights} numbers each, and a target for each.",
+                f"Pass {expected} with {n_weights} numbers each, and one target per row.",
                 STAYS_SPENT,
             )
         clipped, goal = clean(self.map.features(table), goal, self.geometry, self.row_norm)
@@ -282,8 +282,8 @@ class Gibbs:
         """Return √(2dL) + L of theorem 4."""
         if population or self.purpose == "strongly_convex":
             raise InvalidRequest(
-                "With a confidence, only the mean loss of the rows has a bound.",
-                'Pass population=False and the purpose "erm" or "sco", or omit confidence.',
+                "With `confidence`, a bound is available only for the mean loss of the rows.",
+                'Pass population=False and the purpose "erm" or "sco", or omit `confidence`.',
             )
         between(0, 1, confidence=confidence)
         failure = 1 - confidence - self.stop
@@ -329,7 +329,7 @@ class Gibbs:
         if len(table) != self.n_rows or len(goal) != self.n_rows:
             raise InvalidRequest(
                 "The rows do not have the shape that the mechanism was calibrated for.",
-                f"Pass {self.n_rows} rows, and a target for each.",
+                f"Pass {self.n_rows} rows, and one target per row.",
                 STAYS_SPENT,
             )
         values = PairedValues(loss, table, goal, self.weight_shape, self.map)
@@ -370,8 +370,8 @@ class GibbsProblem:
         """Return the μ that remains for the sample."""
         if not 0 <= self.auxiliary_mu < mu:
             raise InvalidRequest(
-                f"auxiliary_mu is {self.auxiliary_mu!r}, but the guarantee has mu = {mu:.4g}.",
-                "Choose a number from 0 to below that mu.",
+                f"`auxiliary_mu` is {self.auxiliary_mu!r}, but must be below the mu of the guarantee, {mu:.4g}.",
+                "Choose 0 or a positive number below it.",
             )
         return math.sqrt(mu * mu - self.auxiliary_mu * self.auxiliary_mu) * (1 - 2.0**-40)
 

@@ -112,11 +112,11 @@ def walk_of(given: object, in_ball: bool) -> Walk:
         return LpWalk(_swift(given), in_ball)
     if isinstance(given, Simplex):
         if given.d == 1 or not in_ball:
-            raise InvalidRequest("The simplex needs d of at least 2 and in_ball=True.", "Pass both.")
+            raise InvalidRequest("The simplex requires a dimension of at least 2 and in_ball=True.", "Pass both.")
         return SimplexWalk(given)
     kind = "body that is not an ℓ_p or Schatten ball" if isinstance(given, Body) else type(given).__name__
     raise InvalidRequest(
-        f"The geometry is of type {kind}.",
+        f"This type of geometry is not supported: {kind}.",
         "Pass gaugedp.optimization.Geometry(shape, p, radius) or Simplex(d), or the body LpBall, SchattenBall or "
         "Polytope.symmetric_hull, or an image of one.",
     )

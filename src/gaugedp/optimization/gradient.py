@@ -115,7 +115,7 @@ class NoisyDescent:
         """Return the mechanism for GaussianDP or PureDP."""
         positive(cap=cap, radius=scale.radius, n_rows=scale.n_rows)
         if cap > MOST_CAP:
-            raise InvalidRequest(f"cap is {cap}.", f"Scale the slopes to at most {MOST_CAP:g}.")
+            raise InvalidRequest(f"`cap` is {cap}, which is too large.", f"Scale the slopes to at most {MOST_CAP:g}.")
         whole(minimum=1, n_outputs=shape[0], n_columns=shape[1])
         rounding = NORMS if cap <= 2 else TABLES  # sums over 2^28 rows are exact up to 2, else to 2^−25 of the cap
         size, sensitivity = shape[0] * shape[1], (2.0 if scale.replaced else 1.0) * cap * (1 + rounding)

@@ -16,7 +16,8 @@ def check_loss(loss: object) -> None:
     """Refuse an object that is not a `Loss`."""
     if not isinstance(loss, Loss):
         raise InvalidRequest(
-            f"The loss is of type {type(loss).__name__}.", "Use a loss of gaugedp.optimization, such as Logistic()."
+            f"`loss` is of type {type(loss).__name__}, which is not a loss of gaugedp.",
+            "Use a loss of gaugedp.optimization, such as Logistic().",
         )
 
 

@@ -44,9 +44,13 @@ class MomentScale:
         non_negative(centre=self.centre)
         positive(width=self.bounds[1] - self.bounds[0], largest=self.largest, ratio=self.ratio)
         if self.region.radius != 1:
-            raise InvalidRequest(f"The radius is {self.region.radius!r}.", "Scale the matrices to a radius of 1.")
+            raise InvalidRequest(
+                f"The radius is {self.region.radius!r}, but must be 1.", "Scale the matrices to a radius of 1."
+            )
         if self.centre and self.products_at_least < 0:
-            raise InvalidRequest("A centre applies to designs zzᵀ only.", "Leave centre at 0 for other designs.")
+            raise InvalidRequest(
+                "`centre` applies only to designs of the form zzᵀ.", "Leave it at 0 for other designs."
+            )
 
     def centred(self) -> "MomentScale":
         """Return the scale with the centre c of least noise.

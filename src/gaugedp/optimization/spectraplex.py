@@ -221,7 +221,7 @@ def _lanczos(operator: Any) -> tuple[float, np.ndarray]:
     try:
         values, vectors = eigsh(operator, k=1, which="SA", v0=start, maxiter=100 * d)
     except ArpackNoConvergence:
-        raise InvalidRequest("Lanczos' iteration did not converge.", "Pass a dense array.", "") from None
+        raise InvalidRequest("The Lanczos iteration did not converge.", "Pass a dense array.", "") from None
     return float(values[0]), unit(vectors[:, 0])
 
 

@@ -125,7 +125,7 @@ class Full(_Cut):
 
     def traces(self) -> np.ndarray:
         """Refuse, as ‖A‖_F may be more than tr A."""
-        raise InvalidRequest("This method needs designs of the form zzᵀ, not general matrices.", "Pass the rows z.")
+        raise InvalidRequest("This method requires designs of the form zzᵀ, not general matrices.", "Pass the rows z.")
 
     def vectors(self, part: slice) -> np.ndarray:
         """Return the entries of A, row after row."""
@@ -207,7 +207,9 @@ class TraceScale:
     def __post_init__(self) -> None:
         positive(n_rows=self.n_rows, smoothness=self.smoothness, prediction_range=self.prediction_range)
         if self.region.radius != 1:
-            raise InvalidRequest(f"The radius is {self.region.radius!r}.", "Scale the matrices to a radius of 1.")
+            raise InvalidRequest(
+                f"The radius is {self.region.radius!r}, but must be 1.", "Scale the matrices to a radius of 1."
+            )
 
     @property
     def factor(self) -> float:

@@ -28,7 +28,8 @@ class ValueLoss:
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise InvalidRequest(
-                "lipschitz is only for a loss of your own.", "Pass a function f(W, rows, targets), or omit lipschitz."
+                "`lipschitz` applies only to a user-defined loss.",
+                "Pass a function f(W, rows, targets), or omit `lipschitz`.",
             )
         positive(lipschitz=self.lipschitz)
 
@@ -52,7 +53,7 @@ class PairedValues:
         values = np.asarray(self.loss.function(weights, self.rows[picked], self.targets[picked]), dtype=float)
         if values.shape != (len(points),):
             raise InvalidRequest(
-                f"The loss returns the shape {values.shape} for {len(points)} pairs.",
+                f"The loss returned an array of shape {values.shape} for {len(points)} pairs.",
                 "Return one number for each pair of weights and row.",
                 STAYS_SPENT,
             )
@@ -67,13 +68,16 @@ def loss_of(given: object, lipschitz: float | None, is_allowed: bool) -> Loss | 
         return given
     if not callable(given):
         raise InvalidRequest(
-            "lipschitz is only for a loss of your own.", "Pass a function f(W, rows, targets), or omit lipschitz."
+            "`lipschitz` applies only to a user-defined loss.",
+            "Pass a function f(W, rows, targets), or omit `lipschitz`.",
         )
     if lipschitz is None:
-        raise InvalidRequest("The loss has no Lipschitz constant.", "Specify lipschitz, in the geometry's norm.")
+        raise InvalidRequest(
+            "The Lipschitz constant of the loss is missing.", "Specify `lipschitz`, in the geometry's norm."
+        )
     if not is_allowed:
         raise InvalidRequest(
-            "A loss of your own requires replaced rows and weights in the ball itself.",
-            'Use neighbours="replace" and in_ball=True, and no row_norm: lipschitz is for a whole row.',
+            "A user-defined loss requires replaced rows, and weights in the ball itself.",
+            'Use neighbours="replace" and in_ball=True, and omit `row_norm`, because `lipschitz` covers the whole row.',
         )
     return ValueLoss(given, lipschitz)

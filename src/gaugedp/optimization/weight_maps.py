@@ -44,7 +44,7 @@ def set_and_map(given: object) -> tuple[object, WeightMap]:
     if isinstance(given, Polytope):
         if given.differences:
             raise InvalidRequest(
-                "The set of weights was made by Polytope.difference_hull, which is for sensitivity.",
+                "The set of weights comes from Polytope.difference_hull, which describes a sensitivity.",
                 "Use Polytope.symmetric_hull(matrix) of its vertices.",
             )
         n_generators = given.generators.n_generators

@@ -162,7 +162,7 @@ class Query(ABC):
     def with_importance(self, importance: Mapping[str, float]) -> "Query":  # noqa: ARG002
         """Return the query with weighted terms; see `Workload.with_importance`."""
         raise InvalidRequest(
-            "Only linear queries (counts, sums and means) have terms with an importance.", "Omit importance."
+            "Only linear queries (counts, sums and means) have terms with an importance.", "Omit `importance`."
         )
 
     @property

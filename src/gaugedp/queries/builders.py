@@ -131,10 +131,10 @@ def product(*queries: Workload) -> Workload:
     """
     terms = [_factor(query) for query in queries]
     if not terms:
-        raise InvalidRequest("There is nothing to multiply.", "Pass queries of different attributes.")
+        raise InvalidRequest("A product requires at least one query.", "Pass queries of different attributes.")
     domain, names = queries[0].domain, tuple(name for names, _ in terms for name in names)
     if any(query.domain != domain for query in queries):
-        raise InvalidRequest("The queries have different domains.", "Build them from one domain.")
+        raise InvalidRequest("The queries have different domains.", "Build all of them from the same domain.")
     n_cells(domain, names)
     factors = tuple(factor for _, maps in terms for factor in maps)
     if all(isinstance(factor, Identity) for factor in factors):
@@ -181,7 +181,8 @@ def workload(matrix: np.ndarray, domain: Domain) -> Workload:
     """
     if not isinstance(domain, Domain):
         raise InvalidRequest(
-            f"The domain is of type {type(domain).__name__}.", "Pass a gd.Domain, such as gd.Domain.of."
+            f"`domain` is of type {type(domain).__name__}, which is not a domain.",
+            "Pass a gd.Domain, such as one from gd.Domain.of.",
         )
     if hasattr(matrix, "tocsr"):
         raise InvalidRequest("The workload matrix is sparse.", "Pass a dense one: matrix.toarray().")
@@ -191,7 +192,7 @@ def workload(matrix: np.ndarray, domain: Domain) -> Workload:
         raise InvalidRequest("The workload matrix is complex.", "Use real numbers.")
     if values.ndim != 2 or values.shape[1] != domain.n_cells():
         raise InvalidRequest(
-            f"The workload has shape {values.shape} and the domain {domain.n_cells():,} cells.",
+            f"The workload has shape {values.shape}, but the domain has {domain.n_cells():,} cells.",
             "Pass a matrix with one column for each cell.",
         )
     return Workload(domain, (_counts(f"matrix({_crossed(names)})", names, MatrixMap(values)),))
@@ -308,7 +309,7 @@ def measured(domain: Domain, kind: type[Statistic], of: Names, by: Names = None,
     inside = ", ".join(map(written, names)) if kind.is_of_pairs else _crossed(names)
     text = f"{unweighted(domain, weighted)}{kind.word}({inside}){_by(groups)}"
     if weight is not None and kind.is_test:
-        raise InvalidRequest(f"{text} is a test, and tests use no weights.", f"Write unweighted {text}.")
+        raise InvalidRequest(f"{text} is a test, and tests do not support weights.", f"Write unweighted {text}.")
     if kind.moments:
         column, cells = domain.column(names[0]), Identity(n_cells(domain, groups))
         counts = Piece(groups, cells, names[0], weight=weight)
@@ -337,10 +338,10 @@ def equality(
     """
     names, groups, before = _names(of), _names(by), unweighted(domain, weighted)
     if weighted and domain.weights is not None:
-        raise InvalidRequest("Tests use no weights.", "Write unweighted test(…), which is about the rows.")
+        raise InvalidRequest("Tests do not support weights.", "Write unweighted test(…), which counts rows.")
     first, *others = domain.shape(groups) or (1,)
     if first == 1:
-        raise InvalidRequest("There is nothing to compare.", "Test by an attribute with two or more cells.")
+        raise InvalidRequest("There is only one cell to compare.", "Test by an attribute with at least two cells.")
     n_tests = (first - 1) * math.prod(others)
     if kind is None:
         cells = n_cells(domain, names)
@@ -368,11 +369,11 @@ def stack(*queries: Query) -> Query:
     'sex; median(pay)'
     """
     if not queries:
-        raise InvalidRequest("There is nothing to stack.", "Use at least one query.")
+        raise InvalidRequest("No queries to stack are given.", "Pass at least one query.")
     if not all(isinstance(query, Query) for query in queries):
         raise InvalidRequest("Only queries can be stacked.", "Pass gd.marginals(...), gd.quantiles(...) or similar.")
     if any(query.domain != queries[0].domain for query in queries):
-        raise InvalidRequest("The queries have different domains.", "Build them from one domain.")
+        raise InvalidRequest("The queries have different domains.", "Build all of them from the same domain.")
     return joined([part for query in queries for part in query.parts])
 
 

@@ -115,7 +115,7 @@ class WorkloadColumns:
             return self._interactions()
         n_cells, choices = math.prod(self.shape), self._spanning_choices()
         if self.ambient_dim * n_cells * len(choices) > 4 * 10**6:
-            raise InvalidRequest("The rank of so large a query is not computed.", "Request fewer cells or rows.")
+            raise InvalidRequest("This query is too large to compute its rank.", "Request fewer cells or rows.")
         few = [self.column(choice * n_cells + cell) for choice in choices for cell in range(n_cells)]
         return int(np.linalg.matrix_rank(np.stack(few, axis=1)))
 
@@ -318,7 +318,10 @@ def _are_parts(piece: Piece, after: Piece) -> bool:
 
 def _check_size(n_cells: int) -> None:
     if n_cells > _MOST_GENERATORS:
-        raise InvalidRequest(f"The joint table has {n_cells:,} cells.", f"This needs at most {_MOST_GENERATORS:,}.")
+        raise InvalidRequest(
+            f"The joint table has {n_cells:,} cells, which is too many here.",
+            f"Use at most {_MOST_GENERATORS:,} cells.",
+        )
 
 
 def _along(domain: Domain, cells: np.ndarray, names: tuple[str, ...], onto: tuple[str, ...]) -> np.ndarray:

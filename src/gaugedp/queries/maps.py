@@ -209,7 +209,10 @@ class MatrixMap(CellMap):
         if largest == 0:
             raise InvalidRequest("The workload matrix is zero.", "Use at least one answer that depends on the data.")
         if not 1e-290 < largest < 1e290:
-            raise InvalidRequest(f"The largest entry of the workload is {largest:g}.", "Scale the matrix towards 1.")
+            raise InvalidRequest(
+                f"The largest entry of the workload, {largest:g}, is too extreme.",
+                "Scale the matrix so that it is near 1.",
+            )
         self._steps = _steps(columns)
         steps = np.round(columns / np.array([float(step) for step in self._steps])[:, None])
         self.matrix = steps.astype(np.int64)
@@ -290,7 +293,7 @@ def _row_step(row: np.ndarray, top: np.ndarray, largest: float) -> Fraction:
         step = max(_fine_step(float(top[0])), _fine_step(largest) * 2**_MATRIX_BITS / 2**44)
     if step is None or largest / float(step) > 2**44:
         raise InvalidRequest(
-            f"The rows of the workload differ too much: one has entries up to {largest:g}, one up to {top[0]:g}.",
+            f"The rows of the workload differ too much: one has entries up to {largest:g}, another up to {top[0]:g}.",
             "Scale the rows to similar sizes, or query them separately.",
         )
     return step

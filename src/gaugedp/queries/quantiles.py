@@ -260,7 +260,10 @@ def check_level(level: float) -> None:
     """Refuse a level at which no interval ends are released."""
     finite(level=level)
     if not LEVEL <= level <= HIGHEST_LEVEL:
-        raise InvalidRequest(f"level is {level!r}.", f"Pass a level between {LEVEL} and {HIGHEST_LEVEL}.")
+        raise InvalidRequest(
+            f"`level` is {level!r}, which is not a supported confidence level.",
+            f"Pass a level between {LEVEL} and {HIGHEST_LEVEL}.",
+        )
 
 
 def _reach(mechanism: Mechanism) -> float:
@@ -311,15 +314,15 @@ def quantiles(
     """
     check_level(level)
     if not interval and level != LEVEL:
-        raise InvalidRequest("A level is given, but no interval is requested.", "Omit level, or request intervals.")
+        raise InvalidRequest("`level` is given, but no interval is requested.", "Omit `level`, or request intervals.")
     exact = tuple(sorted(_share(share) for share in shares))
     if not exact or len(exact) > _MOST_QUANTILES:
         raise InvalidRequest(
-            f"{len(exact) or 'No'} quantiles of {column} are requested.",
-            f"Request 1 to {_MOST_QUANTILES}, such as 0.5 for the median.",
+            f"{len(exact) or 'No'} quantiles of {column} are requested, but the limits are 1 and {_MOST_QUANTILES}.",
+            "Change the list of quantiles, such as [0.5] for the median.",
         )
     if len(set(exact)) < len(exact):
-        raise InvalidRequest(f"A quantile of {column} is requested twice.", "Request each once.")
+        raise InvalidRequest(f"A quantile of {column} is requested twice.", "Request each quantile once.")
     _check_column(domain, column)
     names = () if by is None else (by,) if isinstance(by, str) else tuple(by)
     n_cells(domain, names)
@@ -328,7 +331,7 @@ def quantiles(
     if weights and domain.column(weights).high_steps > _LARGEST_WEIGHT:
         raise InvalidRequest(
             f"The weight {weights} has more than {_LARGEST_WEIGHT:,} steps, too many for quantiles.",
-            f"Use a coarser step, or unweighted median({written_in_list(column)}).",
+            f"Use a coarser `step`, or unweighted median({written_in_list(column)}).",
         )
     return Quantiles(domain, column, exact, names, float(level), interval=bool(interval), weights=weights)
 
@@ -336,13 +339,11 @@ def quantiles(
 def _share(share: Any) -> Fraction:
     finite(quantile=share)
     if not 0 < share < 1:
-        raise InvalidRequest(
-            f"The quantile {share} is not between 0 and 1.", "Pass a number between them, such as 0.5."
-        )
+        raise InvalidRequest(f"The quantile {share} is not between 0 and 1.", "Pass a number such as 0.5, the median.")
     exact = decimal(share)
     if exact.denominator > 10**_DECIMALS:
         raise InvalidRequest(
-            f"The quantile {float(exact):.12g} is too fine.", f"Pass it with at most {_DECIMALS} decimals."
+            f"The quantile {float(exact):.12g} has too many decimals.", f"Round it to {_DECIMALS} decimals."
         )
     return exact
 
@@ -351,7 +352,7 @@ def _check_column(domain: Domain, column: str) -> None:
     if column in domain.attributes and column not in domain.columns:
         raise InvalidRequest(
             f"{column} is an attribute, whose cells have no quantiles.",
-            "Describe it as a bounded column as well: low, high and step.",
+            "Describe it as a bounded column as well, with low, high and step.",
         )
     domain.column(column)
 

@@ -107,7 +107,7 @@ def with_sampling_error(query: Query, share: float | None = None) -> Query:
     """
     share = sampling_share(query.domain) if share is None else share
     if not isinstance(share, float | Fraction) or not isfinite(share) or not 0 < share < 1:
-        raise InvalidRequest(f"share is {share!r}.", "Pass a number between 0 and 1, such as 0.25.")
+        raise InvalidRequest(f"`share` is {share!r}, but must lie between 0 and 1.", "Pass a number such as 0.25.")
     part = decimal(share)
     return shared(*zip((query, 1 - part), *second_moments(query, part), strict=True))
 
@@ -170,8 +170,8 @@ def _check_within_clusters(domain: Domain, term: Term) -> None:
     finest = (own for own in term.pieces[0].attributes if domain.tree(own) == domain.tree(name))
     if any(domain.attribute(own).n_cells >= domain.attribute(name).n_cells for own in finest):
         raise InvalidRequest(
-            f"Each cell of {term.text!r} is within a cluster, so its sampling error is not known.",
-            "Release it with intervals of the noise.",
+            f"Each cell of {term.text!r} lies within a single cluster, so its sampling error cannot be estimated.",
+            "Release it with intervals that cover only the noise.",
         )
 
 
@@ -223,7 +223,7 @@ def _rows_by(domain: Domain, name: str) -> Workload:
 
 def _refuse(query: Query, has_moments: bool) -> None:
     if has_moments:
-        raise InvalidRequest(f"{query.text!r} already includes the sampling error.", "Release it without intervals=.")
+        raise InvalidRequest(f"{query.text!r} already includes the sampling error.", "Omit `intervals`.")
     raise InvalidRequest(
         f"No sampling error is estimated for {query.text!r}.",
         "Request weighted counts, sums, means or shares in a domain with weights, or intervals of the noise.",

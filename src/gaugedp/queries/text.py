@@ -90,8 +90,8 @@ def query(domain: Domain, text: str) -> Query:
     """
     if not isinstance(domain, Domain) or not isinstance(text, str):
         raise InvalidRequest(
-            f"The domain is of type {type(domain).__name__}, and the query of type {type(text).__name__}.",
-            'Pass a domain and a text: gd.query(gd.Domain.load("domain.toml"), "SEX; mean(PINCP) by SEX").',
+            f"A domain and a text are required, not {type(domain).__name__} and {type(text).__name__}.",
+            'Pass a domain and a text, such as gd.query(gd.Domain.load("domain.toml"), "SEX; mean(PINCP) by SEX").',
         )
     try:
         return _query(domain, text)
@@ -127,7 +127,7 @@ def _term(domain: Domain, text: str) -> Workload | Quantiles:
         instead = f"weighted count by {rest}" if word[1] == "weighted" and called is None else rest
         raise InvalidRequest(f"{text!r} is not a term: {rest} is a number of rows.", f"Write {instead}.")
     if word[1] == "weighted" and domain.weights is None:
-        raise InvalidRequest(f"{text!r} needs weights, and the domain has none.", "Describe them under [weights].")
+        raise InvalidRequest(f"{text!r} needs weights, but the domain has none.", "Describe them under [weights].")
     return _unprefixed(domain, rest, weighted=word[1] == "weighted")
 
 
@@ -148,7 +148,8 @@ def _with_interval(domain: Domain, text: str, weighted: bool) -> Workload | Quan
     names = _by(domain, by)
     if word == "count":
         raise InvalidRequest(
-            "count takes no name.", f"Write count for the number of rows, or {name or 'A'} for those of each cell."
+            "count does not take a name.",
+            f"Write count for the number of rows, or {name or 'A'} for those of each cell.",
         )
     if word in _QUANTILES:
         return _quantiles(domain, word, name, names, weighted)
@@ -176,7 +177,8 @@ def _of_names(domain: Domain, text: str) -> Workload:
 def _check_level(word: str, inside: str) -> None:
     if any(part.startswith("level=") for part in parts(inside, ",")[1:]):
         raise InvalidRequest(
-            f"{word} takes no level.", "Only median and quantiles do; for others, use answer.interval(0.99) afterwards."
+            f"{word} does not take a level: only median and quantiles do.",
+            "Omit it, and use answer.interval(0.99) afterwards.",
         )
 
 
@@ -233,17 +235,18 @@ def _check_joined(domain: Domain, text: str) -> None:
         )
     if " by " in other and (cells := re.fullmatch(r"(?:count\s+by\s+)?(.+?)(?:\s+by\s+(.+))?", other)):
         raise InvalidRequest(
-            f"{text!r} is not a term: by belongs to sums, means, sd, share and quantiles.",
+            f"{text!r} is not a term: `by` applies only to sums, means, sd, share and quantiles.",
             f"For counts write {'*'.join(name for part in cells.groups() if part for name in parts(part, ','))}.",
         )
     if text.lower() == "count" and "count" not in domain.attributes:
         raise UnknownName(f"There is no query {text!r}.", "Write count.")
     if "" in _product(text):
-        raise InvalidRequest(f"{text!r} lacks a name.", "Cross attributes by *, such as A*B.")
+        raise InvalidRequest(f"A name is missing in {text!r}.", "Cross attributes by *, such as A*B.")
     if re.search(r"[\w)]\s*,\s*\w", bare) or re.search(r"\w\s+by\s+\w", bare):
         raise InvalidRequest(
             f"{text!r} is not a term.",
-            "Join terms by ; and cross attributes by * (A; B; A*B). by belongs to sums, means, sd, share, quantiles.",
+            "Join terms by ; and cross attributes by * (A; B; A*B). `by` applies only to sums, means, sd, share and "
+            "quantiles.",
         )
 
 
@@ -254,7 +257,7 @@ def _quantiles(domain: Domain, word: str, inside: str, by: tuple[str, ...] | Non
     level = _number(arguments.pop().removeprefix("level=")) if has_level else LEVEL
     shares = [_number(part) for part in arguments]
     if word == "median" and shares:
-        raise InvalidRequest("median takes no other quantile.", f"Write quantiles({inside}).")
+        raise InvalidRequest("median does not take another quantile.", f"Write quantiles({inside}).")
     shares = shares or [MEDIAN] * (word == "median")
     return quantiles(domain, plain(column), *shares, by=by, level=float(level), weighted=weighted)
 
@@ -262,7 +265,8 @@ def _quantiles(domain: Domain, word: str, inside: str, by: tuple[str, ...] | Non
 def _without_interval(term: Workload | Quantiles) -> Quantiles:
     if not isinstance(term, Quantiles):
         raise InvalidRequest(
-            f"{term.text} has an interval at no further cost.", f"Omit{WITHOUT}: it is for median and quantiles."
+            f"{term.text} always has an interval, at no further cost.",
+            f"Omit{WITHOUT}, which applies only to median and quantiles.",
         )
     is_weighted, shares = bool(term.weights), term.quantiles
     return quantiles(

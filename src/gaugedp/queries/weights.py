@@ -33,7 +33,7 @@ def times_weight(domain: Domain, piece: Piece) -> Piece:
     if piece.reach > INTEGERS:
         raise InvalidRequest(
             f"{piece.column} and the weight {piece.weight.column} have too many steps together.",
-            "Give one of them a coarser step: products of 2^53 steps or more are not added up.",
+            "Give one of them a coarser `step`, so that products stay below 2^53 steps.",
         )
     return replace(piece, step=piece.step * domain.column(piece.weight.column).step ** piece.weight.power)
 

@@ -170,8 +170,8 @@ class Release(Tabular):
         for estimate in self.estimates:
             if estimate.ends is not None and level > estimate.ends + 1e-12:
                 raise InvalidRequest(
-                    f"The intervals of these quantiles were released at {estimate.ends:g}; {level!r} is requested.",
-                    f"Request at most {estimate.ends:g}, or release them with a higher level=.",
+                    f"These intervals were released at level {estimate.ends:g}, but {level!r} is requested.",
+                    f"Request at most {estimate.ends:g}, or release them with a higher `level`.",
                 )
         ends = list(self._all_at_once(level) if simultaneous else self._each_alone(level))
         if self.intervals == TOTAL:
@@ -358,9 +358,9 @@ class Release(Tabular):
     def _process(self, names: tuple[str, ...], query: Query | None) -> np.ndarray:
         if "consistent" in names and (query is None or query.digest() != self.facts["digest"]):
             what = "is not given" if query is None else "differs"
-            raise InvalidRequest(f'"consistent" needs the released query, which {what}.', "Pass it as query=.")
+            raise InvalidRequest(f'"consistent" needs the released query, which {what}.', "Pass it as `query`.")
         if "deviations" not in self.facts:
-            raise InvalidRequest("An old version wrote this release, which cannot be processed.", "Use it unprocessed.")
+            raise InvalidRequest("This release has an old format, so it cannot be processed.", "Use it unprocessed.")
         deviations, are_counts = (unfold(self.facts[name]) for name in ("deviations", "counts"))
         return process(names, self._released, are_counts.astype(bool), query, deviations)
 
@@ -392,7 +392,7 @@ class Release(Tabular):
 def check_released(release: Release, query: Query) -> None:
     """Refuse a query that is not the release's."""
     if not isinstance(query, Query) or release.facts["digest"] != query.digest():
-        raise InvalidRequest("The release answers another query.", "Pass the query that was released.")
+        raise InvalidRequest("The release answers a different query.", "Pass the query that was released.")
 
 
 def _stored(level: float) -> str:

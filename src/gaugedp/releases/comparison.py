@@ -117,7 +117,7 @@ def compare(
     """
     in_order = sorted(set(epsilons))
     if not in_order:
-        raise InvalidRequest("epsilons is empty.", "Use at least one epsilon.")
+        raise InvalidRequest("`epsilons` is empty.", "Pass at least one epsilon.")
     return Comparison(tuple(plan(query, unit, epsilon=epsilon, delta=delta) for epsilon in in_order))
 
 

@@ -139,4 +139,4 @@ def check_kinds(table: object, ledger: object, *queries: object, kind: type = Ro
         ("ledger", ledger, Ledger, "gd.Ledger.open(file, budget=...)"),
     ):
         if not isinstance(value, needed):
-            raise InvalidRequest(f"{name} is of type {type(value).__name__}.", f"Pass {how}.")
+            raise InvalidRequest(f"`{name}` is of type {type(value).__name__}, which is not supported.", f"Pass {how}.")

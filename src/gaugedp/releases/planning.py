@@ -328,16 +328,14 @@ def plan(
     """
     if not isinstance(query, Query) or not isinstance(unit, PrivacyUnit):
         raise InvalidRequest(
-            "A plan takes a query and a privacy unit, such as gd.query(domain, text) and gd.PrivacyUnit().",
-            "For a body of your own use a mechanism, such as gd.KNorm.calibrate(body, guarantee).",
+            "A plan requires a query and a privacy unit, such as gd.query(domain, text) and gd.PrivacyUnit().",
+            "For a body of your own, use a mechanism, such as gd.KNorm.calibrate(body, guarantee).",
         )
     if error is None:
         return plan_within(query, unit, guarantee_asked(epsilon, delta, rho, mu))
     positive(error=error)
     if epsilon is not None or rho is not None or mu is not None:
-        raise InvalidRequest(
-            "Both an error and a guarantee are given.", "Pass error (and delta), or epsilon, rho or mu."
-        )
+        raise InvalidRequest("Both `error` and a guarantee are given.", "Pass only one of them.")
     return _cheapest(query, unit, error, delta)
 
 
@@ -355,7 +353,7 @@ def misfit(mechanism: Mechanism, query: Query) -> InvalidRequest:
             "Use a mechanism from a plan for this query, or calibrate it to query.sensitivity(unit).",
         )
     return InvalidRequest(
-        "The mechanism was calibrated for another query or unit.", "Use one from a plan for this query."
+        "The mechanism was calibrated for a different query or unit.", "Use the mechanism of a plan for this query."
     )
 
 
@@ -386,7 +384,7 @@ def _cheapest(query: Query, unit: PrivacyUnit, error: float, delta: float | None
 
     low, high = (math.log(end) for end in _EPSILON_RANGE)
     if at(math.exp(high)).error > error:
-        raise InvalidRequest(f"No epsilon reaches an error of {error!r}.", "Use a larger error.")
+        raise InvalidRequest(f"No epsilon achieves an expected error of {error!r}.", "Allow a larger `error`.")
     _, high = bisected(low, high, lambda log: at(math.exp(log)).error > error, apart=1e-3)
     plan_at = at(_three_digits_up(math.exp(high)))
     while plan_at.error > error:  # simulated errors are not monotone in ε

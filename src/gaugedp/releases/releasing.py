@@ -127,7 +127,7 @@ def release(
     query = with_sampling_error(query) if intervals == TOTAL else query
     steps = check(processing, query)
     if not isinstance(noise, Prepared | None):
-        raise InvalidRequest("noise was not prepared by a mechanism.", "Pass a result of mechanism.pool(1), or None.")
+        raise InvalidRequest("`noise` was not prepared by a mechanism.", "Pass an item of mechanism.pool(1), or None.")
     planned_by = planned or mechanism or (noise.mechanism if noise else None)
     measurement = PlannedRelease(_planned(query, table, planned_by, (epsilon, delta, rho, mu)), noise, on_progress)
     answer = execute(measurement, ledger, table.reporting(on_progress), key, rng, on_stage)
@@ -166,10 +166,10 @@ class PlannedRelease:
             return self.plan.mechanism.prepare(rng, self.on_progress)
         if self.noise.mechanism is not self.plan.mechanism:
             raise InvalidRequest(
-                "The noise was prepared by another mechanism.", "Prepare it with this one: mechanism.pool(1)[0]."
+                "The noise was prepared by a different mechanism.", "Prepare it with this one: mechanism.pool(1)[0]."
             )
         if self.noise.is_used:
-            raise InvalidRequest("This noise has been used.", "Prepare the mechanism again for another answer.")
+            raise InvalidRequest("This noise has already been used.", "Prepare new noise for another answer.")
         return self.noise
 
 
@@ -228,7 +228,7 @@ class ExactAnswers:
 
 def _planned(query: Query, table: Rows, source: Plan | Mechanism | None, numbers: tuple[float | None, ...]) -> Plan:
     if query.domain != table.domain:
-        raise InvalidRequest("The query and the table have different domains.", "Build both from one domain.")
+        raise InvalidRequest("The query and the table have different domains.", "Build both from the same domain.")
     if source is None:
         epsilon, delta, rho, mu = numbers
         return plan(query, table.unit, epsilon=epsilon, delta=delta, rho=rho, mu=mu)
@@ -241,7 +241,7 @@ def _planned(query: Query, table: Rows, source: Plan | Mechanism | None, numbers
         _check_facts(mechanism)
         return Plan(query, table.unit, mechanism.guarantee, (), mechanism, "chosen by the caller")
     if source.query.digest() != query.digest() or source.unit != table.unit:
-        raise InvalidRequest("The plan is for another query or unit.", "Make a plan for this query.")
+        raise InvalidRequest("The plan is for a different query or unit.", "Make a plan for this query.")
     if not source.is_from_planner:
         _check_facts(mechanism)
     return source
@@ -249,10 +249,13 @@ def _planned(query: Query, table: Rows, source: Plan | Mechanism | None, numbers
 
 def _check_facts(mechanism: Mechanism) -> None:
     if not isinstance(mechanism.guarantee, Guarantee):
-        raise InvalidRequest("mechanism.guarantee is not a Guarantee.", "Set it to one, such as gd.PureDP(1.0).")
+        raise InvalidRequest(
+            "mechanism.guarantee is not a Guarantee.", "Set it to a guarantee, such as gd.PureDP(1.0)."
+        )
     if mechanism.exactness not in EXACTNESS:
         raise InvalidRequest(
-            f"The mechanism's exactness is {mechanism.exactness!r}.", f"Use one of {', '.join(EXACTNESS)}."
+            f"The mechanism's exactness is {mechanism.exactness!r}, which is not a valid option.",
+            f"Use one of {', '.join(EXACTNESS)}.",
         )
     sizes = {"half_widths": mechanism.half_widths(0.95), "variances": mechanism.variances}
     for name, numbers in sizes.items():

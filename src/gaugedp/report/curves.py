@@ -48,7 +48,9 @@ def renyi_svg(guarantees: Mapping[str, Guarantee], title: str = "Rényi divergen
     out. Needs `gaugedp[report]`.
     """
     if not 1 <= len(guarantees) <= 6:
-        raise InvalidRequest(f"{len(guarantees)} guarantees are given.", "Pass 1 to 6 of them, each with a name.")
+        raise InvalidRequest(
+            f"{len(guarantees)} guarantees cannot be drawn in one figure.", "Pass 1 to 6 of them, each with a name."
+        )
     curves = {}
     for name, guarantee in guarantees.items():
         values = [(float(order), guarantee.renyi(float(order))) for order in _ORDERS]
@@ -119,7 +121,9 @@ def tradeoff_svg(guarantees: Mapping[str, Guarantee]) -> str:
     the stronger the protection. Needs `gaugedp[report]`.
     """
     if not 1 <= len(guarantees) <= 6:
-        raise InvalidRequest(f"{len(guarantees)} guarantees are given.", "Pass 1 to 6 of them, each with a name.")
+        raise InvalidRequest(
+            f"{len(guarantees)} guarantees cannot be drawn in one figure.", "Pass 1 to 6 of them, each with a name."
+        )
     curves = {name: _curve(guarantee) for name, guarantee in guarantees.items()}
     return draw_tradeoff(curves, "The least share of members that any test misses")
 

@@ -37,12 +37,14 @@ class Bingham:
         """Return the distribution for A = `square` and `beta` ≥ 0."""
         matrix = np.asarray(square, dtype=float)
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
-            raise InvalidRequest(f"The matrix has shape {matrix.shape}.", "Use a symmetric one, (d, d).", "")
+            raise InvalidRequest(
+                f"The matrix, of shape {matrix.shape}, is not square.", "Use a symmetric matrix (d, d).", ""
+            )
         non_negative(beta=beta)
         size = float(np.abs(matrix).max()) or 1.0  # divided out: no product overflows
         if not np.abs(matrix / size - matrix.T / size).max() <= NORMS:
             raise InvalidRequest(
-                "The matrix is not symmetric, or not finite.", "Use a symmetric one, such as (A + A.T) / 2.", ""
+                "The matrix is not symmetric, or not finite.", "Use a symmetric matrix, such as (A + A.T) / 2.", ""
             )
         values, vectors = np.linalg.eigh((matrix / size + matrix.T / size) / 2)
         gaps = np.maximum(values[-1] - values, 0.0)

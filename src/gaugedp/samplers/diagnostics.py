@@ -17,7 +17,10 @@ def autocorrelation_time(series: np.ndarray) -> float:
     """
     rows = np.atleast_2d(np.asarray(series, dtype=float))
     if rows.ndim != 2 or rows.size < 2 or not np.isfinite(rows).all():
-        raise InvalidRequest(f"The series has shape {np.shape(series)}.", "Use finite numbers, shape (n,) or (c, n).")
+        raise InvalidRequest(
+            f"The series has the wrong shape, {np.shape(series)}, or is not finite.",
+            "Use finite numbers of shape (n,) or (c, n).",
+        )
     if not np.ptp(rows) > 0:
         return math.inf
     scaled = rows - rows.mean()

@@ -166,7 +166,7 @@ def _inverses(columns: np.ndarray, basis: np.ndarray, signs: np.ndarray) -> np.n
 
 def _lost() -> InvalidRequest:
     return InvalidRequest(
-        "The random walk failed, because some generators differ by rounding only.", "Remove such generators."
+        "The random walk failed, because some generators differ only by rounding.", "Remove such generators."
     )
 
 

@@ -53,7 +53,7 @@ class LatticeRejection(GaugeNoise):
         columns, per_unit = body.distinct.columns, 1 / step
         if not ((columns == np.rint(columns)).all() and float(body.factor).is_integer() and per_unit.denominator == 1):
             raise InvalidRequest(
-                "Some answers are combinations of others, and exact K-norm noise then needs integer answers.",
+                "Some answers are combinations of others; exact K-norm noise then requires integer answers.",
                 "Use KNorm with walk=True, or Matrix.",
             )
         coordinates = box_coordinates(columns)
@@ -99,7 +99,7 @@ class LatticeRejection(GaugeNoise):
         while fineness * unit < _FINE_STEPS:
             fineness *= 2
         if not float(fineness * unit) * float(self.half.max()) < _LARGEST_SIDE:
-            raise InvalidRequest("The noise would not fit 64-bit lattice steps.", "Use a larger epsilon.")
+            raise InvalidRequest("The noise would overflow 64-bit lattice steps.", "Use a larger epsilon.")
         return fineness, fineness * unit
 
     def lattice_columns(self) -> np.ndarray:

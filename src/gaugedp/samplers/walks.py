@@ -41,7 +41,8 @@ def check_one_to_one(body: LinearImage) -> None:
     """Refuse an image of lower rank, on which images of uniform points are not uniform."""
     if body.rank < body.body.rank:
         raise InvalidRequest(
-            "The matrix maps different points of the body to one, so the images of uniform points are not uniform.",
+            "The matrix maps several points of the body to the same point, so the images of uniform points are not "
+            "uniform.",
             "Use a matrix of full column rank.",
         )
 

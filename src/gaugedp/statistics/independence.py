@@ -35,7 +35,7 @@ class Independence(PValue, kind="independence"):
         """Return the tests of tables of the first two axes of `shape`."""
         if len(names) != 2 or min(shape[:2]) < 2:
             raise InvalidRequest(
-                "Independence is tested of two attributes with two or more cells each.",
+                "A test of independence requires two attributes with at least two cells each.",
                 "Write independence(A, B), or independence(A, B) by R.",
             )
         return cls(int(np.prod(shape[2:])), *shape[:2])
@@ -92,7 +92,7 @@ class EqualShares(Independence, kind="equal shares"):
     def of_parts(cls, n_pairs: int, cells: int, parts: int) -> "EqualShares":
         """Return the tests of each of `cells` in `n_pairs` pairs of parts."""
         if cells == 1:
-            raise InvalidRequest("The share of a single cell is always 1.", "Test shares of two or more cells.")
+            raise InvalidRequest("The share of a single cell is always 1.", "Test the shares of at least two cells.")
         return cls(n_pairs * cells, 2, cells, parts)
 
     @property

@@ -33,7 +33,9 @@ class Share(Statistic, kind="share"):
     def of_cells(cls, n_cells: int, n_parts: int, names: Sequence[str]) -> "Share":
         """Return the shares of the cells of `names`."""
         if not names:
-            raise InvalidRequest("The share names no attribute.", "Pass one, such as gd.shares(domain, 'A', by='B').")
+            raise InvalidRequest(
+                "The share does not name an attribute.", "Pass one, such as gd.shares(domain, 'A', by='B')."
+            )
         return cls(n_cells, n_parts)
 
     @property

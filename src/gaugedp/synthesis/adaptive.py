@@ -164,7 +164,7 @@ class AdaptivePlan:
 
 def _plan(query: Query, table: Rows, guarantee: Guarantee) -> AdaptivePlan:
     if query.domain != table.domain:
-        raise InvalidRequest("The query and the table have different domains.", "Build both from one domain.")
+        raise InvalidRequest("The query and the table have different domains.", "Build both from the same domain.")
     planned = AdaptivePlan.of(query, table.unit, guarantee)
     planned.variables.check_possible()
     return planned

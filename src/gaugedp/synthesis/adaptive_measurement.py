@@ -88,7 +88,8 @@ def _wanted(query: Query) -> list[tuple[str, ...]]:
     workload = as_workload(query)
     if workload is not None and workload.importance:
         raise InvalidRequest(
-            "The query sets the importance of terms, but this release weighs its tables itself.", "Omit the importance."
+            "The query sets the importance of terms, but this release weights its tables automatically.",
+            "Omit `importance`.",
         )
     others = [outline.text for outline in query.outlines if not counts_cells(outline)]
     if others:

@@ -40,7 +40,9 @@ class SourceLevel:
         """Return where its cells start in the finest level, other values last."""
         places = {start: place for place, start in enumerate(finest.starts)}
         if not set(self.starts) <= places.keys():
-            raise InvalidRequest(f"{self.axis.name} and {finest.axis.name} are in different trees.", "Use one domain.")
+            raise InvalidRequest(
+                f"{self.axis.name} and {finest.axis.name} are in different trees.", "Use releases of the same domain."
+            )
         starts = [places[start] for start in self.starts]
         n_other = len(self.axis.texts) - len(self.starts)
         return (*starts, *range(len(finest.axis.texts) - n_other, len(finest.axis.texts)))
@@ -100,7 +102,7 @@ class ModelVariables:
         tree = self.tree(())
         check_size(tree.n_cells)
         if not tree.has_rows:
-            raise InvalidRequest("With these structural zeros no row is possible.", "Leave one of them out.")
+            raise InvalidRequest("With these structural zeros, no row is possible.", "Omit at least one of them.")
 
     def _cells(self, combination: Mapping[str, Sequence[str]]) -> dict[int, np.ndarray]:
         within = dict[int, np.ndarray]()
@@ -201,12 +203,14 @@ def _counts(release: Release) -> Iterator[tuple[Outline, tuple[np.ndarray, np.nd
 
 def _check_same(first: SourceLevel, second: SourceLevel) -> None:
     if (list(first.axis.texts), first.starts) != (list(second.axis.texts), second.starts):
-        raise InvalidRequest(f"{first.axis.name} has different cells in two releases.", "Use releases of one domain.")
+        raise InvalidRequest(
+            f"{first.axis.name} has different cells in two releases.", "Use releases of the same domain."
+        )
 
 
 def _check_alike(releases: Sequence[Release]) -> None:
     if not releases or not all(isinstance(release, Release) for release in releases):
-        raise InvalidRequest("There is no release.", "Pass a release, or a list of them.")
+        raise InvalidRequest("No release is given.", "Pass a release, or a list of them.")
     for fact in ("table", "unit"):
         if any(release.facts[fact] != releases[0].facts[fact] for release in releases):
-            raise InvalidRequest(f"The releases differ in their {fact}.", "Use releases of one table and one unit.")
+            raise InvalidRequest(f"The releases differ in their {fact}.", "Use releases of the same table and unit.")

@@ -101,13 +101,13 @@ class Rows(ABC):
 def check_values(domain: Domain, total: Aggregate) -> None:
     """Refuse too many values of a column over all cells."""
     if total.column is None:
-        raise InvalidRequest("The values to count have no column.", "Pass the bounded column.")
+        raise InvalidRequest("No column is given whose values are counted.", "Pass a bounded column.")
     bounded = domain.column(total.column)
     size = domain.n_cells(total.attributes) * (bounded.high_steps - bounded.low_steps + 1)
     if size > MOST_VALUES:
         raise InvalidRequest(
-            f"{total.column} has {size:,} possible values, over all cells.",
-            f"Choose a coarser step or fewer cells: at most {MOST_VALUES:,} are possible.",
+            f"{total.column} has {size:,} possible values over all cells, which is too many.",
+            f"Choose a coarser step or fewer cells: at most {MOST_VALUES:,} are supported.",
         )
 
 

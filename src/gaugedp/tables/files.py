@@ -50,7 +50,7 @@ class File:
         path = Path(path)
         if _is(path, Path.is_dir):
             if not parquet_files(path):
-                raise UnreadableTable(f"{str(path)!r} is a folder without Parquet files.", "Pass one file.")
+                raise UnreadableTable(f"{str(path)!r} is a folder without Parquet files.", "Pass a single file.")
             return cls(path.resolve(), "Parquet", text_format)
         suffix = "".join(path.suffixes[-2:] if path.suffix.lower() in PACKINGS else path.suffixes[-1:]).lower()
         if suffix in _WORKBOOKS:
@@ -109,7 +109,7 @@ class File:
             )
         if (separator := self._likely(line)) != self.delimiter:
             raise UnreadableTable(
-                f"{SEPARATORS[separator]} separate the values of {str(self.path)!r}.",
+                f"{SEPARATORS[separator]} seem to separate the values of {str(self.path)!r}, unlike its format states.",
                 f"Write separator = {in_quotes(separator)} under [file] in the domain file, or put a name that has one "
                 "in quotes.",
             )
@@ -218,7 +218,7 @@ def parquet_files(folder: Path) -> tuple[Path, ...]:
     if not is_whole:
         raise UnreadableTable(
             f"{str(folder)!r} has a broken link, or a file that ends in .parq or .pq.",
-            "Mend or remove the links, and rename the files to .parquet.",
+            "Repair or remove the links, and rename such files to .parquet.",
         )
     return tuple(sorted(found))
 
@@ -236,7 +236,7 @@ def _reach(paths: Iterable[Path], reached: set[str], folder: Path) -> None:
         real = os.path.realpath(path)
         if real in reached:
             raise UnreadableTable(
-                f"A link in {str(folder)!r} leads to the same files a second time, so that rows would count twice.",
+                f"A link in {str(folder)!r} leads to the same files a second time, so rows would be counted twice.",
                 "Remove the link.",
             )
         reached.add(real)

@@ -25,7 +25,9 @@ def make_frame(columns: Mapping[str, Any], kind: str | None = None) -> Any:
         if find_spec(name) is not None:
             library = import_module(name)
             return library.table(dict(columns)) if name == "pyarrow" else library.DataFrame(dict(columns))
-    raise MissingExtra("A frame needs a part that is not installed.", "Install pandas or polars.", "No answer is lost.")
+    raise MissingExtra(
+        "A data frame requires a package that is not installed.", "Install pandas or polars.", "No answer is lost."
+    )
 
 
 def library(source: object) -> str | None:

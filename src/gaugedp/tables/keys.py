@@ -83,7 +83,7 @@ def check_source(table: Table) -> None:
     if not table._engine.gives_texts:
         raise UnreadableTable(
             "The database does not specify how its texts are encoded (SQL_ASCII).",
-            "Use one with UTF8, or a file, to release keys.",
+            "Use a database with UTF8, or a file, to release keys.",
         )
 
 

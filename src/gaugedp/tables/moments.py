@@ -40,7 +40,7 @@ class Scaled:
         """Return the scaling, with at most 22 or 12 bits."""
         limit = 12 if products else 22  # sums over 2^40 rows, and of products over 2^38, fit 64 bits
         if not (isinstance(bits, int) and 1 <= bits <= limit):
-            raise InvalidRequest(f"bits is {bits!r}.", f"Pass an integer from 1 to {limit}.")
+            raise InvalidRequest(f"`bits` is {bits!r}, which is not supported.", f"Pass an integer from 1 to {limit}.")
         facts = [domain.column(name) for name in columns]
         return cls(tuple(fact.high_steps - fact.low_steps for fact in facts), bits, products)
 

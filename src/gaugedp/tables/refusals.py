@@ -33,7 +33,10 @@ def check_names(names: Sequence[object], needed: Sequence[str], *, in_text: bool
             raise _no_column(name, names, has_header=bool(others) and others <= set(names), in_text=in_text)
         alike = sorted({each for each in names if isinstance(each, str) and each.lower() == name.lower()})
         if names.count(name) > 1 or len(alike) > 1:
-            raise UnreadableTable(f"The column names {', '.join(map(repr, alike))} clash.", "Rename the columns.")
+            raise UnreadableTable(
+                f"Column names are repeated or differ only in case: {', '.join(map(repr, alike))}.",
+                "Rename the columns.",
+            )
 
 
 def _no_column(name: str, names: Sequence[object], *, has_header: bool, in_text: bool) -> UnknownName:

@@ -33,9 +33,9 @@ _INSTEAD = {
     "where": ("WHERE", "Request all groups, and select those that you need."),
     "having": ("HAVING", "Request all groups, and select those that you need."),
     "joins": ("JOIN", "Describe a public table with look_up in the domain file, or join it to the file first."),
-    "distinct": ("DISTINCT", "COUNT(*) counts people if the domain file's [unit] gives each one row."),
-    "order": ("ORDER BY", "Answers come in the order of the domain file."),
-    "limit": ("LIMIT", "All groups are answered."),
+    "distinct": ("DISTINCT", "Omit it: COUNT(*) counts people if the domain file's [unit] gives each one row."),
+    "order": ("ORDER BY", "Omit it: answers come in the order of the domain file."),
+    "limit": ("LIMIT", "Omit it: all groups are returned."),
     "with": ("WITH", "Write one SELECT with one table."),
     "with_": ("WITH", "Write one SELECT with one table."),
 }
@@ -84,10 +84,13 @@ def _parsed(statement: str) -> exp.Select:
         parsed = sqlglot.parse(statement, dialect=dialect)
     except (SqlglotError, RecursionError):
         raise InvalidRequest(
-            "The statement is not supported SQL.", "Write SELECT A, COUNT(*) FROM people GROUP BY A."
+            "The statement is not valid or not supported SQL.",
+            "Write, for example, SELECT A, COUNT(*) FROM people GROUP BY A.",
         ) from None
     if len(parsed) != 1 or not isinstance(parsed[0], exp.Select):
-        raise InvalidRequest("This is not one SELECT.", "Write one: SELECT A, COUNT(*) FROM people GROUP BY A.")
+        raise InvalidRequest(
+            "The statement is not a single SELECT.", "Write, for example, SELECT A, COUNT(*) FROM people GROUP BY A."
+        )
     return parsed[0]
 
 
@@ -105,12 +108,12 @@ def _check_parts(select: exp.Select) -> None:
     names = {"", source.this.name.lower(), source.this.alias.lower()}
     for column in select.find_all(exp.Column):
         if column.table.lower() not in names:
-            raise InvalidRequest(f"{column.table} is not the table that is read.", "Write only the column's name.")
+            raise InvalidRequest(f"{column.table} is not the table in FROM.", "Write only the column's name.")
 
 
 def _unsupported(node: Sql) -> InvalidRequest:
     names = list(dict.fromkeys(column.name for column in node.find_all(exp.Column, bfs=False)))
-    what, do = f"{node.sql()[:60]} is not supported.", f"Use some of {FUNCTIONS}."
+    what, do = f"{node.sql()[:60]} is not supported.", f"Use only {FUNCTIONS}."
     if names and isinstance(node, exp.Group | exp.Rollup | exp.Cube | exp.GroupingSets):
         terms = "; ".join(dict.fromkeys(["*".join(names), *names, "count"]))
         do = f'Request each grouping as a term of a query, such as "{terms}".'
@@ -123,10 +126,12 @@ def _group(node: Sql, columns: Sequence[Sql]) -> str:
     if isinstance(node, exp.Literal) and not node.is_string and node.name.isdecimal():
         place = int(node.name)
         if not 1 <= place <= len(columns):
-            raise InvalidRequest(f"GROUP BY {place} names no selected column.", "Write the name of an attribute.")
+            raise InvalidRequest(
+                f"GROUP BY {place} does not refer to a selected column.", "Write the name of an attribute."
+            )
         node = columns[place - 1]
     if not isinstance(node, exp.Column):
-        raise InvalidRequest("GROUP BY contains more than names.", "Group by attributes of the domain.")
+        raise InvalidRequest("GROUP BY contains something other than names.", "Group by attributes of the domain.")
     return str(node.name)
 
 

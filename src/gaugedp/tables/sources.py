@@ -24,7 +24,7 @@ def open_source(
         if text_format.has_own_values:
             raise UnreadableTable(
                 "The domain file has decimal, thousands or date_format, which do not apply to PostgreSQL.",
-                "Remove them from [file], and give the columns of the table types.",
+                "Remove them from [file], and give the table's columns suitable types.",
             )
         return postgres.open_source(source, needed)
     if spark.reads(source):

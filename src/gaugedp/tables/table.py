@@ -96,7 +96,7 @@ class Table(Rows):
 
         if not isinstance(domain, Domain):
             raise InvalidRequest(
-                f"The domain is of type {type(domain).__name__}.",
+                f"`domain` is of type {type(domain).__name__}, which is not a domain.",
                 'Pass gd.Domain.load("domain.toml"), or gd.Domain.of(…).',
             )
         unit, described = domain.protected(unit), domain.rows or domain
@@ -253,7 +253,9 @@ class Table(Rows):
         from gaugedp.tables.statement import Aggregation
 
         if len(set(columns)) < len(columns) or not (attributes or columns):
-            raise InvalidRequest(f"The columns {tuple(columns)!r} cannot be listed.", "Name each once, at least one.")
+            raise InvalidRequest(
+                f"No column is named, or one is repeated: {tuple(columns)!r}.", "Name each column once."
+            )
         totals = [Aggregate(tuple(attributes)), *(Aggregate((), column) for column in columns)]
         for total in totals:
             _check_total(total, self.domain)
@@ -316,7 +318,7 @@ def _check_total(total: Aggregate, domain: Domain) -> None:
     for name in total.attributes:
         domain.attribute(name)
     if len(set(total.attributes)) < len(total.attributes):
-        raise InvalidRequest(f"The attributes {total.attributes!r} name one twice.", "Name each once.")
+        raise InvalidRequest(f"An attribute is named twice: {total.attributes!r}.", "Name each attribute once.")
     if total.column is not None:
         domain.column(total.column)
     if total.each:
@@ -346,7 +348,7 @@ def check_type(column: Column, fact: Attribute | BoundedColumn) -> None:
     if column.kind is Kind.MIXED and _largest(fact) >= EXACT:
         raise UnreadableTable(
             f"Column {column.name!r} holds {column.type_name}, and integers from 2^53 on would be rounded.",
-            "Write the column with one type in all files.",
+            "Write the column with the same type in all files.",
         )
     if fact.column or isinstance(fact, Categories | UnknownKeys):
         _refuse_unless(column, SPELT | NUMBERS, "compared with categories")

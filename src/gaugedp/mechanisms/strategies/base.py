@@ -81,7 +81,7 @@ class Strategy(ABC):
 
     def cube_radius(self) -> float:
         """Return a bound of ‖u‖_p over L·u in [−1, 1]^d, if L has full row rank."""
-        raise InvalidRequest("This strategy is for integer answers.", "Use Laplace or Gaussian.")
+        raise InvalidRequest("This strategy supports only integer answers.", "Use Laplace or Gaussian.")
 
     @abstractmethod
     def describe(self) -> str:

@@ -117,7 +117,7 @@ def _check_size(body: Polytope) -> None:
     n = body.generators.n_generators
     if not _is_written_out(body):
         raise InvalidRequest(
-            f"Matrix noise is not available for such a query with {body.ambient_dim:,} answers and {n:,} cells.",
+            f"Matrix noise is not available for this query, with {body.ambient_dim:,} answers and {n:,} cells.",
             f"Use Laplace or Identity, or at most {_MOST_GENERATORS:,} cells and {MOST_DENSE:,} answers times cells.",
         )
 
@@ -139,7 +139,7 @@ def _laplace(body: Polytope, weights: np.ndarray | None) -> Iterator[Strategy]:
     kinds = _kinds(structure)
     n = body.generators.n_generators
     if _has_many_corners(body):
-        raise InvalidRequest("No strategy for Laplace noise is available for so many sums.", "Use KNorm.")
+        raise InvalidRequest("Laplace noise has no strategy for this many sums.", "Use KNorm.")
     structured = kinds == {"cells"} or (structure is not None and len(structure.blocks) == 1)
     if structure is not None and structured:
         yield _structured_laplace(body, structure, kinds)
@@ -196,6 +196,6 @@ class CellStrategy(Strategy):
 def cells(body: Polytope) -> CellStrategy:
     """Return the cell strategy of a counting query."""
     if not body.generators.counting or body.generators.n_generators > 10**6:  # cells at most
-        raise InvalidRequest("Noise on cells needs a query that counts the rows of few cells.", "Use Gaussian.")
+        raise InvalidRequest("Noise on cells requires a query that counts the rows of a few cells.", "Use Gaussian.")
     apart = body.differences and body.generators.n_generators > 1
     return CellStrategy(body, body.factor * (math.sqrt(2) if apart else 1.0) * UP)

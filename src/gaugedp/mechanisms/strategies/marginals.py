@@ -38,7 +38,7 @@ class Interactions:
         subsets = {subset for block in self.blocks for subset in self._within(block)}
         if len(subsets) > MOST_SUBSETS:
             what = f"The tables have {len(subsets):,} subsets of attributes; at most {MOST_SUBSETS:,} are supported."
-            raise InvalidRequest(what, "Request tables of fewer attributes.")
+            raise InvalidRequest(what, "Request tables with fewer attributes.")
         return sorted(subsets, key=lambda axes: (len(axes), axes))
 
     @cached_property

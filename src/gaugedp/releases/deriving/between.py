@@ -98,7 +98,9 @@ def compare_releases(
         raise InvalidRequest("The query is empty.", 'Write for example "change(SEX)".', _UNDONE)
     if len({_still(term.kind) for _, term in terms}) > 1:
         raise InvalidRequest(
-            "These comparisons have different values where nothing changed.", "Compare them separately.", _UNDONE
+            'These comparisons express "no change" by different values, such as 0 and 1.',
+            "Compare them separately.",
+            _UNDONE,
         )
     noisy = [_noise_of_both((later, earlier), sources, sides) for sides, _ in terms]
     answer = released_ends(later, [term for _, term in terms], noisy, level)
@@ -141,18 +143,22 @@ def _term(sources: Sequence[Source], text: str) -> tuple[tuple[Workload, Workloa
         raise InvalidRequest(f"{text!r} compares no counts, sums or means.", f"Write {names}.", _UNDONE)
     later, earlier = (question for question in questions if question is not None)
     if [outline.to_dict() for outline in later.outlines] != [outline.to_dict() for outline in earlier.outlines]:
-        raise InvalidRequest(f"The releases have different cells in {match[2]!r}.", "Compare equal cells.", _UNDONE)
+        raise InvalidRequest(
+            f"The releases have different cells in {match[2]!r}.", "Compare releases with the same cells.", _UNDONE
+        )
     kind, outline = BETWEEN[match[1]], later.outlines[0]
     bounded = [name for name in (outline.column, outline.weights) if name]
     if moved := [name for name in bounded if _bounds(later, name) != _bounds(earlier, name)]:
         raise InvalidRequest(
             f"{moved[0]} has other bounds in the earlier release, which would look like a change.",
-            "Compare releases with equal bounds.",
+            "Compare releases with the same bounds.",
             _UNDONE,
         )
     if outline.size > _MOST_ANSWERS:
         raise InvalidRequest(
-            f"{match[2]!r} has {outline.size:,} answers.", f"Compare at most {_MOST_ANSWERS:,} at once.", _UNDONE
+            f"{match[2]!r} has {outline.size:,} answers, which is too many.",
+            f"Compare at most {_MOST_ANSWERS:,} at once.",
+            _UNDONE,
         )
     n_answers, quotient = _quotient(later, later.terms[0], outline, kind)
     n_own = len(later.steps) // n_answers  # numbers of an answer: its count or sum, or a sum and a count
@@ -172,14 +178,20 @@ def _quotient(question: Workload, term: Term, outline: Outline, kind: type[Ratio
     if outline.measure in (COUNT, SUM):
         piece = question.pieces[0]
         if piece.low < 0 and kind is not BETWEEN["difference"]:
-            raise InvalidRequest(f"{piece.column} may be negative: its sums have no ratio.", "Use difference.", _UNDONE)
+            raise InvalidRequest(
+                f"{piece.column} may be negative, so its sums have no ratio.", "Use difference.", _UNDONE
+            )
         return len(question.steps), kind.quotient(float(piece.step))
     if outline.measure != ColumnMean.kind:
-        raise InvalidRequest(f"{outline.text!r} is not a count, sum or mean.", "Compare any of these.", _UNDONE)
+        raise InvalidRequest(
+            f"{outline.text!r} is not a count, sum or mean.", "Compare counts, sums or means.", _UNDONE
+        )
     column = question.domain.column(str(outline.column))
     middle, half_range = float((column.low + column.high) / 2), float((column.high - column.low) / 2)
     if kind is not BETWEEN["difference"] and middle < half_range:
-        raise InvalidRequest(f"{outline.column} may be negative: its means have no ratio.", "Use difference.", _UNDONE)
+        raise InvalidRequest(
+            f"{outline.column} may be negative, so its means have no ratio.", "Use difference.", _UNDONE
+        )
     return term.estimate.n_answers, kind.of_means.quotient(middle, half_range, float(column.step))
 
 

@@ -95,7 +95,7 @@ def _asked(release: Release, domain: Domain) -> Query:
 def _check_same(release: Release, question: Query) -> None:
     if question.digest() != release.facts["digest"]:
         raise InvalidRequest(
-            "The release answers another query than that of this domain or plan.",
+            "The release answers a different query from that of this domain or plan.",
             "Pass the domain or the plan of the release.",
             "",
         )
@@ -110,7 +110,7 @@ def _mechanism(release: Release, question: Query, unit: PrivacyUnit) -> Mechanis
             return mechanism
     raise InvalidRequest(
         "The noise of this release cannot be reconstructed from its facts.",
-        "Pass planned=, the plan of the release.",
+        "Pass the plan of the release as `planned`.",
         "",
     )
 
@@ -132,7 +132,7 @@ def _told(release: Release) -> Domain:
     ):
         raise InvalidRequest(
             "The release does not contain all facts about its answers.",
-            'Pass domain=, such as gd.Domain.load("domain.toml").',
+            'Pass `domain`, such as gd.Domain.load("domain.toml").',
             "",
         )
     return Domain.of(**{name: categories(cells) for name, cells in _cells(release.terms).items()})
@@ -202,12 +202,12 @@ def derive(
     if figures := [term for term in terms if term]:
         if len(figures) < len(terms):
             raise InvalidRequest(
-                "Terms that only exist for releases are mixed with other terms.", "Derive them separately.", _UNDONE
+                "Terms that exist only for releases are mixed with other terms.", "Derive them separately.", _UNDONE
             )
         return _with_ends(release, source, figures, level)
     question = as_workload(query(source.domain, text))
     if question is None:
-        raise InvalidRequest("Quantiles do not follow from the release.", "Request counts, sums or means.", _UNDONE)
+        raise InvalidRequest("Quantiles cannot be derived from a release.", "Request counts, sums or means.", _UNDONE)
     if not any(_offers(source, question)):
         question = replace(question, terms=tuple(term.without_squares() for term in question.terms))
     start, noise = _noise(source, question)

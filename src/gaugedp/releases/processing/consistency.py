@@ -24,7 +24,7 @@ def answerable(query: Query, undone: str) -> None:
     parts = list(groups(query))
     if not parts:
         raise InvalidRequest(
-            "Only linear queries (counts, sums and means) can be consistent.", 'Omit "consistent".', undone
+            "Only linear queries (counts, sums and means) can be made consistent.", 'Omit "consistent".', undone
         )
     for part in parts:
         size = part.query.operator.n_generators

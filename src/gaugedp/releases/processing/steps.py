@@ -217,7 +217,7 @@ def check(steps: str | Sequence[str], query: Query | None, undone: str = UNTOUCH
             raise UnknownName.among("processing step", str(name), [*STEPS, "rounded to 5"], undone)
     if len(bases := {name for name in requested if base_of([name])}) > 1:
         raise InvalidRequest(
-            f"Counts cannot be both {' and '.join(sorted(bases))}.", "Pass one of these steps.", undone
+            f"Counts cannot be both {' and '.join(sorted(bases))}.", "Pass only one of these steps.", undone
         )
     if "consistent" in requested and query is not None:
         answerable(query, undone)

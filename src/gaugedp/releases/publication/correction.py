@@ -33,7 +33,8 @@ class Correction:
             raise InvalidRequest("The correction has no reason.", 'Add --reason "what was wrong".')
         if wrong := check_folder(folder):
             raise InvalidRequest(
-                f"The folder {str(folder)!r} is not as it was published: {wrong[0]}", "Use the published folder."
+                f"The folder {str(folder)!r} has changed since it was published: {wrong[0]}",
+                "Use the folder as it was published.",
             )
         earlier = json.loads((Path(folder) / MANIFEST).read_text("utf-8"))
         if earlier["ledger"]["key"] == publication.key:
@@ -47,7 +48,7 @@ class Correction:
         """Refuse an earlier folder that was charged to another ledger."""
         if not ledger.verify(self.earlier["ledger"]["tip"]).ok:
             raise InvalidRequest(
-                "The earlier publication was charged to another ledger.", "Pass the ledger that it was charged to."
+                "The earlier publication was charged to a different ledger.", "Pass the ledger that it was charged to."
             )
 
     def announced(self, publication: Publication) -> Publication:

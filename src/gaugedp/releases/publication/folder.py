@@ -45,7 +45,9 @@ def write_folder(
         part.chmod(0o755)
         if target.exists():
             if not target.is_dir() or _contents(target) != _contents(part):
-                raise GaugedpError(f"{str(folder)!r} has other content.", "Pass another folder.", _PAID)
+                raise GaugedpError(
+                    f"The folder {str(folder)!r} already has different contents.", "Pass another folder.", _PAID
+                )
             return True
         part.rename(target)
         return False
@@ -64,7 +66,9 @@ def check_place(publication: Publication, digest: str, folder: str | Path) -> No
     if not os.access(target.parent, os.W_OK | os.X_OK):
         raise InvalidRequest(f"{str(target.parent)!r} cannot be written to.", "Use a folder that you may write to.")
     if target.exists() and not _is_of(digest, publication.key, target / MANIFEST):
-        raise InvalidRequest(f"{str(folder)!r} has other content.", "Use a folder that does not exist.")
+        raise InvalidRequest(
+            f"The folder {str(folder)!r} already has other contents.", "Use a folder that does not exist."
+        )
 
 
 def _is_of(digest: str, key: str | None, manifest: Path) -> bool:

@@ -85,7 +85,9 @@ class Proposal:
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             raise InvalidRequest(f"{str(path)!r} is not a proposal.", "Make it with --propose FILE.") from None
         if not is_unchanged or not _is_complete(facts, approved_by):
-            raise InvalidRequest(f"The proposal {str(path)!r} was changed.", "Make it again with --propose FILE.")
+            raise InvalidRequest(
+                f"The proposal {str(path)!r} was changed after it was made.", "Make it again with --propose FILE."
+            )
         return cls(facts, approved_by)
 
     def save(self, path: Path) -> None:
@@ -97,9 +99,11 @@ class Proposal:
         """Return the proposal, approved by another person than its author."""
         approved_by = Signature.checked(None, None, name).approved_by or ""
         if same_name(approved_by, self.facts["author"]):
-            raise InvalidRequest(f"{approved_by} proposed this publication.", "Let a second person approve it.")
+            raise InvalidRequest(
+                f"{approved_by} proposed this publication, and so cannot approve it.", "Let a second person approve it."
+            )
         if self.approved_by is not None:
-            raise InvalidRequest(f"The proposal is approved by {self.approved_by} already.", "Publish it.")
+            raise InvalidRequest(f"The proposal has already been approved by {self.approved_by}.", "Publish it.")
         return Proposal(self.facts, approved_by)
 
     def shown(self) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
@@ -120,7 +124,7 @@ class Proposal:
         changed = [name for name in names if name != "balance" and self.facts.get(name) != current.facts[name]]
         if changed:
             raise InvalidRequest(
-                f"The {changed[0]} is not the one that was proposed.", "Undo the change, or propose it again."
+                f"The {changed[0]} differs from the one that was proposed.", "Undo the change, or propose it again."
             )
         return Approval(self.approved_by, self.facts["charge or ledger"])
 

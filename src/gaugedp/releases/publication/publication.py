@@ -144,8 +144,8 @@ class Publication:
         available = 1 - decimal(sampling_share(self.domain)) if self.intervals == TOTAL else Fraction(1)
         if needed > available or (needed == available and weights):
             raise InvalidRequest(
-                f"The requested accuracies need {readable(float(needed))} times the guarantee.",
-                "Use a larger epsilon, or a larger within.",
+                f"The requested accuracies need {readable(float(needed))} times the given guarantee.",
+                "Use a larger `epsilon`, or a larger `within`.",
             )
         if not weights:
             return tuple(share for share in least_shares if share is not None)
@@ -198,12 +198,13 @@ class Publication:
         half_width = table.within or 0.0
         if not {outline.measure for outline in question.outlines} <= {COUNT, SUM}:
             raise InvalidRequest(
-                f"within applies to counts and sums, but {table.title!r} has other terms.", "Give it a weight instead."
+                f"`within` applies to counts and sums, but {table.title!r} has other terms.",
+                "Give it a `weight` instead.",
             )
         if (reached := _widest(question, unit, self.guarantee)) > half_width:
             raise InvalidRequest(
                 f"Even the whole guarantee gives {table.title!r} ± {readable(reached)}, not ± {half_width:g}.",
-                "Use a larger epsilon, or a larger within.",
+                "Use a larger `epsilon`, or a larger `within`.",
             )
 
         def is_enough(parts: int) -> bool:
@@ -228,11 +229,11 @@ def _table(number: int, facts: Any, of_all: Mapping[str, Any]) -> PublishedTable
     if "query" not in facts:
         raise InvalidRequest(f"In {place}: the query is missing.", 'Write query = "SEX*AGE".')
     if "weight" in facts and "within" in facts:
-        raise InvalidRequest(f"In {place}: weight and within are both given.", "Use only one of them.")
+        raise InvalidRequest(f"In {place}: `weight` and `within` are both given.", "Use only one of them.")
     numbers = {name: _number(f"{name} of {place}", facts.get(name)) for name in ("weight", "within")}
     for name, value in numbers.items():
         if value is not None and not value > 0:
-            raise InvalidRequest(f"In {place}: {name} is {value!r}.", f"Pass a {name} above 0.")
+            raise InvalidRequest(f"In {place}: `{name}` is {value!r}, but must be above 0.", "Pass a positive number.")
     text = _text(f"query of {place}", facts["query"])
     weight = None if numbers["weight"] is None else decimal(numbers["weight"])
     title, footnote = (_text(f"{name} of {place}", facts.get(name, "")) for name in ("title", "footnote"))
@@ -253,7 +254,10 @@ def _importance(place: str, given: Any) -> dict[str, float]:
         split = [part.rpartition("=") for part in parts(given, ";") if part]
         pairs = [(text.strip(), _float(times)) for text, _, times in split]
     if not isinstance(given, str | Mapping) or not all(is_finite(times) and times > 0 for _, times in pairs):
-        raise InvalidRequest(f"importance of {place} is {given!r}.", 'Write { "SEX" = 10 }, with numbers above 0.')
+        raise InvalidRequest(
+            f"`importance` of {place} is {given!r}, which does not map terms to positive numbers.",
+            'Write { "SEX" = 10 }, with numbers above 0.',
+        )
     return {str(text): float(times) for text, times in pairs}
 
 
@@ -266,10 +270,14 @@ def _processing(facts: Mapping[str, Any], place: str = "") -> dict[str, Any]:
     given = {key: facts[key] for key in _STEPS if key in facts}
     for key in _STEPS[:2]:
         if not isinstance(given.get(key, False), bool):
-            raise InvalidRequest(f"{key}{place} is {given[key]!r}.", "Write true or false.")
+            raise InvalidRequest(
+                f"`{key}`{place} is {given[key]!r}, which is neither true nor false.", "Write true or false."
+            )
     base = given.get("round", False)
     if not isinstance(base, int) or base < 0 or base > 10**6:
-        raise InvalidRequest(f"round{place} is {base!r}.", "Write true, false, or a base such as 5.")
+        raise InvalidRequest(
+            f"`round`{place} is {base!r}, which is not a base for rounding.", "Write true, false, or a base such as 5."
+        )
     return given
 
 
@@ -281,19 +289,25 @@ def _steps(given: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _labels(labels: Any) -> str:
     if labels not in LABELS:
-        raise InvalidRequest(f"labels is {labels!r}.", f"Write one of {', '.join(LABELS)}.")
+        raise InvalidRequest(
+            f"`labels` is {labels!r}, which is not a valid option.", f"Write one of {', '.join(LABELS)}."
+        )
     return str(labels)
 
 
 def _intervals(intervals: Any) -> str:
     if intervals not in (NOISE, TOTAL):
-        raise InvalidRequest(f"intervals is {intervals!r}.", f"Write {NOISE} or {TOTAL}.")
+        raise InvalidRequest(
+            f"`intervals` is {intervals!r}, which is not a valid option.", f"Write {NOISE} or {TOTAL}."
+        )
     return str(intervals)
 
 
 def _flags(flags: Any, place: str = "the publication") -> tuple[Flag, ...]:
     if not isinstance(flags, list):
-        raise InvalidRequest(f"flags of {place} is {flags!r}.", "Write a list of rules with when, mark and text.")
+        raise InvalidRequest(
+            f"`flags` of {place} is {flags!r}, which is not a list.", "Write a list of rules with when, mark and text."
+        )
     return tuple(Flag.of(rule, place) for rule in flags)
 
 
@@ -304,17 +318,20 @@ def _captions(captions: Captions, facts: Mapping[str, Any]) -> Captions:
 
 def _formats(formats: Any) -> tuple[str, ...]:
     if not isinstance(formats, Sequence) or isinstance(formats, str) or not set(formats) <= set(FORMATS):
-        raise InvalidRequest(f"formats is {formats!r}.", f"Use a list of formats among {', '.join(FORMATS)}.")
+        raise InvalidRequest(
+            f"`formats` is {formats!r}, which is not a list of formats.",
+            f"Use a list with some of {', '.join(FORMATS)}.",
+        )
     return tuple(dict.fromkeys(formats))
 
 
 def _number(name: str, value: Any) -> float | None:
     if value is not None and not is_finite(value):
-        raise InvalidRequest(f"{name} is {value!r}.", "Pass a number.")
+        raise InvalidRequest(f"`{name}` is {value!r}, which is not a finite number.", "Pass a number.")
     return None if value is None else float(value)
 
 
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise InvalidRequest(f"{name} is {value!r}.", "Write it as text.")
+        raise InvalidRequest(f"`{name}` is {value!r}, which is not text.", "Write it in quotes.")
     return value

@@ -47,12 +47,12 @@ class StreamNoise:
         if as_workload(query) is None or not all(estimate.is_plain for estimate in query.estimates):
             raise InvalidRequest(
                 "A stream answers only counts and sums.",
-                "Request sum and count: means and shares are their quotients.",
+                "Request these, and divide them to obtain means and shares.",
             )
         body = query.sensitivity(unit)
         missing = Gaussian.why_not(body, guarantee)
         if missing:
-            raise InvalidRequest(f"A stream {missing}.", "Pass epsilon with delta, or rho, or mu.")
+            raise InvalidRequest(f"A stream {missing}.", "Pass `epsilon` with `delta`, or `rho`, or `mu`.")
         mechanism = Matrix.calibrate(body, guarantee, query.errors.weights)
         if not query.mechanisms.accept(mechanism):
             raise InvalidRequest("The query's answers are not integer multiples of a step.", "Request counts or sums.")

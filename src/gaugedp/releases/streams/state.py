@@ -119,7 +119,9 @@ class StateFile:
     def at(cls, path: str | os.PathLike[str]) -> "StateFile":
         """Return the file at the absolute, resolved `path`."""
         if not isinstance(path, str | os.PathLike):
-            raise InvalidRequest(f"The stream's path is of type {type(path).__name__}.", "Pass the path of a file.")
+            raise InvalidRequest(
+                f"The stream's path is of type {type(path).__name__}, which is not a path.", "Pass the path of a file."
+            )
         return cls(Path(os.path.realpath(path)))
 
     @contextmanager

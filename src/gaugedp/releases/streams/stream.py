@@ -184,14 +184,15 @@ class Stream:
         self._check_period(period)
         state = self._state()
         if period > state.answered:
-            raise InvalidRequest(f"Period {period} is not answered yet.", "Pass its table to next().")
+            raise InvalidRequest(f"Period {period} has not been answered yet.", "Pass its table to next().")
         return self._stored(state, period)
 
     def _state(self) -> State:
         state = self._file.existing()
         if (state.key, state.factor) != (self._key, self._noise.factor.rows):
             raise InvalidRequest(
-                f"{str(self._file.path)!r} now holds another stream than the opened one.", "Open it again."
+                f"{str(self._file.path)!r} now contains a different stream from the one that was opened.",
+                "Open it again.",
             )
         return state
 
@@ -275,8 +276,8 @@ class Stream:
         for name, word in {**names, "periods_per_person": "number of periods per person"}.items():
             if state.facts.get(name) != facts[name]:
                 raise InvalidRequest(
-                    f"The stream {str(self._file.path)!r} was opened with another {word}.",
-                    "Open it with the same parameters, or give another path for a new stream, with a new charge.",
+                    f"The stream {str(self._file.path)!r} was opened with a different {word}.",
+                    "Open it with the same parameters, or open a new stream at another path, which is charged again.",
                 )
 
     def _check_ledger(self, state: State) -> None:
@@ -297,27 +298,29 @@ class Stream:
         check_kinds(table, self._ledger, self._query)
         if table.domain != self._query.domain or table.unit != self._unit:
             raise InvalidRequest(
-                "The table has another domain or unit than the stream.",
+                "The table and the stream have different domains or units.",
                 "Scan each period's table with the domain of the query and the unit of the stream.",
             )
 
     def _check_next(self, state: State, period: int) -> None:
         if state.answered == self.periods:
             raise InvalidRequest(
-                f"All {self.periods} periods of this stream are answered.",
+                f"All {self.periods} periods of this stream have been answered.",
                 "Open a new stream at another path: a second horizon is charged again.",
             )
         self._check_period(period)
         if period != state.answered + 1:
             raise InvalidRequest(
-                f"Period {period} comes after period {state.answered + 1}, which is not answered yet.",
+                f"Period {period} comes after period {state.answered + 1}, which has not been answered yet.",
                 f"Pass the table of period {state.answered + 1} first.",
             )
 
     def _check_period(self, period: int) -> None:
         whole(minimum=1, period=period)
         if period > self.periods:
-            raise InvalidRequest(f"The stream has {self.periods} periods.", f"Pass a period up to {self.periods}.")
+            raise InvalidRequest(
+                f"`period` is beyond the {self.periods} periods of the stream.", f"Pass a period up to {self.periods}."
+            )
 
     def __repr__(self) -> str:
         per_person = f"at most {self.periods_per_person} a person"
@@ -392,6 +395,6 @@ def factor_for(state: State | None, periods: int, periods_per_person: int) -> Ti
 def _check_kinds(query: object, unit: object, ledger: object) -> None:
     if not isinstance(query, Query) or not isinstance(unit, PrivacyUnit) or not isinstance(ledger, Ledger):
         raise InvalidRequest(
-            "The query, the unit or the ledger has a wrong type.",
+            "The query, the unit or the ledger has the wrong type.",
             "Pass gd.query(domain, text), gd.PrivacyUnit() and ledger=gd.Ledger.open(file, budget=...).",
         )

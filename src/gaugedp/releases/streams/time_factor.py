@@ -75,11 +75,11 @@ def time_factor(periods: int, periods_per_person: int = 1) -> TimeFactor:
     """Return the factor of least `cost` for a horizon. A person is in at most `periods_per_person` of the periods."""
     whole(minimum=1, periods=periods, periods_per_person=periods_per_person)
     if periods > MOST_PERIODS:
-        raise InvalidRequest(f"The stream has {periods:,} periods.", f"Use at most {MOST_PERIODS}.")
+        raise InvalidRequest(f"The stream has {periods:,} periods, which is too many.", f"Use at most {MOST_PERIODS}.")
     if periods_per_person > periods:
         raise InvalidRequest(
-            f"periods_per_person is {periods_per_person}, but the stream has {periods} periods.",
-            f"Use a periods_per_person of at most {periods}.",
+            f"`periods_per_person` is {periods_per_person}, but the stream has only {periods} periods.",
+            f"Use at most {periods}.",
         )
     return _best(periods, periods_per_person)
 
@@ -121,7 +121,7 @@ def _overlaps(matrix: np.ndarray) -> np.ndarray:
     lengths = np.linalg.norm(columns, axis=0)
     errors = 2 * np.linalg.norm(np.abs(inverse) @ missed, axis=0) + (n + 2) * UNIT * lengths
     if not errors.max() <= 1e-3 * lengths.max():
-        raise InvalidRequest("The noise for so many periods cannot be computed precisely.", "Use fewer periods.")
+        raise InvalidRequest("The noise for this many periods cannot be computed precisely.", "Use fewer periods.")
     return sizes.T @ sizes + _products(lengths, errors)
 
 

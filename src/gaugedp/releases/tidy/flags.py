@@ -38,11 +38,15 @@ class Flag:
         only_keys(f"flags of {place}", facts, ("when", "mark", "text", "suppress"))
         when, mark, text = (facts.get(key, "") for key in ("when", "mark", "text"))
         if not isinstance(when, str) or not _RULE.fullmatch(when):
-            raise InvalidRequest(f"In flags of {place}: when is {when!r}.", _EXAMPLE)
+            raise InvalidRequest(f"In flags of {place}: `when` is {when!r}, which is not a rule.", _EXAMPLE)
         if not isinstance(mark, str) or not mark.strip() or len(mark) > 8 or not isinstance(text, str):
-            raise InvalidRequest(f"In flags of {place}: mark is {mark!r}, text {text!r}.", f"{_SHORT} {_EXAMPLE}")
+            what = f"In flags of {place}: `mark` ({mark!r}) or `text` ({text!r}) is not a suitable text."
+            raise InvalidRequest(what, f"{_SHORT} {_EXAMPLE}")
         if not isinstance(suppress := facts.get("suppress", False), bool):
-            raise InvalidRequest(f"In flags of {place}: suppress is {suppress!r}.", "Write true or false.")
+            raise InvalidRequest(
+                f"In flags of {place}: `suppress` is {suppress!r}, which is neither true nor false.",
+                "Write true or false.",
+            )
         return cls(when, mark, text, suppress)
 
     @classmethod

@@ -60,7 +60,7 @@ class ParquetRows:
             parts.append(Part(tuple(alike), tuple(_names(schema)), tuple(types)))
         if twice := [name for name in partitions if any(name in part.names for part in parts)]:
             raise UnreadableTable(
-                f"{twice[0]!r} is a partition of {str(file.path)!r} and a column of its files.",
+                f"{twice[0]!r} is both a partition of {str(file.path)!r} and a column of its files.",
                 "Rename the folders of the partition, or remove the column.",
             )
         return cls(file, partitions, tuple(parts))
@@ -95,7 +95,7 @@ class ParquetRows:
                 return replace(found[0], text_format=self.file.text_format), found[1]
         raise UnreadableTable(
             f"The Parquet files of {str(self.file.path)!r} have different columns or types: {name!r} differs.",
-            "Write it with one type; integers and floats may differ, and columns without values.",
+            "Write this column with one type in all files; only integers and floats, and empty columns, may be mixed.",
         )
 
     def _place(self, part: Part, place: int) -> int:
@@ -126,8 +126,8 @@ def _partitions(folder: Path, paths: Sequence[Path]) -> tuple[str, ...]:
     names = [sorted(part.partition("=")[0] for part in parts if part.find("=") > 0) for parts in folders]
     if any(each != names[0] or len({*each}) < len(each) for each in names):
         raise UnreadableTable(
-            f"The files of {str(folder)!r} are not all in folders for the same partitions, each once.",
-            "Use the folder of those that are, or move the others.",
+            f"The files of {str(folder)!r} do not all lie in folders that name the same partitions once.",
+            "Move the other files, or pass a folder in which all do.",
         )
     return tuple(names[0])
 

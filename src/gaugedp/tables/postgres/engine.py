@@ -111,7 +111,9 @@ def open_source(source: Any, needed: Sequence[str]) -> PostgresEngine:
     )
     table, types, (encoding, version) = _or_refuse(lambda: _types(connected, qualified), unreachable)
     if encoding not in ENCODINGS:
-        raise UnreadableTable(f"The database encodes text as {encoding}.", f"Use one with {' or '.join(ENCODINGS)}.")
+        raise UnreadableTable(
+            f"The database encodes text as {encoding}.", f"Use a database with {' or '.join(ENCODINGS)}."
+        )
     if int(version) < OLDEST * 10_000:
         raise UnreadableTable(f"The server is older than PostgreSQL {OLDEST}.", "Use a newer server, or a file.")
     check_names(list(types), needed)
@@ -122,7 +124,9 @@ def open_source(source: Any, needed: Sequence[str]) -> PostgresEngine:
 def _of_address(url: str) -> tuple[Callable[[], Any], str]:
     address, name = Address.parse(url, "table")
     if name is None:
-        raise InvalidRequest("The address names no table.", "Write it like postgresql://host/database?table=people.")
+        raise InvalidRequest(
+            "The address does not name a table.", "Write it as postgresql://host/database?table=people."
+        )
 
     @contextmanager
     def connected() -> Iterator[Any]:
