@@ -4,12 +4,13 @@ from typing import Any
 
 
 class Bound(float):
-    """Upper bound on ε or δ, with its composition rule.
+    """Upper bound on ε or δ, with the rule that proved it.
 
-    Methods such as `Guarantee.epsilon` return it. You can use it as a number, which is the upper bound: no mechanism
-    with the given guarantees has a larger privacy loss. `method` names the composition rule that attained it. `low` is
-    a lower bound on what can be proved: no proof that uses only the privacy profiles of the guarantees can give less
-    than `low`. If a rule is not known to be tight, `low` is 0.
+    Methods such as `Guarantee.epsilon` return it. Use it like a number: no mechanism with the given guarantees has a
+    larger ε (or δ). `method` names the composition rule, the way of adding up guarantees, that gave it.
+
+    `low` shows how tight it is. No proof that uses only the privacy profiles of the guarantees (δ as a function of ε)
+    can give less than `low`. If a rule is not known to be tight, `low` is 0.
     """
 
     method: str

@@ -46,17 +46,17 @@ class LowerBound(float):
 def one_run(
     n_canaries: int, guessed: int, correct: int, confidence: float = 0.99, delta: float = 0.0, assume: str = DP
 ) -> LowerBound:
-    """Return a lower bound on ε from one canary release.
+    """Return a lower bound on ε from one release with canaries.
 
     Use it to audit a computation that is too slow to be repeated, such as a training run. Canaries are artificial
-    units; for each of them a fair coin decides whether it is put into the data. If an attacker guesses many of the
+    units; for each of them a fair coin decides whether it is put into the data. If an attacker can guess many of the
     coins from the release, ε must be large. `audit_canaries` tosses the coins and counts the guesses.
 
     Parameters
     ----------
     n_canaries, guessed, correct : int
-        The number of canaries, the number of coins that were guessed (fixed before the release), and the number of
-        these guesses that were right.
+        The number of canaries, the number of coins that were guessed (which you fix before the release), and the number
+        of right guesses.
     confidence : float
         The probability with which the bound holds. Default 0.99.
     delta : float
@@ -175,10 +175,10 @@ def audit_canaries(  # noqa: PLR0913, PLR0917 - an entry point
 ) -> OneRun:
     """Audit a release in one run, with randomly included canaries.
 
-    Use it to audit a computation that is too slow to be repeated, such as a training run. A canary is an artificial
-    unit, for example a made-up person. For each canary, the function tosses a fair coin that decides whether it is put
-    into the data. It makes the release once, guesses the coins from your scores, and returns the lower bound on ε of
-    `one_run`.
+    Use it to test the privacy claim of a computation that is too slow to be repeated, such as a training run. A canary
+    is an artificial unit, for example a made-up person. For each canary, the function tosses a fair coin that decides
+    whether it is put into the data. It makes the release once, guesses the coins from your scores, and returns the
+    lower bound on ε of `one_run`.
 
     Parameters
     ----------
@@ -190,8 +190,8 @@ def audit_canaries(  # noqa: PLR0913, PLR0917 - an entry point
     n_canaries : int
         The number of canaries.
     guessed : int
-        The number of canaries to guess, an even number. Those with the largest scores, half of them, are guessed to be
-        in the data, and those with the smallest scores are guessed not to be.
+        The number of canaries to guess, an even number. Half of them, those with the largest scores, are guessed to be
+        in the data. The other half, those with the smallest scores, are guessed not to be.
     confidence, delta, assume
         As for `one_run`.
     rng : Entropy, optional

@@ -45,10 +45,11 @@ def audit(  # noqa: PLR0913, PLR0917 - an entry point
     Parameters
     ----------
     mechanism : Mechanism or callable
-        A mechanism of this library, or a function of an answer whose calls are independent. Its output may be a number,
-        an array, a text, None, bytes, a date, a frame, a release, or a container of these.
+        A mechanism of this library, or a function that maps an answer to an output, with independent randomness in each
+        call. The output may be a number, an array, a text, None, bytes, a date, a frame, a release, or a container of
+        these.
     answer_a, answer_b : array_like or object
-        Answers on two neighbouring tables. For a function of your own, only you can know that they are.
+        Answers on two neighbouring tables. For a function of your own, only you can know whether they are.
     guarantee : Guarantee, optional
         The claim to test; by default it is that of the mechanism.
     runs : int

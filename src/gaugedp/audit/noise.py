@@ -125,9 +125,9 @@ def noise_tests(
 ) -> Found:
     """Test the noise of a mechanism, and return p-values.
 
-    Use it to check that an implementation draws the noise that its guarantee assumes. The tests are of the
-    distribution, size, sign and independence of coordinates or cells, of projections, of the gauge (the norm of the
-    sensitivity body), and of repeated and successive draws.
+    Use it to check that an implementation draws the noise that its guarantee assumes. The tests examine the
+    distribution, size, sign and independence of the single coordinates or cells. They also examine projections of the
+    noise, its gauge (the norm whose unit ball is the sensitivity body), and repeated and successive draws.
 
     Parameters
     ----------
@@ -143,8 +143,8 @@ def noise_tests(
     Returns
     -------
     dict of str to float
-        The p-value of each test, by its name. If the noise has its distribution, a p-value is at most p with
-        probability at most p. Tests that `goodness_of_fit` marks CLT need many draws for this.
+        The p-value of each test, by its name. If the noise has the distribution that it should have, a p-value is at
+        most p with probability at most p. Tests that `goodness_of_fit` marks CLT need many draws for this.
     """
     if draws.ndim != 2 or draws.shape[1] != mechanism.body.ambient_dim or len(draws) < _LEAST_DRAWS:
         raise InvalidRequest(

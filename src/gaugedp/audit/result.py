@@ -64,8 +64,8 @@ class Audit:
     mechanism at `delta`, and `epsilon_claimed` is the ε that the guarantee states at this δ.
 
     A white-box test examines the noise distribution itself, so it also finds noise that is too large. `reach` is the
-    distance between the two answers, relative to the largest distance between neighbours: for additive noise an audit
-    can see only that share of ε.
+    distance between the two answers, divided by the largest distance between neighbours. For additive noise an audit
+    can see only this share of ε.
     """
 
     mechanism: str

@@ -22,10 +22,11 @@ STATISTICS = ("correlation", "printed", "signed")
 class Tracing:
     """Result of a tracing attack: how well it recognises members.
 
-    Members are the rows that are in the data. The attack gives each row a score and takes rows with a score above
-    `threshold` for members. `true_positive_rate` is the share of members that it recognises, and `false_positive_rate`
-    is the share of other rows that it takes for members. Under `guarantee`, no attack with the requested false-positive
-    rate finds more than the share `ceiling` of the members; without a guarantee, `ceiling` is 1.
+    Members are the rows that are in the data. The attack gives each row a score, and guesses that rows with a score
+    above `threshold` are members. `true_positive_rate` is the share of members that it recognises, and
+    `false_positive_rate` is the share of other rows that it wrongly takes for members. Under `guarantee`, no attack
+    with the requested false-positive rate finds more than the share `ceiling` of the members; without a guarantee,
+    `ceiling` is 1.
     """
 
     statistic: str

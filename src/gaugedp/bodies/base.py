@@ -12,12 +12,13 @@ class Body(ABC):
     """Symmetric convex body: the unit ball of a norm.
 
     A sensitivity body in ℝ^d contains all changes that one protected unit, such as a person, can cause in the d answers
-    of a query. Mechanisms derive the size and the shape of their noise from it: for a single count, the body is the
+    of a query. Mechanisms derive the size and the shape of their noise from this body. For a single count, it is the
     interval [−1, 1].
 
-    The methods answer three questions. How large is a change? Its norm is `gauge`, which is at most 1 inside the body.
-    How far does the body reach in a given direction? This is `support`. How far does it reach in any direction? This is
-    `radius`. Points and directions are arrays of shape (k, d), one per row, or of shape (d,) for a single one.
+    The methods answer three questions. How large is a change? `gauge` returns its norm, which is at most 1 inside the
+    body. How far does the body reach in a given direction? `support` tells you. How far does it reach in any direction?
+    `radius` tells you. Points and directions are arrays of shape (k, d), one per row, or of shape (d,) for a single
+    one.
     """
 
     @property

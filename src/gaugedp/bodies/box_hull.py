@@ -17,16 +17,16 @@ from gaugedp.bodies.polytope import Polytope
 class BoxHull(Polytope):
     """Convex hull of a box and its negative.
 
-    It is the sensitivity body of several sums, such as the incomes and the taxes of all people. A row adds to the i-th
-    sum a number between the bounds l_i and u_i, so the possible changes of the sums fill the box B = Π[l_i, u_i]. Make
-    it with `BoxHull.of`; `gd.bounded_sums` does so for you.
-
-    If rows are added or removed, the body is factor·conv(B ∪ −B), where conv is the convex hull, and `factor` is for
-    example the largest number of rows per unit. If rows are replaced (`differences`), it is factor·conv(B − B). If a
-    row may also contribute nothing (`with_zero`), it is factor·conv((B − B) ∪ ±B).
+    It is the sensitivity body of several sums, such as the incomes and the taxes of all people: it contains all changes
+    that one protected unit can cause in them. Make it with `BoxHull.of`; `gd.bounded_sums` does so for you.
 
     Notes
     -----
+    A row adds to the i-th sum a number between the bounds l_i and u_i, so the possible changes fill the box B = Π[l_i,
+    u_i]. If rows are added or removed, the body is factor·conv(B ∪ −B). Here conv is the convex hull, and `factor` is
+    for example the largest number of rows per unit. If rows are replaced (`differences`), it is factor·conv(B − B). If
+    a row may also contribute nothing (`with_zero`), it is factor·conv((B − B) ∪ ±B).
+
     Let c = (l + u)/2 be the middle of the box, h = (u − l)/2 its half widths, and H = Π[−h_i, h_i].
 
     Theorem (docs/theory/sums.md, theorem 1). The body is factor times
@@ -37,7 +37,7 @@ class BoxHull(Polytope):
     β) = (2, 1). For differences without zero, the body is factor·2·H.
 
     Every method except `gauge` is exact up to rounding, in time O(d) for a point. A coordinate with l_i = u_i is a
-    count next to the sums. Two such coordinates are proportional, so the body is then flat.
+    count next to the sums. If there are two such coordinates, they are proportional, so the body is flat.
 
     Examples
     --------
@@ -130,9 +130,13 @@ class BoxHull(Polytope):
     def gauge(self, points: np.ndarray) -> np.ndarray:
         """Return the norm of each point, infinite off the span.
 
-        The norm of z is the least s for which some t with |t| ≤ s has |z_i − t·c_i| ≤ (α·s − β·|t|)·h_i for all i. (The
-        symbols are those of the class; here c and h include the factor.) It is the minimum of a convex piecewise linear
-        function of t, which is found by cuts and never too small. If l_i = u_i ≠ 0 for some i, t must be z_i/c_i.
+        The norm of a change is at most 1 inside the body.
+
+        Notes
+        -----
+        In the symbols of the class (here c and h include the factor), the norm of z is the least s for which some t
+        with |t| ≤ s has |z_i − t·c_i| ≤ (α·s − β·|t|)·h_i for all i. Cuts find this minimum of a convex piecewise
+        linear function of t, never too small. If l_i = u_i ≠ 0 for some i, t must be z_i/c_i.
         """
         rows = check_points(points, self.ambient_dim)
         moving = self.half > 0
@@ -200,11 +204,14 @@ class BoxHull(Polytope):
     def log_parts(self) -> np.ndarray:
         """Logarithms of the volumes of d + 1 parts.
 
-        The body is divided into parts so that its volume and uniform draws have closed forms. The first part is the box
-        α·H in its middle, and each of the others belongs to one facet of the box. As t runs from 0 to 1, and to −1, the
-        box t·c + (α − β|t|)·H moves and shrinks. Its facet i sweeps the volume 2^r·(|c_i| − β·h_i)₊·Π_{j≠i} h_j·∫₀¹ (α
-        − β·t)^{r−1} dt, where r is the rank, and no point is swept twice (theorem 2). Coordinates of width 0 count as
-        one of length `still`, and the whole volume is then their part.
+        The volume of the body and uniform draws from it are computed from these parts. The first part is the box α·H in
+        the middle of the body. Each of the other parts belongs to one facet of the box.
+
+        Notes
+        -----
+        As t runs from 0 to 1, and to −1, the box t·c + (α − β|t|)·H moves and shrinks. Its facet i sweeps the volume
+        2^r·(|c_i| − β·h_i)₊·Π_{j≠i} h_j·∫₀¹ (α − β·t)^{r−1} dt, where r is the rank, and no point is swept twice
+        (theorem 2). A coordinate of width 0 counts as one of length `still`, and the whole volume is then in its part.
         """
         (alpha, beta), rank, moving = self.shrinking, self.rank, self.half > 0
         box = rank * math.log(2) + math.fsum(np.log(self.half[moving]))

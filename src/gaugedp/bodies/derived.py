@@ -131,9 +131,9 @@ class LinearImage(FramedBody):
 class MinkowskiSum(FramedBody):
     """Minkowski sum of two bodies.
 
-    The sum of K and L is {y + z : y ∈ K, z ∈ L}. It is the sensitivity body if one unit can change the answers by a
-    point of K and, in addition, by a point of L: for example, if a person has rows in two tables. Make it with
-    `minkowski_sum`. Computing the gauge takes milliseconds per point if the sum has rank at most 10.
+    Use it as the sensitivity body if one unit can change the answers by a point of a body K and, in addition, by a
+    point of a body L: for example, if a person has rows in two tables. It is the set {y + z : y ∈ K, z ∈ L}; make it
+    with `minkowski_sum`. Computing the gauge takes milliseconds per point if the sum has rank at most 10.
     """
 
     one: Body

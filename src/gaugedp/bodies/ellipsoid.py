@@ -79,12 +79,15 @@ class Ellipsoid(FramedBody):
         return LpBall(rows.shape[1], 2).argmax(rows) @ self.matrix.T
 
     def radius(self, p: float, weights: np.ndarray | None = None) -> float:
-        """Return max ‖A·u/weights‖_p, or an upper bound on it.
+        """Return the largest ℓ_p norm of a point, or an upper bound.
 
-        Here u runs over the unit ball, which the matrix A maps onto the ellipsoid. The maximum is exact at p = 2, p =
-        ∞, and p = 1 with d ≤ 16. Otherwise, the result is the smaller of two upper bounds: that of Hölder's inequality
-        between the radii at 1, 2 and ∞, and the ℓ_p norm of the row lengths (because each |z_i| is at most the length
-        of row i).
+        It bounds ‖z/weights‖_p for all points z of the ellipsoid. It is exact at p = 2, p = ∞, and p = 1 with d ≤ 16.
+
+        Notes
+        -----
+        Otherwise, the result is the smaller of two bounds: that of Hölder's inequality between the radii at 1, 2 and ∞,
+        and the ℓ_p norm of the row lengths of A, which maps the unit ball onto the ellipsoid (because each |z_i| is at
+        most the length of row i).
         """
         matrix = self.matrix / with_weights(weights, self.ambient_dim)[:, None]
         lengths = np.linalg.norm(matrix, axis=1)

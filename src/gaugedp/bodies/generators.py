@@ -42,11 +42,12 @@ class Structure:
 class Generators(Protocol):
     """Linear map F whose columns generate a sensitivity body.
 
-    Each column v_i, i = 1 … n, is a *generator*: the change of the answers if one possible row is added. The map may be
-    implicit, without a stored matrix, so that queries with many cells fit into memory.
+    A sensitivity body contains all changes that one unit can cause in the answers. Each column v_i, i = 1 … n, is a
+    *generator*: the change if one possible row is added. F need not be stored, so that queries with many cells fit into
+    memory.
 
     `whole_numbers` is True if the answers are integers. `counting` is True if, in addition, neighbours' answers differ
-    by an integer combination of columns. Integer noise on the coefficients of this combination then protects the unit.
+    by an integer combination of columns. Integer noise on its coefficients then protects the unit.
     """
 
     @property

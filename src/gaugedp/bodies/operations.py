@@ -44,9 +44,7 @@ def image(body: Body, matrix: np.ndarray) -> Body:
     """Return the image of a body under a matrix.
 
     Use it if you compute answers from other answers by a matrix M, such as totals from single counts. If `body` is the
-    sensitivity body of the answers, the image {M·z : z ∈ body} is that of M·answers. The images of polytopes,
-    ellipsoids, ℓ₁ and ℓ₂ balls, and of sums of these, are polytopes, ellipsoids and sums. Other bodies become a
-    `LinearImage`, which is given by its support function.
+    sensitivity body of the original answers, the image {M·z : z ∈ body} is the sensitivity body of the computed ones.
 
     Parameters
     ----------
@@ -54,6 +52,11 @@ def image(body: Body, matrix: np.ndarray) -> Body:
         The body in ℝ^d.
     matrix : array-like, shape (k, d)
         The matrix M.
+
+    Notes
+    -----
+    The images of polytopes, ellipsoids, ℓ₁ and ℓ₂ balls, and of sums of these, are polytopes, ellipsoids and sums.
+    Other bodies become a `LinearImage`, which is given by its support function.
 
     Examples
     --------
@@ -128,9 +131,12 @@ def minkowski_sum(first: Body, second: Body) -> Body:
     """Return the Minkowski sum of two bodies.
 
     Use it if one unit can change the answers by a point of the first body and, in addition, by a point of the second,
-    for example because a person has rows in two tables. The sum is {y + z : y ∈ first, z ∈ second}. The sum of two
-    balls of the same norm is a ball of that norm. The sum of two polytopes is a polytope, whose corners may have at
-    most 10^7 coordinates in all. Other sums become a `MinkowskiSum`.
+    for example because a person has rows in two tables. The sum is {y + z : y ∈ first, z ∈ second}.
+
+    Notes
+    -----
+    The sum of two balls of the same norm is a ball of that norm. The sum of two polytopes is a polytope, whose corners
+    may have at most 10^7 coordinates in all. Other sums become a `MinkowskiSum`.
 
     Examples
     --------

@@ -20,20 +20,21 @@ MOST_DENSE = 10**7
 class Polytope(Body):
     """Convex hull of points ±v_i, or of their differences.
 
-    It is the sensitivity body of a linear query, such as a set of counts. The points v_i are called *generators*: v_i
-    is the change of the answers if a unit with the i-th possible row is added. Make the polytope with `symmetric_hull`
-    if units are added or removed, and with `difference_hull` if they are replaced.
+    It is the sensitivity body of counts and other linear queries: it contains all changes that one protected unit can
+    cause in the answers. Each point v_i, called a *generator*, is the change if the i-th possible row is added. Make
+    the polytope with `symmetric_hull` if units are added or removed, and with `difference_hull` if they are replaced.
 
     Notes
     -----
-    For added or removed units, the body is factor·conv{±v_i}, where conv is the convex hull. For replaced units
-    (`differences`), it is factor·conv{v_i − v_j}, because the row of one unit takes the place of another. If a unit may
-    also contribute nothing (`with_zero`), the hull includes the points ±v_i as well (docs/theory/bodies.md).
+    For added or removed units, the body is factor·conv{±v_i}. Here conv is the convex hull, and `factor` is for example
+    the largest number of rows per unit. For replaced units (`differences`), it is factor·conv{v_i − v_j}, because the
+    row of one unit takes the place of another. If a unit may also contribute nothing (`with_zero`), the hull includes
+    the points ±v_i as well (docs/theory/bodies.md).
 
     Examples
     --------
-    A row counts in the first answer, in the second, or in both. It changes both by (1, 1), but cannot change them by
-    (1, −1), whose norm exceeds 1:
+    A row counts in the first answer, in the second, or in both. It can change them by (1, 1), with norm 1, but not by
+    (1, −1), with norm 2:
 
     >>> from gaugedp.bodies import Polytope
     >>> Polytope.symmetric_hull([[1, 0, 1], [0, 1, 1]]).gauge([[1, 1], [1, -1]]).round(6).tolist()
@@ -129,10 +130,13 @@ class Polytope(Body):
     def gauge(self, points: np.ndarray) -> np.ndarray:
         """Return the norm of each point, by a linear program.
 
-        Let F be the matrix whose columns are the generators. The norm of a point is the least Σ|x| over coefficients x
-        with F·x = point; for differences, it is a least flow. The program works in coordinates of a basis of generators
-        and has a relative error of about 1e−7. If the distinct generators are independent, no program is needed, and
-        the norm is exact up to rounding.
+        The norm is at most 1 inside the body. It has a relative error of about 1e−7. If the distinct generators are
+        independent, no program is needed, and the norm is exact up to rounding.
+
+        Notes
+        -----
+        The columns of F are the generators. The norm is the least Σ|x| over coefficients x with F·x = point; for
+        differences, it is a least flow. The program works in coordinates of a basis of generators.
         """
         rows = check_points(points, self.ambient_dim)
         if self._is_origin:

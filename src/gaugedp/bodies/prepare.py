@@ -15,9 +15,11 @@ CACHED_SIZE = 2**17  # size in numbers up to which a prepared matrix is cached
 class PreparedGenerators:
     """Distinct generators of a body, with a basis.
 
-    `columns` (d, k) are the generators v_1 … v_k: the changes of the d answers that one row can cause. Generator j is
-    column `kept[j]` of the given matrix, with the same sign. `basis` (r,) holds the indices of r generators that form a
-    basis B, where r is the rank. `frame` is B, and `coordinates` (r, k) holds the w_j for which v_j = B·w_j.
+    Volumes and norms of a body are computed from it. `columns` (d, k) holds the generators v_1 … v_k: the changes of
+    the d answers that one row can cause. Generator j is column `kept[j]` of the given matrix, with the same sign.
+
+    `basis` (r,) holds the indices of r generators that form a basis B, where r is the rank. `frame` is B, and
+    `coordinates` (r, k) holds the w_j for which v_j = B·w_j.
 
     Notes
     -----

@@ -14,10 +14,11 @@ from gaugedp.errors import InvalidRequest
 class SchattenBall(Body):
     """Ball of a Schatten norm of m × n matrices.
 
-    Use it as the sensitivity body of an answer that is a matrix, such as a matrix of second moments. It is the set of
-    matrices Z with ‖σ(Z)‖_p ≤ radius, where σ(Z) are the singular values of Z and 1 ≤ p ≤ ∞. With p = 1 it is the
-    nuclear ball, with p = 2 the Euclidean (Frobenius) ball, and with p = ∞ the ball of the largest singular value.
-    Points are vectors of length m·n, which list the rows of a matrix one after another.
+    Use it as the sensitivity body of an answer that is a matrix, such as a matrix of second moments. A Schatten norm is
+    the ℓ_p norm of the singular values σ(Z) of a matrix Z, so the ball is {Z : ‖σ(Z)‖_p ≤ radius}, where 1 ≤ p ≤ ∞.
+
+    With p = 1 it is the nuclear ball, with p = 2 the Euclidean (Frobenius) ball, and with p = ∞ the ball of the largest
+    singular value. Points are vectors of length m·n, which list the rows of a matrix one after another.
 
     Examples
     --------
@@ -83,13 +84,15 @@ class SchattenBall(Body):
         return ((left * self.spectrum.argmax(values)[:, None, :]) @ right).reshape(rows.shape)
 
     def radius(self, p: float, weights: np.ndarray | None = None) -> float:
-        """Return an upper bound on ‖Z/weights‖_p over the body.
+        """Return an upper bound on the ℓ_p norm of the body's points.
 
-        Let p₀ be the p of the body and k = min(m, n). The body lies in the Euclidean ball of radius·k^(1/2 − 1/max(p₀,
-        2)), and in the cube with half sides equal to its radius. The result is at most the smaller of these two radii.
+        It bounds ‖Z/weights‖_p. Let p₀ be the p of the body. Without weights, the bound is exact at p = 2 and p = ∞,
+        and at every p if p₀ ≤ 2. With weights, it is exact at p = ∞, and at p ≥ 2 if p₀ ≤ 2.
 
-        Without weights, it is exact at p = 2 and p = ∞, and at every p for a body with p₀ ≤ 2. With weights, it is
-        exact at p = ∞, and at p ≥ 2 for a body with p₀ ≤ 2.
+        Notes
+        -----
+        Let k = min(m, n). The body lies in the Euclidean ball of radius·k^(1/2 − 1/max(p₀, 2)), and in the cube with
+        half sides equal to its radius. The bound is at most the smaller of their radii.
         """
         euclidean = LpBall(self.ambient_dim, 2, self.spectrum.radius(2))
         cube = LpBall(self.ambient_dim, np.inf, self.size)

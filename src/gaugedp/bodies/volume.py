@@ -32,7 +32,7 @@ class Volume:
     - "exact": rounding moves vol^(1/rank) by at most one millionth, and `log_error` bounds the rounding error of the
       logarithm.
     - "lower": a lower bound, with rounding subtracted.
-    - "certified": a lower bound that holds with probability `confidence` over a public key.
+    - "certified": a lower bound that holds with probability `confidence` over the choice of a public key.
     - "estimate": from random draws; `standard_error` is that of the logarithm.
     """
 
@@ -56,10 +56,13 @@ def volume(body: Body) -> Volume:
     """Return the volume of a body in its span.
 
     Use it to see how large a body is: its volume implies a lower bound on the error of every mechanism with pure
-    differential privacy (`gd.bounds.lower_bound`). The volume is exact for balls of ℓ_p, ellipsoids, hulls of a box and
-    its negative, and Schatten balls with p = 2, p = ∞ or a single row or column. It is also exact for polytopes with
-    independent generators, or of rank at most 8 with few facets, and for one-to-one images of all these. Other
-    polytopes get a lower bound.
+    differential privacy (`gd.bounds.lower_bound`). `kind` states whether it is exact.
+
+    Notes
+    -----
+    The volume is exact for balls of ℓ_p, ellipsoids, hulls of a box and its negative, and Schatten balls with p = 2, p
+    = ∞ or a single row or column. It is also exact for polytopes with independent generators, or of rank at most 8 with
+    few facets, and for one-to-one images of all these. Other polytopes get a lower bound.
 
     Examples
     --------

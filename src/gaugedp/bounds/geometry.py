@@ -38,16 +38,16 @@ _HOW = {"exact": "exact", "lower": "at least this, proved", "certified": f"at le
 
 @dataclass(frozen=True, eq=False)
 class BodyGeometry:
-    """Geometry of a sensitivity body, with the errors of mechanisms.
+    """Geometry of a sensitivity body, and the errors of mechanisms for it.
 
-    `gd.geometry` returns it, to show how near each mechanism is to the least possible error. It uses public facts only.
+    `gd.geometry` returns it, to show how close each mechanism comes to the least possible error. It uses no data.
 
-    - `errors` are the expected ℓ₂ norms of the noise of each mechanism at ε. `bound` is the best lower bound on the
-      error of any mechanism, and `ratio` is the least error divided by the bound.
-    - `volume` is the volume of the body in its span. `moments` describes a uniform point of it, or is None if that
-      would take minutes. `isotropic_constant` measures how spread out the body is for its volume.
-    - `volume_quantity` and `projected_quantity`, its largest value over projections onto top eigenvectors, are orders
-      of magnitude, not bounds.
+    - `errors` are the expected ℓ₂ norms of the mechanisms' noise at ε. `bound` is the best lower bound on the error of
+      any mechanism, and `ratio` is the least error divided by the bound.
+    - `volume` is the volume of the body. `moments` are those of a random point of the body, or None if they would take
+      minutes. `isotropic_constant` measures how spread out the body is for its volume.
+    - `volume_quantity` is the order of magnitude of the least error, computed from the volume, and `projected_quantity`
+      is its maximum over projections. Neither is a bound.
     """
 
     body: Body
@@ -167,7 +167,7 @@ class BodyGeometry:
 
 
 def geometry(body: Body, epsilon: float = 1.0) -> BodyGeometry:
-    """Describe a sensitivity body and its mechanisms' errors.
+    """Describe a sensitivity body and the errors of its mechanisms.
 
     Use it to see which noise suits a query, and how close its error is to the least possible error. The body contains
     all changes that one protected unit, such as a person, can cause in the answers. No data is used. The computation
@@ -182,8 +182,8 @@ def geometry(body: Body, epsilon: float = 1.0) -> BodyGeometry:
 
     Examples
     --------
-    For an ℓ₁ ball in three dimensions, K-norm noise has the error 2.104, and no pure mechanism has an error below
-    2.046:
+    For an ℓ₁ ball in three dimensions, K-norm noise has the error 2.104, and no mechanism with pure ε-DP has an error
+    below 2.046:
 
     >>> import gaugedp as gd
     >>> gd.geometry(gd.bodies.LpBall(3, 1))
@@ -266,7 +266,9 @@ def isotropic_constant(covariance: np.ndarray, volume: Volume) -> float:
     It measures how spread out the body is for its volume, and no linear map changes it. For example, it is 0.2887 =
     1/√12 for a cube of any size. No body has a smaller constant than the ball (Milman and Pajor 1989).
 
-    The formula is L_K = det(Cov)^{1/(2r)}/vol_r(K)^{1/r}, where r is the rank of K. Here `covariance`, Cov, of shape
+    Notes
+    -----
+    The constant is L_K = det(Cov)^{1/(2r)}/vol_r(K)^{1/r}, where r is the rank of K. Here `covariance`, Cov, of shape
     (r, r), is the covariance matrix of a uniform point of K in coordinates of an orthonormal basis S of its span. From
     a matrix C of shape (d, d) you get it as SᵀCS, with S = body.span.
 
@@ -287,12 +289,14 @@ def isotropic_constant(covariance: np.ndarray, volume: Volume) -> float:
 def is_approximately_isotropic(covariance: np.ndarray, c: float) -> bool:
     """Return True if a body is c-approximately isotropic.
 
-    Use it to bound the error of K-norm noise by the volume of the body. The property means that a uniform point of the
-    body varies by a similar amount in all directions: λ_max(Cov) ≤ c²·L_K²·vol_r(K)^{2/r}, where Cov, L_K and r are as
-    for `isotropic_constant`. The right side is c²·det(Cov)^{1/r}.
+    The property means that a uniform point of the body varies by a similar amount in all directions. If it holds, the
+    volume of the body bounds the error of K-norm noise.
 
-    The root mean square of K-norm noise is then at most c·L_K·√((r + 1)(r + 2)·r)·vol_r(K)^{1/r}/ε, because its square
-    is (r + 1)(r + 2)/ε²·tr Cov.
+    Notes
+    -----
+    The property is λ_max(Cov) ≤ c²·L_K²·vol_r(K)^{2/r}, where Cov, L_K and r are as for `isotropic_constant`. The right
+    side is c²·det(Cov)^{1/r}. The root mean square of K-norm noise is then at most c·L_K·√((r + 1)(r +
+    2)·r)·vol_r(K)^{1/r}/ε, because its square is (r + 1)(r + 2)/ε²·tr Cov.
     """
     positive(c=c)
     values = _eigenvalues(covariance)

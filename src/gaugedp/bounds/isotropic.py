@@ -16,10 +16,12 @@ from gaugedp.samplers.uniform import moments
 class IsotropicPosition:
     """Linear map that brings a body into isotropic position.
 
-    `isotropic_position` returns it. `map` is a matrix T of shape (r, d). The image T·K of the body K has the volume of
-    K, and its uniform points have the covariance `deviation`²·I: they vary equally in all directions. `constant` is the
-    isotropic constant L_K, or an upper bound on it if the volume is a lower bound. `c` is the least number for which K
-    itself is c-approximately isotropic. `kind` states how the second moments are known, "exact" or "estimated".
+    `isotropic_position` returns it. `map` is a matrix T of shape (r, d). The image T·K of the body K has the same
+    volume as K, and a uniform point of the image varies equally in all directions: its covariance is `deviation`²·I.
+
+    `constant` is the isotropic constant L_K, or an upper bound on it if only a lower bound on the volume is known. `c`
+    is the least number for which K itself is c-approximately isotropic. `kind` states how the second moments are known,
+    "exact" or "estimated".
     """
 
     map: np.ndarray
@@ -42,9 +44,8 @@ class IsotropicPosition:
 def isotropic_position(body: Body) -> IsotropicPosition:
     """Return the linear map that makes a body isotropic.
 
-    A body is isotropic if a uniform point of it varies equally in all directions. Use the map to see how far a body is
-    from that, or to compare bodies of different shapes. It is unique up to a rotation (Milman and Pajor 1989, section
-    1.6; Lodrant 2019, propositions 7.2 and 8.7).
+    A body is isotropic if a random point, drawn uniformly from it, varies equally in all directions. Use the map to see
+    how far a body is from that, or to compare bodies of different shapes.
 
     Parameters
     ----------
@@ -61,6 +62,10 @@ def isotropic_position(body: Body) -> IsotropicPosition:
     ------
     InvalidRequest
         If the moments or the volume of the body are not known.
+
+    Notes
+    -----
+    The map is unique up to a rotation (Milman and Pajor 1989, section 1.6; Lodrant 2019, propositions 7.2 and 8.7).
 
     Examples
     --------

@@ -126,11 +126,13 @@ def sparse_mean(  # noqa: PLR0913 - public numbers
 def dense_mean(n: int, d: int, epsilon: float, delta: float, sigma: float = 1.0, *, bounded: bool = False) -> Rate:
     """Return the minimax rate for a mean.
 
-    Use it to see how many rows you need before the privacy of a mean of d columns costs little. The parameters and
-    warnings are those of `sparse_mean`, except that the first hypothesis is √(d·log(1/δ))/(nε) ≤ 1.
+    Use it to see how many rows you need before the privacy of a mean of d columns costs little. The parameters are
+    those of `sparse_mean`.
 
     Notes
     -----
+    The warning of `sparse_mean` is given here if √(d·log(1/δ))/(nε) is above 1, instead of its first condition.
+
     The error is E‖estimate − mean‖₂. For n rows its rate is σ·(√(d/n) + d·√log(1/δ)/(nε)) (Cai, Wang and Zhang 2021,
     theorem 12). `upper` (theorem 15) has a factor √log n in its second part unless the rows are bounded.
 

@@ -81,19 +81,19 @@ def floor_in_words(ratio: float) -> str:
 
 
 def counts_lower_bound(body: Polytope, epsilon: float, shadows: bool = True) -> VolumeBound:
-    """Bound the error of pure mechanisms for counts from below.
+    """Return a lower bound on the error of counts under ε-DP.
 
     Use it instead of `lower_bound` if the answers are counts, which are integers, and units are added or removed. Every
-    ε-DP mechanism M on counts x ∈ ℕ^n has sup_x E‖M(x) − Fx‖₂ ≥ L, where Fx are the answers and L is the returned
-    bound. If `shadows` is False, only the body itself is evaluated and not its projections, which is faster at high
-    rank.
+    ε-DP mechanism has a table with an expected ℓ₂ error of at least this bound. If `shadows` is False, only the body
+    itself is evaluated and not its projections, which is faster at high rank.
 
     Notes
     -----
-    Theorem (docs/theory/lower-bound.md, theorem 4). L = L′(tK, tε) − ‖F‖_F·√v(ε) for every 0 < t ≤ 1. Here L′ is the
-    bound for real-valued data, F has the distinct generators v_j of the body K = conv{±v_j} as columns, and v(ε) = 2/ε²
-    − 1/(2 sinh²(ε/2)) ≤ 1/6. The reason is that independent variables V_j of variance v, added to the counts, make the
-    noise tε-DP for the real data of tK, and F·V has the root mean square ‖F‖_F·√v.
+    Theorem (docs/theory/lower-bound.md, theorem 4). Every ε-DP mechanism M on counts x ∈ ℕ^n has sup_x E‖M(x) − Fx‖₂ ≥
+    L = L′(tK, tε) − ‖F‖_F·√v(ε) for every 0 < t ≤ 1, where Fx are the answers. Here L′ is the bound for real-valued
+    data, F has the distinct generators v_j of the body K = conv{±v_j} as columns, and v(ε) = 2/ε² − 1/(2 sinh²(ε/2)) ≤
+    1/6. The reason is that independent variables V_j of variance v, added to the counts, make the noise tε-DP for the
+    real data of tK, and F·V has the root mean square ‖F‖_F·√v.
 
     Examples
     --------

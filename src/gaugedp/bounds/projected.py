@@ -19,12 +19,10 @@ _FACETS_LISTED = 8  # up to this rank a polytope's volume is by its facets
 
 
 def lower_bound(body: Body, epsilon: float, norm: float = 2) -> VolumeBound:
-    """Return the best known lower bound on the error.
+    """Return the best known lower bound on the error under ε-DP.
 
-    Use it to see how far a mechanism is from the best possible one. Let Fx be the exact answers to a table x. Every
-    ε-DP mechanism M has a table with an expected error of at least L: sup_x E‖M(x) − Fx‖_p ≥ L, where p = `norm`. The
-    bound L is the larger of `staircase_lower_bound`, if the volume is known, and a multiple of `projected_lower_bound`,
-    because ‖z‖_p ≥ d^{min(0, 1/p − 1/2)}·‖z‖₂ in d dimensions.
+    Use it to see how far a mechanism is from the best possible one. Every ε-DP mechanism has a table with an expected
+    error of at least this bound.
 
     Parameters
     ----------
@@ -34,6 +32,12 @@ def lower_bound(body: Body, epsilon: float, norm: float = 2) -> VolumeBound:
         The ε of the guarantee.
     norm : float
         The p ≥ 1 of the norm that measures the error. Default 2.
+
+    Notes
+    -----
+    Let M be an ε-DP mechanism, and Fx the exact answers to a table x. Then sup_x E‖M(x) − Fx‖_p ≥ L for p = `norm`. The
+    bound L is the larger of `staircase_lower_bound`, if the volume is known, and a multiple of `projected_lower_bound`,
+    because ‖z‖_p ≥ d^{min(0, 1/p − 1/2)}·‖z‖₂ in d dimensions.
 
     Examples
     --------
@@ -55,11 +59,11 @@ def lower_bound(body: Body, epsilon: float, norm: float = 2) -> VolumeBound:
 def projected_lower_bound(body: Body, epsilon: float, covariance: np.ndarray | None = None) -> VolumeBound:
     """Bound the error from below by projections of the body.
 
-    Use it for an elongated body: its volume can be small although its projections (*shadows*) are large, and these then
-    give a larger bound than `volume_lower_bound`. The projections are those onto the top eigenvectors of `covariance`
-    (d, d), by default the covariance of the generators. The matrix only selects the projections, so any matrix gives a
-    valid bound. `volume` and `rank` of the result are those of the best projection, or of the body itself, if its
-    volume is certified and adds more than 1 %.
+    Use it for an elongated body. The volume of such a body can be small although its projections (*shadows*) are large.
+    Then the shadows give a larger bound than `volume_lower_bound`. The projections are those onto the top eigenvectors
+    of `covariance` (d, d), by default the covariance of the generators. The matrix only selects the projections, so any
+    matrix gives a valid bound. `volume` and `rank` of the result are those of the best projection, or of the body
+    itself, if its volume is certified and adds more than 1 %.
 
     Notes
     -----

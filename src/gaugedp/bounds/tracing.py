@@ -23,8 +23,8 @@ def tracing_power(  # noqa: PLR0913, PLR0917 - a public function
 ) -> float:
     """Return the power of an attack on a released mean.
 
-    Use it before a release, to see whether an attack could succeed. The power is the probability with which the attack
-    recognises a row that is in the data.
+    Use it before a release, to see whether an attack could find out who is in the data. The power is the probability
+    with which the attack recognises a row that is in the data.
 
     Parameters
     ----------

@@ -56,15 +56,17 @@ class VolumeBound(float):
 
 
 def volume_lower_bound(body: Body, epsilon: float, norm: float = 2, power: int = 1) -> VolumeBound:
-    """Bound the error of every pure mechanism from below.
+    """Return a lower bound on the error under ε-DP, from the volume.
 
-    Use it to see how far a mechanism is from the best possible one. Let Fx be the answers to a table x. The bound L
-    follows from the volume of the sensitivity body: every ε-DP mechanism M has sup_x E‖M(x) − Fx‖_p^s ≥ L. Here p ≥ 1
-    is `norm` (default 2), and s is `power`, 1 (default) or 2. If the answers are counts, which are integers, L is the
+    Use it to see how far a mechanism is from the best possible one. The larger the volume of the sensitivity body, the
+    larger is the error that no mechanism can avoid. If the answers are counts, which are integers, the result is the
     bound for real-valued data; see `counts_lower_bound`.
 
     Notes
     -----
+    Let Fx be the answers to a table x. Every ε-DP mechanism M has sup_x E‖M(x) − Fx‖_p^s ≥ L. Here p ≥ 1 is `norm`
+    (default 2), s is `power`, 1 (default) or 2, and L is the result.
+
     Theorem (docs/theory/lower-bound.md, theorem 1; after Hardt and Talwar 2010, who have no constants). Let x run over
     ℝ^n, or over the x ≥ 0. Let U be convex and symmetric with F·U = K, where K is the body, of rank r. Let P(M(x) ∈ S)
     ≤ e^ε·P(M(x′) ∈ S) whenever x − x′ ∈ U. Then the bound holds with
@@ -87,10 +89,13 @@ def volume_lower_bound(body: Body, epsilon: float, norm: float = 2, power: int =
 
 
 def staircase_lower_bound(body: Body, epsilon: float, norm: float = 2, power: int = 1) -> VolumeBound:
-    """Return a larger lower bound than `volume_lower_bound`, from the volume.
+    """Return a larger lower bound from the volume.
 
-    Use it as you use `volume_lower_bound`, whose setting and arguments it shares. The bound is sharp if the body K is a
-    ball of ℓ_p:
+    Use it like `volume_lower_bound`, which has the same setting and arguments but gives a smaller number.
+
+    Notes
+    -----
+    The bound is sharp if the body K is a ball of ℓ_p:
 
         L = κ^s · r/(r + s) · min_{0≤u≤1} Σ_{k≥0} (u + k)^{r+s} e^{−εk} / Σ_{k≥0} (u + k)^r e^{−εk}.
 

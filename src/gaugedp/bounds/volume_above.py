@@ -10,7 +10,7 @@ from gaugedp.errors import InvalidRequest
 
 
 def volume_upper_bound(body: Polytope) -> float:
-    """Bound the log volume of a polytope from above.
+    """Return an upper bound on the log volume of a polytope.
 
     Use it together with the lower bound of `bodies.volume` if the exact volume is not known.
 

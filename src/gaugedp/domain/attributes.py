@@ -275,7 +275,7 @@ def bins(
 ) -> Bins | EdgeBins:
     """Describe a numeric column by bins to count in.
 
-    Use it for counts by intervals of a number, such as age groups. Pass `low`, `high` and `width`, or `edges`.
+    Use it to count rows by intervals of a number, such as age groups. Pass `low`, `high` and `width`, or `edges`.
 
     Parameters
     ----------

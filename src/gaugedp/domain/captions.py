@@ -55,9 +55,9 @@ class Captions:
     """Captions of a table and of its columns.
 
     Use captions to publish answers in plain words: a title, a source and a footnote of the table, and a `Caption` for
-    each column. They change no query and no answer. `rows` is the plural noun for the rows, such as "persons". `date`,
-    `contact`, `licence` and `next_release` are printed on pages and in notes. `terms` and `columns` map the text of a
-    term and the name of a column to their captions.
+    each column. They only label: no query and no answer changes. `rows` is the plural noun for the rows, such as
+    "persons". `date`, `contact`, `licence` and `next_release` are printed on pages and in notes. `terms` and `columns`
+    map the text of a term and the name of a column to their captions.
     """
 
     title: str = ""

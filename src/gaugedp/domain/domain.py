@@ -24,14 +24,14 @@ class Domain:
     """Public description of a table: its attributes and bounded columns.
 
     A domain states which values each column can have. Queries need it, because noise must be calibrated without reading
-    the data. Make it with `Domain.of` or `Domain.load`, from public knowledge and never from the data. Attributes
-    define cells to count in; bounded columns can be summed and averaged.
+    the data. Make it with `Domain.of` or `Domain.load`, from public knowledge and never from the data. Attributes, such
+    as sex, divide the rows into *cells* to be counted. Bounded columns can be summed and averaged.
 
     `unit` is the privacy unit of the domain file, or None, and `file` is the name of that file. `captions` are shown
-    instead of names and codes. If each row is a person, `made` states how it is aggregated from `rows`. `impossible`
-    lists structural zeros (combinations that no row can have), which only synthetic rows use. `weights` names the
-    column of survey weights, if any, and `design` its strata and clusters. `text_format` states how text files are
-    written.
+    instead of names and codes. If rows were aggregated to one per person, `made` states how, and `rows` describes the
+    original rows. `impossible` lists structural zeros (combinations that no row can have), which only synthetic rows
+    use. `weights` names the column of survey weights, if any, and `design` its strata and clusters. `text_format`
+    states how text files are written.
     """
 
     attributes: Mapping[str, Attribute]
@@ -69,7 +69,7 @@ class Domain:
 
         Examples
         --------
-        Describe two attributes, which define cells to count in, and a bounded column, which can be summed and averaged:
+        Describe two attributes, by which rows can be counted, and a bounded column, which can be summed and averaged:
 
         >>> import gaugedp as gd
         >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 5000))
@@ -120,8 +120,8 @@ class Domain:
 
         Use it if persons have several rows, and you want to query facts about persons, such as their number of visits.
         Usually you call `gd.by_person`, which returns a table with this domain. `made` maps the name of each fact to a
-        `gd.PerPerson`, which states how the rows of a person are aggregated. The `unit` must be the person, and the
-        aggregates must fit the columns of the rows.
+        `gd.PerPerson`, which states how the rows of a person are aggregated. The `unit` must be a person, and each
+        aggregate must fit its column.
         """
         if unit.column is None or unit.max_rows != 1:
             raise InvalidRequest(
@@ -175,7 +175,7 @@ class Domain:
         return replace(self, attributes={**self.attributes, name: attribute})
 
     def with_weights(self, name: str, weight: BoundedColumn, strata: str = "", clusters: str = "") -> "Domain":
-        """Return the domain of a survey weighted by column `name`.
+        """Return the domain of a survey with a column of weights.
 
         Use it if each row stands for several people, as in a sample survey. Means, sums, shares, comparisons, standard
         deviations and quantiles are then weighted, unless the query contains the word `unweighted`.
@@ -187,11 +187,12 @@ class Domain:
         weight : BoundedColumn
             Its public bounds, at least 0 and at most 2^20 steps. Weights are clipped to them.
         strata, clusters : str
-            Attributes that describe how the sample was drawn, which total intervals use. By default there are none.
+            Attributes that describe how the sample was drawn. Intervals that include sampling error use them. By
+            default there are none.
 
         Examples
         --------
-        A weighted query reads the column of weights in addition to its own:
+        A weighted query of `pay` also reads the column of weights, `w`:
 
         >>> import gaugedp as gd
         >>> domain = gd.Domain.of(sex=["1", "2"], pay=gd.bounded(0, 100)).with_weights("w", gd.bounded(1, 600))

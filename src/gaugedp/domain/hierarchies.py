@@ -43,8 +43,8 @@ class Tree:
 def tree(columns: Mapping[str, Sequence[str]], outside: str = "drop") -> Tree:
     """Describe nested attributes, such as regions and their districts.
 
-    Use it to count by every level, if each cell of a level lies in one cell of the next coarser level. The table has a
-    column for the finest level only, and that column determines all levels.
+    Use it to count rows at every level, such as by region and by district. The table needs a column for the finest
+    level only, because each district lies in one region, and so on.
 
     Parameters
     ----------

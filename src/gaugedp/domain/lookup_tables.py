@@ -21,13 +21,13 @@ def look_up(
     """Describe attributes by a public table that classifies a column.
 
     Use it to count by a property of a column's values, such as the sector of each product code. The lookup table, which
-    must be public, gives the property of each value. It is not joined with the private table: each row's cell follows
-    from its own value, so the guarantee does not change (docs/theory/persons.md).
+    must be public, gives the property of each value. The guarantee does not change, because the property of a row
+    follows from the row's own value (docs/theory/persons.md).
 
     Parameters
     ----------
     table : mapping of str to sequence of str, or path
-        The lookup table: columns of texts of equal length, or a CSV file.
+        The lookup table: columns of text, all of the same length, or a CSV file.
     on : str
         The column of the lookup table with the values of the private table's column of the same name, without
         repetition.

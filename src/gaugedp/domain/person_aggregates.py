@@ -25,13 +25,13 @@ class PerPerson:
     Use it if persons have several rows, and you want to query facts about persons, such as their number of visits. Make
     it with one of the class methods and pass it to `gd.by_person`.
 
-    `kind` is the name of the method. `of` is an attribute or a bounded column of the rows (the column, if both have the
-    name). `cells` are the cells that count, and `order` determines the last row. `values` are the values that a person
-    may have, if `of` does not determine them.
+    `kind` is the name of the method. `of` names an attribute or a bounded column of the rows (the column, if both have
+    this name). `cells` are the cells that count, and `order` determines the last row. `values` are the values that a
+    person may have, if `of` does not determine them.
 
     Examples
     --------
-    Count the rows of each person, which are known to be between 0 and 50:
+    Count the rows of each person, known to be between 0 and 50:
 
     >>> import gaugedp as gd
     >>> gd.PerPerson.count(gd.integers(0, 50)).kind

@@ -25,10 +25,9 @@ from gaugedp.optimization.lattice import shared
 class AdditiveClassifier(Scored, ClassifierMixin, AdditiveModel):
     """Additive logistic regression with differential privacy.
 
-    Use it if you want to plot how each feature acts on the prediction, or if effects are not linear. The score of a
-    class is a sum of functions of one feature each (a generalised additive model). Each function has one value per bin
-    of its feature, and one per class as well if there are more than two. The functions are smooth, because each is a
-    sum of a few cosines of the bin's number with falling amplitude.
+    Use it if effects are not linear, or if you want to plot how the prediction depends on each feature. The score of a
+    class is a sum of functions, each of a single feature (a generalised additive model). A function has one value for
+    each bin of its feature. If there are more than two classes, every class has functions of its own.
 
     Parameters
     ----------
@@ -50,6 +49,8 @@ class AdditiveClassifier(Scored, ClassifierMixin, AdditiveModel):
 
     After `fit`, the model has the attributes shape_functions_, intercept_ of shape (1,) or (K,) for K classes,
     classes_, solver_, guarantee_, release_, n_features_in_, and feature_names_in_ if X is a data frame.
+
+    The functions are smooth, because each is a sum of a few cosines of the bin's number with falling amplitude.
 
     Examples
     --------

@@ -22,17 +22,16 @@ from gaugedp.optimization.lattice import for_gaussian_releases, shared
 class AdditiveRegressor(Scored, RegressorMixin, AdditiveModel):
     """Additive regression with differential privacy.
 
-    Use it if you want to plot how each feature acts on the prediction, or if effects are not linear. A prediction is a
-    sum of functions of one feature each (a generalised additive model). Each function has one value per bin of its
-    feature. The functions are smooth, because each is a sum of a few cosines of the bin's number with falling
-    amplitude.
+    Use it if effects are not linear, or if you want to plot how the prediction depends on each feature. A prediction is
+    a sum of functions, each of a single feature (a generalised additive model). A function has one value for each bin
+    of its feature.
 
     Parameters
     ----------
     epsilon, delta : float
         Total privacy budget for one row. The default is epsilon = 1 and delta = 0, which gives pure ε-DP.
     bounds, missing_indicator
-        The public interval of each column, and the columns with an indicator of missing numbers, as in
+        The public interval of each column, and the columns that get an indicator of missing numbers, as in
         `LogisticRegression`. Columns of `categories` need no bounds.
     target_bounds : (low, high)
         Public bounds to which the target and the predictions are clipped.
@@ -59,6 +58,8 @@ class AdditiveRegressor(Scored, RegressorMixin, AdditiveModel):
 
     After `fit`, the model has the attributes shape_functions_, intercept_ of shape (1,), guarantee_, release_,
     n_features_in_, and feature_names_in_ if X is a data frame.
+
+    The functions are smooth, because each is a sum of a few cosines of the bin's number with falling amplitude.
 
     Examples
     --------

@@ -76,8 +76,8 @@ class StandardScaler(ColumnTransformer):
     """Standardise columns by private means and standard deviations.
 
     Use it before a private model if you know only wide bounds of the columns, so that most values lie in a small part
-    of the interval. In a pipeline, the scaler and the model each spend their own budget, so give both the same ledger.
-    The model's bounds then refer to the scaled columns, such as (−3, 3).
+    of the interval. The scaler and the model each spend their own budget, so give both the same ledger. In such a
+    pipeline, the bounds of the model refer to the scaled columns, such as (−3, 3).
 
     Parameters
     ----------

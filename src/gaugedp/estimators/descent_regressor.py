@@ -79,8 +79,8 @@ class DescentRegressor(CubeRegressor):
 class HuberRegressor(DescentRegressor):
     """Robust linear regression with the Huber loss.
 
-    Use it instead of `LinearRegression` if a few targets may be far off. The loss of a residual (Huber 1964) is
-    quadratic up to `width` and linear beyond, so that large residuals have a limited influence.
+    Use it instead of `LinearRegression` if a few targets may be far off. The loss (Huber 1964) is quadratic for
+    residuals up to `width` and linear beyond, so large residuals have a limited influence.
 
     Parameters
     ----------
@@ -151,8 +151,9 @@ class HuberRegressor(DescentRegressor):
 class PoissonRegressor(DescentRegressor):
     """Poisson regression for counts with log-linear means.
 
-    Use it to predict counts, such as the number of visits of a person. The model is E y = exp(⟨coef, x⟩ + intercept)
-    for a row x with the count y, and is fitted by the Poisson likelihood.
+    Use it to predict counts, such as the number of visits of a person. The logarithm of the expected count is a linear
+    function of the features: E y = exp(⟨coef, x⟩ + intercept) for a row x with the count y. The Poisson likelihood is
+    maximised.
 
     Parameters
     ----------

@@ -17,10 +17,10 @@ from gaugedp.tables.lines import frame_lines
 def from_domain(domain: Domain, features: Sequence[str] | None = None, target: str | None = None) -> "DomainFeatures":
     """Return a transformer that prepares rows by their domain.
 
-    Use it in a scikit-learn pipeline to get the features that `gd.fit` and `gaugedp fit` use. An attribute becomes an
-    indicator for each of its cells (categories, bins, dates, levels of a tree). A bounded column becomes its value,
-    clipped, rounded to its step and scaled to [−1, 1]. Nothing is learnt from the rows, so the transformer costs no
-    budget.
+    Use it in a scikit-learn pipeline to get the same features that `gd.fit` and `gaugedp fit` use. An attribute becomes
+    one indicator for each of its cells (a category, a bin, a date, or a level of a tree). A bounded column becomes a
+    number: its value is clipped to the bounds, rounded to its step and scaled to [−1, 1]. The transformer costs no
+    budget, because it learns nothing from the rows.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def from_domain(domain: Domain, features: Sequence[str] | None = None, target: s
 
     Examples
     --------
-    `pay` = 200 lies at −0.6 between 0 and 1000, scaled to [−1, 1]:
+    Scaling [0, 1000] to [−1, 1] turns a `pay` of 200 into −0.6:
 
     >>> import gaugedp as gd
     >>> import pandas as pd

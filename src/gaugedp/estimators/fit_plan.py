@@ -174,7 +174,7 @@ def plan_fit(
     """Plan a fit of a model, without data.
 
     Use it before a fit, to see whether the budget and the number of rows are sufficient. The plan states the noise,
-    which follows from public numbers, and the score to expect. It reads no data and costs nothing.
+    which follows from public numbers, and the score to expect. No data is read and nothing is spent.
 
     The expected score is a guess from tables on which models were fitted (docs/how-to/plan-a-fit.md). Its low end may
     be a little below the score of the trivial model, for PoissonRegressor by up to 1.
@@ -207,8 +207,8 @@ def plan_fit(
 
     Notes
     -----
-    The expected score is a guess from tables on which models were fitted (docs/how-to/plan-a-fit.md). It states how
-    much of the advantage over the trivial model is left at this ratio of noise to signal. Another table may reach the
+    The expected score is a guess from tables on which models were fitted (docs/how-to/plan-a-fit.md): it states how
+    much of the advantage over the trivial model is left at this ratio of noise to signal. Another table may keep the
     same share with three times as much or as little noise. Under large noise a fit may be worse than the trivial model;
     the low end of the range is then below that model's score, for PoissonRegressor far below.
 

@@ -22,9 +22,9 @@ _EXACT_COLUMNS = 2**15  # whose distances are exact in floats
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, WeightedEstimator):
     """K-means clustering with noisy counts and sums.
 
-    Use it to find groups of similar rows, or typical rows, without revealing which rows are in a group. Each round of
-    Lloyd's algorithm counts and sums the rows of each cluster, with noise, and moves the centres to the noisy means.
-    There are no attributes `labels_` and `inertia_`, because both would reveal rows.
+    Use it to find groups of similar rows, or typical rows, without revealing which rows are in a group. In each round
+    of Lloyd's algorithm, every centre moves to the mean of the rows nearest to it, computed from a noisy count and a
+    noisy sum. There are no attributes `labels_` and `inertia_`, because both would reveal rows.
 
     Parameters
     ----------

@@ -82,9 +82,9 @@ class _Features:
 class Lasso(LinearRegressor):
     """Sparse linear regression with a bound on Σ|w_j|.
 
-    Use it for a linear regression with many columns, of which few matter. It minimises the squared error over
-    coefficients w_j with Σ|w_j| ≤ `radius`. It suits many columns because the noise grows only with the logarithm of
-    their number.
+    Use it for a linear regression with many columns, of which few matter. The sum of the absolute coefficients, Σ|w_j|,
+    is at most `radius`, and within this bound the squared error is minimised. The noise grows only with the logarithm
+    of the number of columns.
 
     Parameters
     ----------

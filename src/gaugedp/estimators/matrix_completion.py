@@ -27,10 +27,10 @@ UNKNOWN = ("error", "ignore")
 class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
     """Rating prediction by private matrix completion.
 
-    Use it to predict how users would rate items, and to recommend items, from pairs (user, item) with a rating. The
-    predicted rating is the mean, plus an offset of the item, plus an offset of the user, plus the product ⟨user's
-    scores, item's factors⟩. The fitted model is private; ratings of the users who will see an answer can be used
-    without noise (see `own` below).
+    Use it to predict how users would rate items, and to recommend items to users, from pairs (user, item) with a
+    rating. A predicted rating is the sum of a mean, an offset of the item, an offset of the user, and the inner product
+    of the user's scores and the item's factors. The fitted model is private. For the users who will see a prediction,
+    you can also use their own ratings without noise (see `own` below).
 
     Parameters
     ----------

@@ -41,9 +41,9 @@ _NAMES = {"body": "KNorm", "cube": "Cube", "gaussian": "Gaussian", "laplace": "L
 class Mean(PrivateEstimator):
     """Private mean of the rows of a table.
 
-    Use it to estimate the means of numeric columns of an array or data frame. Rows are clipped to public bounds or to a
-    ball, and noise is added to their mean. Specify `bounds` or `row_norm` from public knowledge, such as 0 to 120 for
-    an age.
+    Use it to estimate the means of numeric columns of an array or data frame. Each row is first clipped to public
+    bounds or to a ball, so that a single row can change the mean only little. Noise then hides that change. Specify
+    `bounds` or `row_norm` from public knowledge, such as 0 to 120 for an age.
 
     Parameters
     ----------

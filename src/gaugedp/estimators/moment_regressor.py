@@ -138,11 +138,9 @@ def row_lengths(size: int, n_slopes: int) -> np.ndarray:
 class Ridge(MomentRegressor):
     """Ridge regression with differential privacy.
 
-    Use it for a linear regression with an ℓ₂ penalty, `alpha`·‖w‖² for coefficients w. The fit releases noisy second
-    moments once and computes the coefficients from them, so the penalty does not change what is released. If the noise
-    is large, the mean of the target is also released by itself, within the same guarantee. Predictions then shrink
-    towards it, by an amount that follows from the release and its known noise. If the noise hides the slopes, the fit
-    releases nothing but the mean.
+    Use it for a linear regression whose coefficients should stay small: it penalises them by `alpha`·‖w‖², where w are
+    the coefficients. The fit releases noisy second moments once and computes the coefficients from them, so the penalty
+    does not change what is released.
 
     Parameters
     ----------
@@ -156,6 +154,10 @@ class Ridge(MomentRegressor):
 
     Notes
     -----
+    If the noise is large, the mean of the target is also released by itself, within the same guarantee. Predictions
+    then shrink towards it, by an amount that follows from the release and its known noise. If the noise hides the
+    slopes, the fit releases nothing but the mean.
+
     Theorem (docs/theory/matrix_moments.md, for designs that are vectors). `fit` is (ε, δ)-DP for one row, and ε-DP at δ
     = 0. Small eigenvalues of the noisy second moments are raised to a public number, a share of the edge of their noise
     (about its largest eigenvalue).
@@ -194,9 +196,8 @@ class Ridge(MomentRegressor):
 class ElasticNet(MomentRegressor):
     """Linear regression with ℓ₁ and ℓ₂ penalties.
 
-    Use it like `Ridge` if, in addition, some coefficients should be exactly 0. The fit releases noisy second moments
-    once and computes the coefficients from them, so the penalties do not change what is released. If the noise is
-    large, the slopes shrink as in `Ridge`.
+    Use it like `Ridge` if, in addition, some coefficients should be exactly 0. The coefficients are computed from noisy
+    second moments, which the fit releases only once, so the penalties do not change what is released.
 
     Parameters
     ----------
@@ -218,6 +219,8 @@ class ElasticNet(MomentRegressor):
 
     After `fit`, the model has the attributes coef_ of shape (d + m,) for d columns and m indicators, intercept_,
     guarantee_ and release_.
+
+    If the noise is large, the slopes shrink as in `Ridge`.
 
     Examples
     --------

@@ -26,8 +26,8 @@ _LEAST_VARIANCE, _LEAST_NOISE, _COUNT_SHARE = TUNED.class_variance, TUNED.class_
 class GaussianNB(PartialFits, Scored, ClassifierMixin, WeightedEstimator):
     """Gaussian naive Bayes with private means and variances.
 
-    Use it for a fast classifier with simple assumptions: within a class, the columns are normal and independent. The
-    fit releases only noisy counts, means and variances of each class.
+    Use it for a fast classifier with a simple assumption: within each class, the columns are normally distributed and
+    independent. The fit releases only noisy counts, means and variances of each class.
 
     Parameters
     ----------

@@ -17,16 +17,16 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
     """Principal component analysis with differential privacy.
 
     Use it to describe many columns by the few directions in which rows vary most. Rows are clipped to a ball or a box,
-    because an unlimited row could change the directions arbitrarily. Specify `row_norm` or `bounds` from public
+    because a single very long row could change the directions arbitrarily. Specify `row_norm` or `bounds` from public
     knowledge.
 
     Parameters
     ----------
     n_components : int or float, optional
-        Number of components; by default there are as many as columns. Under ε-DP each costs a share of the budget,
-        under (ε, δ)-DP all together cost as much as one. A number below 1, such as 0.95, keeps the fewest components
-        whose noisy variances make up this share of the sum of all variances. These are released first, so this option
-        costs as much as all components.
+        Number of components; by default there are as many as columns. Under ε-DP each component costs a share of the
+        budget; under (ε, δ)-DP all of them together cost as much as one. A number below 1, such as 0.95, keeps the
+        fewest components whose noisy variances make up this share of the sum of all variances. These are released
+        first, so this option costs as much as all components.
     whiten : bool
         Whether `transform` divides coordinates by their noisy standard deviations (coordinates without variance become
         0). Default False.
@@ -127,8 +127,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
 class TopEigenvector(SpectralEstimator):
     """Leading eigenvector of the second moments, with differential privacy.
 
-    Use it to find the one direction that explains most of the rows' second moments. It is the unit vector v with the
-    largest mean of ⟨x, v⟩² over the rows x, which are clipped to a ball or a box. Unlike in `PCA`, nothing is centred.
+    Use it to find the one direction that explains most of the rows: the unit vector v with the largest mean of ⟨x, v⟩²
+    over the rows x. Rows are clipped to a ball or a box. Unlike in `PCA`, nothing is centred.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ class TopEigenvector(SpectralEstimator):
 class LowRankCovariance(SpectralEstimator):
     """Covariance matrix restricted to its leading eigenvectors.
 
-    Use it if you need the covariances of many columns, and a few directions explain most of them. Rows are clipped to a
+    Use it to estimate the covariances of many columns, if a few directions explain most of them. Rows are clipped to a
     ball or a box. The result is a symmetric matrix of rank at most k = `rank`.
 
     Parameters

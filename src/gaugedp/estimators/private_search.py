@@ -166,9 +166,10 @@ def _fitted(model: Any, requested: ApproxDP | PureDP, table: Rows, seed: int | N
 class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
     """Hyperparameter search whose guarantee covers the choice.
 
-    Use it instead of scikit-learn's GridSearchCV, which would charge every fit. It draws a candidate at random, fits it
-    to about four fifths of the rows, and scores it with noise on the others. After each draw the search ends with
-    probability 1/draws. The best model is kept as it was fitted.
+    Use it to choose hyperparameters. Scikit-learn's GridSearchCV would charge every fit; this search has one price for
+    any number of candidates. It draws a candidate at random, fits it to about four fifths of the rows, and scores it on
+    the others, with noise. After each draw the search ends with probability 1/draws, and it keeps the best model as it
+    was fitted.
 
     Parameters
     ----------

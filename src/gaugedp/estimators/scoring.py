@@ -128,10 +128,8 @@ def score_report(
     on rows X (n, d) and labels or targets y (n,) that it was not fitted to. `score_report(y_true, y_score,
     classes=[...])` scores predictions from elsewhere. Rows without a known class or a target are left out.
 
-    Classifiers are scored by accuracy, together with the share of the most common class; by log-loss, with
-    probabilities raised to at least 0.001; and for two classes by the area under the ROC curve, with probabilities in
-    twenty bins. Regressors are scored by R², at least −1, and by the mean absolute error, with predictions clipped to
-    the target's bounds.
+    Classifiers are scored by accuracy, by log-loss and, for two classes, by the area under the ROC curve. The share of
+    the most common class is reported too, for comparison. Regressors are scored by R² and by the mean absolute error.
 
     Parameters
     ----------
@@ -165,6 +163,9 @@ def score_report(
 
     Notes
     -----
+    For the log-loss, probabilities are raised to at least 0.001; for the ROC curve, they are put into twenty bins. R²
+    is at least −1, and the predictions of regressors are clipped to the target's bounds.
+
     Theorem (docs/theory/scores.md). All scores are computed from sums with discrete Laplace noise: either three
     releases, of counts and of two sums, or one release of 25 sums. The report is therefore ε-DP for one row. It is
     "idealized", because the last digits of a prediction in floats may depend on the other rows.

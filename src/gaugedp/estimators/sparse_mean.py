@@ -65,8 +65,9 @@ class Outlook:
 class SparseMean(PrivateEstimator):
     """Private mean of many columns, with few nonzero coordinates.
 
-    Use it if a table has more columns than `Mean` can estimate, and most of the true means are (nearly) 0. The fit
-    selects the `sparsity` largest coordinates and releases only these, with noise.
+    Use it if a table has more columns than `Mean` can estimate, and most of the true means are 0 or nearly 0. The fit
+    selects the `sparsity` means that are largest in size and releases only these, with noise; all others are reported
+    as 0.
 
     Parameters
     ----------
@@ -233,12 +234,14 @@ def _warn_of_few(outlook: Outlook, in_units: bool) -> None:
 def sub_gaussian_bounds(n_rows: int, sigma: float, mean_bound: float) -> tuple[float, float]:
     """Return clipping bounds (−T, T) for sub-Gaussian values.
 
-    Use them as the `bounds` of `SparseMean`, if the values of n rows are σ-sub-Gaussian: their tails are no heavier
-    than those of a normal distribution with standard deviation σ = `sigma`. The means must be at most ±`mean_bound`.
-    The bounds are T = mean_bound + sigma·√(log n), because a larger T would only add noise.
+    Use them as the `bounds` of `SparseMean`. They are for values of n rows that are σ-sub-Gaussian: their tails are no
+    heavier than those of a normal distribution with standard deviation σ = `sigma`. The means must lie within
+    ±`mean_bound`.
 
     Notes
     -----
+    The bounds are T = mean_bound + sigma·√(log n), because a larger T would only add noise.
+
     For a normal distribution of standard deviation σ the clipping bias is at most σ·E(Z − √log n)₊ ≤ σ/(√(2πn)·log n),
     where Z is standard normal. This is a small part of the sampling error σ/√n. (√(2·log n) would clip hardly any
     value.)

@@ -17,8 +17,8 @@ class LinearSVC(LinearClassifier):
     """Linear support vector classification with differential privacy.
 
     Use it to separate classes by a linear boundary, if you do not need probabilities (otherwise use
-    `LogisticRegression`). It minimises the hinge loss, and fits more than two classes jointly (Crammer and Singer
-    2001).
+    `LogisticRegression`). The fit minimises the hinge loss. More than two classes are fitted jointly (Crammer and
+    Singer 2001).
 
     A fit is (ε, δ)-DP for one row, and ε-DP at δ = 0. The proofs are in docs/theory/gradient.md,
     objective_perturbation.md and gibbs.md. All parameters except `solver`, and all attributes, are those of

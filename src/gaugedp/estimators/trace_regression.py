@@ -36,9 +36,12 @@ Method = MatrixMoments | MatrixGrams | MatrixDescent | MatrixFrankWolfe | Stocha
 class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
     """Trace regression with a bound on the nuclear norm.
 
-    Use it to fit a matrix of low rank, X, such that y ≈ ⟨A, X⟩ for each row's matrix A (its design) and target y. The
-    sum of X's singular values, the nuclear norm, is at most `radius`. Designs are rows z (n, d), for A = zzᵀ and a
-    symmetric X ⪰ 0, or arrays (n, m, k) of matrices A, for any X (m, k). Specify `design_norm` or `row_norm`.
+    Use it to predict a number y from a matrix A, if the prediction is linear in A: y ≈ ⟨A, X⟩, the sum of the products
+    of their entries. A row's matrix A is called its *design*. The fit finds a matrix X whose nuclear norm, the sum of
+    its singular values, is at most `radius`. This bound favours matrices of low rank.
+
+    Pass designs as arrays (n, m, k) of matrices, for any X (m, k), or as rows z (n, d), for A = zzᵀ and a symmetric X ⪰
+    0. Specify `design_norm` or `row_norm`.
 
     Parameters
     ----------

@@ -18,8 +18,9 @@ from gaugedp.guarantees.pure import PureDP
 class ApproxDP(Guarantee):
     """Approximate differential privacy, (ε, δ)-DP.
 
-    It relaxes ε-DP by a small number δ, which allows Gaussian noise. For any event, the data of one unit, such as a
-    person, changes its probability P to at most e^ε·P + δ. The guarantee states nothing about other values of ε.
+    It relaxes ε-DP by a small number δ. The relaxation allows Gaussian noise, which is smaller for many answers. For
+    any event, the data of one unit, such as a person, changes its probability P to at most e^ε·P + δ. The guarantee
+    states nothing about other values of ε.
 
     Parameters
     ----------

@@ -24,10 +24,10 @@ ONE_CHANGE = "one change of this table"  # of `stated_neighbours`: nothing follo
 class Guarantee(Part):
     """Upper bound on the privacy loss of a release.
 
-    A guarantee limits how well anybody can tell from a release whether one unit, such as a person, is in the table. Add
-    guarantees (`g + h`), or multiply one by a number (`k * g`), for several releases of the same rows, even if a later
-    release was chosen after seeing an earlier one. `epsilon(delta)`, `delta(epsilon)` and `renyi(order)` convert the
-    guarantee. Every number is rounded towards more privacy loss.
+    A guarantee limits how well anybody can tell from a release whether one unit, such as a person, is in the table. For
+    several releases of the same rows, add their guarantees (`g + h`), or multiply one by a number (`k * g`). The sum
+    holds even if a later release was chosen after seeing an earlier one. `epsilon(delta)`, `delta(epsilon)` and
+    `renyi(order)` convert the guarantee. Every number is rounded towards more privacy loss.
 
     Formally, let P and Q be the output distributions for any two neighbouring tables (tables that differ in one unit),
     in both orders. Then `renyi(order)` is at least D_order(P‖Q), their Rényi divergence, and `delta(epsilon)` is at
@@ -35,7 +35,7 @@ class Guarantee(Part):
 
     Examples
     --------
-    In sum, 100 releases with ε = 0.1 cost ε = 10. If you allow δ = 1e-6, they cost much less:
+    The ε of 100 releases with ε = 0.1 add up to 10. If you allow δ = 1e-6, the total is much smaller:
 
     >>> from gaugedp.guarantees import PureDP
     >>> total = 100 * PureDP(0.1)
@@ -134,8 +134,11 @@ class Guarantee(Part):
         """Return the least false-negative rate of any membership test.
 
         Use it to see how well a guarantee hides that a person is in the table. A membership test sees everything that
-        was released and decides whether a unit is in the table. If it wrongly declares an absent unit present with
+        was released and decides whether a unit, such as a person, is in the table. If it accuses absent units with
         probability `false_positive_rate`, in [0, 1], it misses a present unit with at least the returned probability.
+
+        Notes
+        -----
         This is the trade-off function of Dong, Roth and Su 2022, rounded down (docs/theory/renyi_region.md).
 
         Examples
@@ -158,12 +161,12 @@ class Guarantee(Part):
 
         Use it to explain a guarantee to people who do not know ε. A membership test sees everything that was released
         and guesses whether a unit is in the table. `prior`, in (0, 1), is the attacker's probability before the release
-        that the unit is in the table. The bound on the true-positive rate is given at each of `false_positive_rates` in
+        that the unit is in the table. The result bounds the true-positive rate at each of `false_positive_rates`, in
         (0, 1). The proofs are in docs/theory/membership.md.
 
         Examples
         --------
-        For any test on a release with ε = 1, the true-positive rate exceeds the false-positive rate by at most 0.462:
+        If ε = 1, the true-positive rate of any test exceeds its false-positive rate by at most 0.462:
 
         >>> from gaugedp.guarantees import PureDP
         >>> round(PureDP(1.0).membership_risk().advantage, 3)

@@ -26,15 +26,17 @@ _FACTORIALS = tuple(float(math.factorial(2 * k + 1)) for k in range(1, 14))  # o
 class ExponentialLoss(Guarantee):
     """Guarantee of the exponential mechanism, known as ε-bounded range.
 
-    Use it if you choose among candidates with the exponential mechanism. It states more than ε-DP: the privacy losses
-    of any two outputs differ by at most ε = `epsilon_value` (Dong, Durfee and Rogers 2020). Therefore compositions of
-    such mechanisms cost less. It implies ε-DP and ε²/8-zCDP (Cesar and Rogers 2021, lemma 3.2).
+    Use it to account for choices that the exponential mechanism makes among candidates. Several choices then cost less
+    than if you knew only that each is ε-DP.
 
     Notes
     -----
-    Two forms of the exponential mechanism satisfy it, where Δ is the sensitivity of the score. In general, a candidate
-    is drawn with probability proportional to e^{ε·score/(2Δ)}. If one unit can only raise all scores, or only lower
-    them, as for counts, the probability may be proportional to e^{ε·score/Δ}.
+    ε-bounded range means that the privacy losses of any two outputs differ by at most ε = `epsilon_value` (Dong, Durfee
+    and Rogers 2020). It implies ε-DP and ε²/8-zCDP (Cesar and Rogers 2021, lemma 3.2).
+
+    Two forms of the exponential mechanism satisfy it. Let Δ be the sensitivity of the score. In general, a candidate is
+    drawn with probability proportional to e^{ε·score/(2Δ)}. If one unit can only raise all scores, or only lower them,
+    as for counts, the probability may be proportional to e^{ε·score/Δ}.
 
     Examples
     --------

@@ -41,12 +41,14 @@ _ENDLESS = 10**12 * UNITS  # stands for an infinite divergence; no capacity reac
 class RenyiBudget(SameAs, Guarantee, kind="BestOrder"):
     """Budget of (ε, δ)-DP that adds up Rényi curves.
 
-    Use it as the budget of a ledger for many releases, because it usually allows more of them than a sum of (ε, δ).
-    Each release adds its Rényi divergence at each of the `orders`. The budget lasts as long as the sum stays within its
-    bound (`capacity`) at one order at least. You may choose a release, and its guarantee, after seeing earlier answers.
+    Use it as the budget of a ledger for many releases, because it usually allows more of them than adding up ε and δ.
+    You may choose a release, and its guarantee, after seeing earlier answers.
 
-    The bound at each of the m orders converts to (ε, δ/m), and a union bound over the orders gives δ. The proof is in
-    docs/theory/budgets.md.
+    Notes
+    -----
+    Each release adds its Rényi divergence at each of the `orders`. The budget lasts as long as the sum stays within its
+    bound (`capacity`) at one order at least. The bound at each of the m orders converts to (ε, δ/m), and a union bound
+    over the orders gives δ. The proof is in docs/theory/budgets.md.
     """
 
     epsilon_value: float
@@ -196,10 +198,9 @@ class Budget:
     def in_words(self, spent: tuple[int, ...]) -> tuple[str, str]:
         """Return the spent and the remaining budget as text.
 
-        Both are exact guarantees, except for a `RenyiBudget`, for which they are values of ε with few digits. A
-        `RenyiBudget` has spent the ε to which its sums convert at its δ. A release with `PureDP` of the remaining ε
-        still fits, because none of its Rényi divergences is larger. Several smaller guarantees may fit even if their
-        sum is larger.
+        Both parts are exact guarantees, except for a `RenyiBudget`. There they are values of ε with few digits: the
+        spent ε is what the sums of the Rényi divergences convert to at the budget's δ. A release with `PureDP` of the
+        remaining ε still fits. Several smaller guarantees may fit even if their sum is larger.
         """
         if not isinstance(self.total, RenyiBudget):
             return repr(self.guarantee(spent)), repr(self.left(spent))
@@ -225,8 +226,8 @@ class Budget:
 class Filter:
     """Privacy filter, which refuses releases that would exceed a budget.
 
-    Use it if you choose each release after seeing the answers of all earlier ones. All guarantees that the filter
-    admits satisfy the `budget` together. A filter is lost when the process ends. For a durable budget that several
+    Use it if you choose each release after seeing the answers of all earlier ones. The filter admits only guarantees
+    that together satisfy the `budget`. A filter is lost when the process ends. For a durable budget that several
     processes share, use a `Ledger`.
 
     Notes

@@ -46,8 +46,8 @@ class Noise(float):
 def gaussian_std(epsilon: float, delta: float, sensitivity: float = 1.0, count: int = 1) -> Noise:
     """Return the standard deviation of Gaussian noise for (ε, δ)-DP.
 
-    Use it to calibrate noise of your own. The result is the smallest standard deviation σ, rounded up, with which
-    `count` answers together satisfy (ε, δ)-DP (Balle and Wang 2018, theorem 8).
+    Use it if you add noise yourself. The result is the smallest standard deviation σ, rounded up, with which `count`
+    answers together satisfy (ε, δ)-DP (Balle and Wang 2018, theorem 8).
 
     Parameters
     ----------
@@ -76,8 +76,8 @@ def gaussian_std(epsilon: float, delta: float, sensitivity: float = 1.0, count: 
 def laplace_scale(epsilon: float, delta: float = 0.0, sensitivity: float = 1.0, count: int = 1) -> Noise:
     """Return the scale of Laplace noise for (ε, δ)-DP.
 
-    Use it to calibrate noise of your own. The result is the smallest scale, rounded up, with which `count` answers
-    together satisfy (ε, δ)-DP. At δ = 0 it is count·Δ/ε, where Δ is the `sensitivity`.
+    Use it if you add noise yourself. The result is the smallest scale, rounded up, with which `count` answers together
+    satisfy (ε, δ)-DP. At δ = 0 it is count·Δ/ε, where Δ is the `sensitivity`.
 
     Parameters
     ----------
@@ -137,8 +137,8 @@ def subsampled_noise_multiplier(epsilon: float, delta: float, rate: float, steps
 
     Use it before training, to find the noise for a given budget. The noise multiplier is the standard deviation of the
     noise divided by the clipping norm. The result is the smallest one, rounded up, with which all steps together
-    satisfy (ε, δ)-DP. Each step adds Gaussian noise to the sum over a Poisson sample. Neighbours differ by one unit
-    added or removed.
+    satisfy (ε, δ)-DP. Each step adds Gaussian noise to a sum over a random (Poisson) sample of the units. Neighbouring
+    tables differ by one unit added or removed.
 
     Parameters
     ----------

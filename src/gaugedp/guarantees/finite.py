@@ -23,6 +23,9 @@ class FiniteLoss(Guarantee):
     data. `p` holds the probabilities of the outputs with the unit in the table, and `q` those without it, in the same
     order.
 
+
+    Notes
+    -----
     Floats are read as decimals, and Fractions exactly; sums within 1e-9 of 1 are scaled to 1. In a composition, the
     same neighbour has `p` in every release, and both directions (a unit removed, a unit added) are counted.
 

@@ -20,13 +20,13 @@ class GaussianDP(Guarantee):
     """Gaussian differential privacy, μ-GDP.
 
     Use it for releases with Gaussian noise. It describes such noise exactly, and therefore usually allows more releases
-    than a sum of (ε, δ). It means that neighbouring tables are at least as hard to tell apart as the normal
-    distributions N(0, 1) and N(μ, 1).
+    than adding up ε and δ. The parameter μ has a simple meaning: neighbouring tables are at least as hard to tell apart
+    as the normal distributions N(0, 1) and N(μ, 1).
 
     Notes
     -----
-    Gaussian noise of standard deviation σ on an answer of ℓ₂ sensitivity Δ satisfies it with μ = Δ/σ, and no smaller μ
-    (Dong, Roth and Su 2022, theorem 2.7 and corollary 2.13).
+    Gaussian noise of standard deviation σ on an answer of ℓ₂ sensitivity Δ satisfies μ-GDP with μ = Δ/σ, and with no
+    smaller μ (Dong, Roth and Su 2022, theorem 2.7 and corollary 2.13).
 
     Examples
     --------

@@ -24,9 +24,9 @@ def doublings(size: int) -> int:
 def group_factor(order: float, steps: int, form: Literal["sharp", "printed"] = "sharp") -> float:
     """Return the factor of a Rényi curve for groups.
 
-    Use it to protect groups, such as families, by a mechanism that is analysed for single units. If the mechanism has a
-    Rényi divergence of order a of at most ζ for single units, called (a, ζ)-RDP, it satisfies (a/2^c, factor·ζ)-RDP for
-    groups of 2^c units.
+    Use it to protect groups, such as families, by a mechanism that was analysed for single units. If its Rényi
+    divergence of order a is at most ζ for single units, called (a, ζ)-RDP, the mechanism satisfies (a/2^c,
+    factor·ζ)-RDP for groups of 2^c units. This function returns the factor.
 
     Parameters
     ----------

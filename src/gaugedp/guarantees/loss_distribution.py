@@ -56,12 +56,12 @@ class Losses(NamedTuple):
 class LossDistribution(Guarantee):
     """Guarantee given by a discretised privacy loss distribution.
 
-    Use it to import the result of another accountant, which rounds the privacy loss to multiples of a fixed length.
+    Use it to import the result of another accountant that rounds the privacy loss to multiples of a fixed length.
 
     Parameters
     ----------
     span : float
-        The length. The privacy losses are its multiples.
+        The fixed length, of which all privacy losses are multiples.
     removed : (first, probabilities, infinite)
         The losses if a unit is removed: the probabilities of the losses first·span, (first + 1)·span, … and that of an
         infinite loss, by default 0.

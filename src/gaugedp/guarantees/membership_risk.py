@@ -31,12 +31,13 @@ class MembershipRisk:
     """Upper bounds on the success of any membership test.
 
     Use it to explain a guarantee to people who do not know ε. A membership test sees everything that was released and
-    guesses whether one unit is in the table. `prior` is the attacker's probability before the release that it is.
+    guesses whether one unit is in the table. `prior` is the attacker's probability, before the release, that the unit
+    is in the table.
 
     - `advantage` bounds the true-positive rate minus the false-positive rate.
     - `accuracy` bounds the probability of a correct guess, and `posterior` the attacker's probability after any output.
-    - `mu`: no test does better than the best test between the normal distributions N(0, 1) and N(`mu`, 1). It is None
-      if no such number is known.
+    - `mu` limits every test: none does better than the best test between the normal distributions N(0, 1) and N(`mu`,
+      1). It is None if no such number is known.
     """
 
     guarantee: Stated

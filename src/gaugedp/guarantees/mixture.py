@@ -29,7 +29,7 @@ class Mixture(Guarantee):
 
     Examples
     --------
-    The δ of two mechanisms, one of them with almost no privacy loss, is the mean of both:
+    One of two mechanisms has almost no privacy loss, so drawing one at random halves the δ of the other:
 
     >>> from gaugedp.guarantees import GaussianDP, Mixture
     >>> mixture = Mixture([0.5, 0.5], [GaussianDP(1), GaussianDP(0.1)])

@@ -27,9 +27,9 @@ from gaugedp.guarantees.sampling import least_of_profile, log_mean_of_powers
 class MixtureOfGaussians(Guarantee):
     """Guarantee of Gaussian noise around a random shift.
 
-    Use it for a release with Gaussian noise on a random sample of the rows. Chance then decides how far a unit moves
-    the answers: a group of units, for example, moves them further the more of its members are drawn. With probability
-    `chances[i]` a unit shifts the answers by at most `shifts[i]`, and the noise has the standard deviation `noise_std`.
+    Use it for a release with Gaussian noise on a random sample of the rows. How far a unit moves the answers is then
+    random: a group of units, for example, moves them further the more of its members are drawn. With probability
+    `chances[i]` a unit shifts the answers by at most `shifts[i]`. The noise has the standard deviation `noise_std`.
 
     Notes
     -----

@@ -14,9 +14,9 @@ from gaugedp.guarantees.composed import compose
 class Odometer:
     """Running total of the privacy loss of several releases.
 
-    Use it to keep track of ε while you add releases, without a budget. `add` the guarantee of each release, and read ε
-    of all of them together with `epsilon`. The results are certified upper bounds if the guarantees were fixed in
-    advance, not chosen after seeing answers. An update computes only with the new releases.
+    Use it to keep track of ε while you add releases, without a budget. Call `add` with the guarantee of each release;
+    `epsilon` returns the ε of all of them together. The results are certified upper bounds if the guarantees were fixed
+    in advance, not chosen after seeing answers. An update computes only with the new releases.
 
     Examples
     --------

@@ -15,9 +15,13 @@ from gaugedp.guarantees.pure import PureDP
 class OffsetZCDP(Guarantee):
     """Zero-concentrated differential privacy with an offset.
 
-    You need it to account for a mechanism of another library that states two parameters, such as a `ZCDpEvent` of
-    dp-accounting with xi above 0. The mechanisms of gaugedp need no offset: see `ZCDP`. (ξ, ρ)-zCDP means that the
-    Rényi divergence of every order a > 1 is at most ξ + ρ·a (Bun and Steinke 2016, definition 1.1).
+    Use it to account for a mechanism of another library that states two parameters, such as a `ZCDpEvent` of
+    dp-accounting with xi above 0. The mechanisms of gaugedp need no offset: see `ZCDP`.
+
+    Notes
+    -----
+    (ξ, ρ)-zCDP means that the Rényi divergence of every order a > 1 is at most ξ + ρ·a (Bun and Steinke 2016,
+    definition 1.1).
     """
 
     rho: float

@@ -8,7 +8,7 @@ def probability_range(guarantee: Guarantee, q: float) -> tuple[float, float]:
     """Bound how much a release can change an event's probability.
 
     Use it to explain a guarantee: an event is anything that may happen because of a release, such as a decision about a
-    person. Its probability depends little on whether the person is in the table.
+    person. Under a strong guarantee, its probability depends little on whether the person is in the table.
 
     Parameters
     ----------

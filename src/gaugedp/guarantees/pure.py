@@ -35,7 +35,7 @@ class PureDP(Guarantee):
 
     Examples
     --------
-    The ε of two releases add up:
+    The ε of two releases add up, here to 1 + 2 = 3:
 
     >>> from gaugedp.guarantees import PureDP
     >>> round((PureDP(1) + PureDP(2)).epsilon(0), 6)

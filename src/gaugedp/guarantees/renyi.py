@@ -20,9 +20,9 @@ from gaugedp.guarantees.pure import PureDP
 class RenyiDP(Guarantee):
     """Rényi differential privacy at some orders.
 
-    Use it if you know a mechanism by one or several bounds on its Rényi divergence, as many accountants state them. The
-    Rényi divergence of order a between the outputs for two neighbouring tables is at most the value for that order
-    (Mironov 2017, definition 4).
+    Use it if you know one or several bounds on the Rényi divergence of a mechanism, as many accountants state them.
+    Each bound is a `value` for one `order` a: it limits the Rényi divergence of order a between the outputs for two
+    neighbouring tables (Mironov 2017, definition 4).
 
     Parameters
     ----------

@@ -36,9 +36,9 @@ _SHIFTS = np.geomspace(1e-6, 1e6, 73)  # orders minus 1 among which the best is 
 class RepeatAndSelect(Guarantee):
     """Guarantee of publishing the best of several runs.
 
-    Use it for the choice of hyperparameters: a mechanism runs several times, and only the best output is published.
-    Each run satisfies `guarantee`. The number K of runs is drawn from a public distribution with mean `mean` and is not
-    published; if it is 0, nothing is released. Which run is best may depend on the outputs only.
+    Use it to choose hyperparameters: a mechanism runs several times, and only its best output is published. Each run
+    satisfies `guarantee`. The number K of runs is drawn from a public distribution with mean `mean` and is not
+    published; if it is 0, nothing is released. Which run is best may depend only on the outputs.
 
     Notes
     -----

@@ -29,9 +29,9 @@ _ORDERS = 32  # that are evaluated together
 class Sampled(Guarantee):
     """Guarantee of a mechanism on a secret random sample.
 
-    Use it if you draw a random sample of the units and run a mechanism on the sample only. Sampling amplifies privacy,
-    because a unit that is not in the sample cannot affect the output. `guarantee` is that of the mechanism on the
-    sample.
+    Use it if you draw a random sample of the units and run a mechanism on the sample only. Sampling makes the guarantee
+    stronger, because a unit that is not in the sample cannot affect the output. `guarantee` is that of the mechanism on
+    the sample.
 
     Notes
     -----

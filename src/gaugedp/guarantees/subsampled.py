@@ -32,8 +32,8 @@ _LEAST_STD = 0.05  # noise below which quadratures need too many nodes, and samp
 class SubsampledGaussian(Guarantee):
     """Guarantee of Gaussian noise on a Poisson sample's sum.
 
-    Use it to account for one step of DP-SGD (multiply it by the number of steps). Each unit is in the sample with
-    probability q = `rate`, the sum has ℓ₂ sensitivity 1, and the noise has the standard deviation σ =
+    Use it to account for DP-SGD: it describes one step, so multiply it by the number of steps. Each unit is in the
+    sample with probability q = `rate`. The sum has ℓ₂ sensitivity 1, and its noise has the standard deviation σ =
     `noise_multiplier`. With `neighbours` = "add_remove", neighbours differ by one unit, or by a group of `size` units,
     added or removed. With "replace", one unit is replaced.
 

@@ -45,7 +45,7 @@ class TrainingRun:
         The standard deviation of the noise divided by the clipping norm. For "banded" batches it is divided also by the
         largest ℓ₂ norm of a column of the factor C, the matrix that correlates the noise of different steps.
     sampling_rate : float
-        The expected batch size divided by the number of examples. Round it up, or give `epochs`.
+        The expected batch size divided by the number of examples. Round it up, or pass `epochs`.
     steps, epochs : int, optional
         The number of steps, and the number of passes over the examples. Pass `epochs` for "shuffled" batches and for
         "banded" batches without sampling.

@@ -21,13 +21,13 @@ def truncated_poisson(n_units: int, rate: float, batch_size: int, noise_multipli
     """Return the guarantee of a DP-SGD step with truncated batches.
 
     Use it if the training code limits the size of its Poisson batches. Each unit joins the batch with probability
-    `rate`, independently. If more than `batch_size` units join, a uniform choice of `batch_size` of them remains. The
-    sum of their vectors, of ℓ₂ norm at most 1, gets Gaussian noise.
+    `rate`, independently. If more than `batch_size` units join, only `batch_size` of them, chosen at random, remain.
+    Gaussian noise is added to the sum of their vectors, whose ℓ₂ norms are at most 1.
 
     Parameters
     ----------
     n_units : int
-        The number n of units in the table, which is public. A neighbour has one unit less or one more.
+        The number n of units in the table, which is public. Neighbouring tables have one unit fewer or one more.
     rate : float
         The probability q with which a unit joins the batch.
     batch_size : int

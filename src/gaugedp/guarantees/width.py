@@ -32,19 +32,19 @@ def interval_noise(
     Parameters
     ----------
     half_width : float
-        Half the length of the interval; for discrete noise its integer part.
+        Half the length of the interval. For discrete noise, only its integer part counts.
     level : float
         The probability with which the noise must be at most `half_width` in size. Default 0.95.
     law : {"laplace", "discrete_laplace", "gaussian", "discrete_gaussian"}
         The distribution of the noise. Default "discrete_laplace".
     sensitivity : int
-        By how much one unit can change the answer. Default 1.
+        The largest change of the answer by one unit. Default 1.
 
     Returns
     -------
     Noise
         The scale (Laplace) or standard deviation (Gaussian), rounded down, with the `guarantee` of one answer. For
-        discrete Gaussian noise beyond 10⁴ it is within 1 in 10⁴ of the largest.
+        discrete Gaussian noise beyond 10⁴ the result is within 1 in 10⁴ of the largest.
 
     Examples
     --------

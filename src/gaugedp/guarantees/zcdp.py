@@ -21,13 +21,13 @@ class ZCDP(Guarantee):
 
     Notes
     -----
-    It means that the Rényi divergence of order a between the outputs for neighbouring tables is at most ρ·a, for every
-    a > 1 (Bun and Steinke 2016, definition 1.1). Gaussian noise of standard deviation σ on an answer of ℓ₂ sensitivity
-    Δ, the largest change by one unit, satisfies it with ρ = Δ²/(2σ²).
+    ρ-zCDP means that the Rényi divergence of order a between the outputs for neighbouring tables is at most ρ·a, for
+    every a > 1 (Bun and Steinke 2016, definition 1.1). Gaussian noise of standard deviation σ on an answer of ℓ₂
+    sensitivity Δ, the largest change by one unit, satisfies it with ρ = Δ²/(2σ²).
 
     Examples
     --------
-    Five releases of ρ = 0.1 together have ρ = 0.5, which is ε = 5.22 at δ = 10⁻⁶:
+    Five releases with ρ = 0.1 together have ρ = 0.5, so both give ε = 5.22 at δ = 10⁻⁶:
 
     >>> from gaugedp.guarantees import ZCDP
     >>> round((5 * ZCDP(0.1)).epsilon(1e-6), 2), round(ZCDP(0.5).epsilon(1e-6), 2)

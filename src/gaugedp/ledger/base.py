@@ -69,18 +69,19 @@ class Ledger:
         Parameters
         ----------
         path : path or str
-            A file, ":memory:", or "postgresql://user@host:port/database?ledger=people" for a schema of a database
-            (default "gaugedp"). Pass passwords by PGPASSWORD or a password file.
+            A file, ":memory:", or "postgresql://user@host:port/database?ledger=people", where `ledger` names a schema
+            of the database (default "gaugedp"). Pass passwords in PGPASSWORD or a password file.
         budget : Guarantee, optional
             The budget, such as `gd.PureDP(2)`, which a new ledger needs. The budget of an existing ledger never
             changes: a different one is refused.
         table, unit : str and PrivacyUnit, optional
-            Bind the ledger to a table and a unit, as the first charge otherwise does. A bound ledger must match.
+            The table and the unit that the ledger is for. By default the first charge sets them. Those of an existing
+            ledger must match.
         timeout : float
             The seconds to wait while another process has locked the ledger. Default 30.
         approval : bool
-            Whether a new ledger refuses each charge that no second person approved. Default False. Its first charge
-            binds it, unless it was bound when it was created.
+            Whether a new ledger refuses each charge that no second person approved. Default False. The first charge
+            sets its table and unit, unless they were set when it was created.
 
         Warns
         -----
@@ -227,7 +228,8 @@ class Ledger:
             A name for the request. If a release with this key, request and guarantee is stored, it is returned at no
             cost.
         resume : bool
-            Whether a charge that was never settled returns its reservation again. Default False, which refuses its key.
+            Whether to return the reservation of an earlier charge with this key that was never settled. Default False,
+            which refuses such a key.
 
         Raises
         ------

@@ -21,8 +21,8 @@ class AboveThreshold(Selection):
     """Sparse vector technique: find the first score above a threshold.
 
     Use it to find the first of many scores that exceeds a public threshold, such as the first day with more than 100
-    cases. The privacy cost does not depend on the number of scores, because only one index is published. Both the
-    threshold and the scores get noise: the output is the index of the first noisy score that reaches the noisy
+    cases. The privacy cost does not depend on the number of scores, because only one index is published. Noise is added
+    to the threshold and to the scores. The output is the index of the first noisy score that reaches the noisy
     threshold, or k if none of the k scores does.
 
     Notes

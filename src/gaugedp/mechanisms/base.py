@@ -25,14 +25,14 @@ ApplyNoise = Callable[[np.ndarray], np.ndarray]  # from the exact answer to the 
 
 
 class Calibrated(ABC):
-    """Randomness that is calibrated to a guarantee.
+    """Randomness that satisfies a chosen guarantee.
 
-    It is the base class of all mechanisms, which release answers, select candidates or collect responses.
+    This is the base class of all mechanisms, which release answers, select candidates or collect responses.
 
-    `exactness` states how precisely the draws follow the distribution of the proof. Draws are "exact" if they are
-    decided by integers, or by floats within proved bounds, and "idealized" if they are computed in ordinary floats.
-    They are "mixing" if they come from a Markov chain. `form` names the family of the output distribution, by which an
-    audit selects its tests; it may be empty.
+    `exactness` states how precisely the random draws follow the distribution of the proof. "exact" draws are decided by
+    integers, or by floats within proved bounds. "idealized" draws are computed in ordinary floats, and "mixing" draws
+    come from a Markov chain. `form` names the family of the output distribution, by which an audit selects its tests;
+    it may be empty.
     """
 
     name: ClassVar[str]
@@ -74,12 +74,12 @@ class Calibrated(ABC):
 
 
 class Mechanism(Calibrated):
-    """Calibrated randomness that turns an exact answer into a release.
+    """Randomness that turns an exact answer into a private one.
 
     A plan chooses a mechanism for you (`plan.mechanism`), or you calibrate one yourself, for example with
     `gd.Laplace.calibrate`. The exact answer is a vector of integers, such as the counts of a table. The `guarantee`
-    holds if the answers of two neighbouring tables, which differ in one protected unit, differ by a point of the
-    sensitivity body, `body`. Errors and widths are in the units of the answers. Mechanisms for quantiles are an
+    holds if the answers of two neighbouring tables (tables that differ in one protected unit) differ by a point of
+    `body`, the sensitivity body. Errors and widths are in the units of the answers. Mechanisms for quantiles are an
     exception (`in_rows` is True): their errors are distances in rank, counted in rows.
     """
 

@@ -35,8 +35,8 @@ from gaugedp.samplers.gauge_noise import gauge_noise
 class Cube(NormNoise):
     """K-norm noise shaped to a box.
 
-    Use it under pure differential privacy if one unit can change all answers at once in almost any combination, so that
-    the possible changes nearly fill a box. The noise is uniform on a box of random size.
+    Use it under pure differential privacy if one unit can change all answers at once, in almost any combination, so
+    that the possible changes nearly fill a box. The noise is a random point of a box of random size.
 
     Notes
     -----

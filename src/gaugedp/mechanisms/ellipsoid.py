@@ -30,9 +30,9 @@ from gaugedp.samplers.variables import Spherical
 class EllipsoidNoise(NormNoise):
     """K-norm noise shaped to an ellipsoid around the sensitivity body.
 
-    Use it under pure differential privacy if some combinations of answers change much more than others, so that the
-    body that contains all possible changes is long and thin. Of all ellipsoids around the body, the mechanism uses the
-    one for which the expected squared error is smallest.
+    Use it under pure differential privacy if one unit can change some combinations of answers much more than others.
+    The sensitivity body, which contains all possible changes, is then long and thin. Of all ellipsoids around the body,
+    the mechanism uses the one for which the expected squared error is smallest.
 
     Notes
     -----
@@ -45,7 +45,8 @@ class EllipsoidNoise(NormNoise):
 
     Examples
     --------
-    A unit changes the first answer by 1, the second by 100, or both. The noise is smaller than Laplace noise:
+    One unit changes the first answer by 1, the second by 100, or both. The expected length of the noise is then 129,
+    compared with 164 for Laplace noise:
 
     >>> import gaugedp as gd
     >>> body = gd.bodies.Polytope.symmetric_hull([[1, 0, 1], [0, 100, 100]])

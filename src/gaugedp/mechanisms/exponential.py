@@ -26,7 +26,7 @@ class Exponential(Selection):
     """Exponential mechanism for selecting a candidate with a high score.
 
     Use it to select one of finitely many candidates, such as the most frequent category. The output is the index of a
-    candidate. Candidates with a higher score are more likely to be selected, but the best one is not always selected.
+    candidate. The higher the score of a candidate, the more likely it is to be selected.
 
     Notes
     -----

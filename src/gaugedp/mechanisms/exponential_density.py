@@ -35,8 +35,9 @@ class ExponentialDensity(Calibrated):
     Use it to select a point of a ball, an ellipsoid or a polytope, if you can score how well each point fits the exact
     answer. Points with a higher score, their *quality*, are more likely to be drawn.
 
-    By default, the time of a draw depends on the data. Anyone who can measure this time learns something that the
-    guarantee does not cover. With `constant_time`, a slower random walk is used, whose time reveals nothing.
+    By default, the duration of a draw depends on the data. Whoever can measure this duration learns something that the
+    guarantee does not cover. With `constant_time`, a slower random walk draws the point, and its duration reveals
+    nothing.
 
     Notes
     -----
@@ -57,8 +58,8 @@ class ExponentialDensity(Calibrated):
 
     Examples
     --------
-    Draw a point of a disc of radius 5, which is probably near the exact answer (3, 0). One unit changes the answer by a
-    vector of length at most 1, so it changes the score, a negative distance, by at most 1:
+    Draw a point of a disc of radius 5 that is probably near the exact answer (3, 0). The score of a point is minus its
+    distance from the answer. One unit moves the answer by at most 1, so it changes a score by at most 1:
 
     >>> import gaugedp as gd
     >>> import numpy as np
@@ -95,8 +96,8 @@ class ExponentialDensity(Calibrated):
         guarantee : PureDP(ε), ExponentialLoss(ε) or ApproxDP(ε, δ)
             The guarantee of one draw, with ε > 0.
         constant_time : bool
-            Whether to use the walk, whose time does not depend on the data. It uses min(δ, 1e−9) of δ, and is refused
-            if it would need more than 10^7 proposals. Default False.
+            Whether to use the walk, whose time does not depend on the data. The walk uses min(δ, 1e−9) of δ. It is
+            refused if it would need more than 10^7 proposals. Default False.
         """
         epsilon = _epsilon(guarantee)
         _check_body(over)
@@ -158,12 +159,14 @@ class ExponentialDensity(Calibrated):
     def error_bound(self, t: float, slope: float) -> float:
         """Return a bound on the gap to the best quality.
 
-        Use it before a draw to see how far the quality u(a, out) of the output can fall below the largest one. The gap,
-        max u − u(a, out), exceeds the bound with probability at most e^{−t}; for a walk, with its τ added. Here `slope`
-        is a number with |u(a, y) − u(a, y′)| ≤ slope·‖y − y′‖_Y, where Y is the body of points and ‖·‖_Y is its norm.
+        Use it before a draw, to see how far the quality of the output can fall below the best quality. The gap between
+        the two exceeds the bound with probability at most e^{−t}; for a walk, its τ is added to this probability.
 
-        The bound is the least 2λ·slope + (2/ε)·(r·log(1/λ) + t) over λ in (0, 1], where r is the rank of Y, or the
-        width of u if that is smaller.
+        Notes
+        -----
+        The gap is max u − u(a, out). `slope` is a number with |u(a, y) − u(a, y′)| ≤ slope·‖y − y′‖_Y, where Y is the
+        body of points and ‖·‖_Y is its norm. The bound is the least 2λ·slope + (2/ε)·(r·log(1/λ) + t) over λ in (0, 1],
+        where r is the rank of Y, or the width of u if that is smaller.
         """
         non_negative(t=t)
         positive(slope=slope)

@@ -25,8 +25,8 @@ from gaugedp.samplers.laws import DiscreteGaussian, Law, RoundedGaussian
 class Gaussian(IndependentNoise):
     """Independent Gaussian noise, for approximate, Gaussian or concentrated DP.
 
-    Use it for many answers if you accept a small δ. The reason is that its noise grows with the square root of the
-    number of answers that one unit can change, while Laplace noise grows with their number.
+    Use it for many answers if you accept a small δ. Gaussian noise grows only with the square root of the number of
+    answers that one unit can change, whereas Laplace noise grows with the number itself.
 
     Notes
     -----

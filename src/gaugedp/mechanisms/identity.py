@@ -36,9 +36,9 @@ _lately: "deque[tuple[tuple[Any, ...], float]]" = deque(maxlen=128)  # errors th
 class Identity(AdditiveNoise):
     """Discrete Laplace noise on every cell of the joint table.
 
-    Use it for queries that need many cells of the table, such as the counts of all age ranges. Every cell gets noise
-    once, and all answers are computed from the noisy cells. Therefore the answers are consistent with one another: the
-    count of a range is the sum of the counts of its parts.
+    Use it for queries that need many cells, such as the counts of all age ranges. Every cell of the table of all
+    attributes gets noise only once, and all answers are computed from the noisy cells. Therefore the answers are
+    consistent with one another: the count of a range is the sum of the counts of its parts.
 
     Notes
     -----
@@ -52,7 +52,8 @@ class Identity(AdditiveNoise):
 
     Examples
     --------
-    The counts of all 55 ranges of ten age groups get a much smaller error than with Laplace noise on every count:
+    For the counts of all 55 ranges of ten age groups, the expected error is 18, compared with 311 if every count gets
+    Laplace noise:
 
     >>> import gaugedp as gd
     >>> body = gd.query(gd.Domain.of(age=gd.bins(0, 100, 10)), "ranges(age)").sensitivity(gd.PrivacyUnit())
@@ -154,6 +155,8 @@ class Identity(AdditiveNoise):
         A plan uses it to rule this mechanism out without drawing its noise. The bound is for answers that add up cells,
         without weights. Otherwise, and for noise so narrow that cosh overflows a float, it is 0.
 
+        Notes
+        -----
         Let S = ‖F·η‖² be the squared error. The bound is √(E S/(1 + v)), where v ≥ Var S/(E S)²; it follows from
         Hölder's inequality, E√S ≥ (E S)^{3/2}/√(E S²). With G = FᵀF, the moments are E S = σ²·tr G and Var S = 2σ⁴·tr
         G² + κ·Σ G_jj², where κ = σ⁴·(2 + cosh(1/scale)) is the fourth cumulant of the noise. The trace tr G² is at most
@@ -170,12 +173,16 @@ class Identity(AdditiveNoise):
         return math.sqrt(self.law.variance * float(rows.sum()) / (1 + v)) * (1 - 2.0**-40)
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return half-widths of intervals, exact for sums of cells.
+        """Return half-widths of intervals for the answers.
 
-        For other answers, the half-widths are quantiles of trial draws (noise that is drawn only to measure it) or
-        Chernoff bounds. Simultaneous half-widths are quantiles of the largest noise relative to its standard deviation
-        in trial draws. With too few draws, they are the individual half-widths at the level 1 − (1 − level)/d, for d
-        answers. Quantiles of draws are raised by three standard errors.
+        For answers that add up cells, the half-widths are exact. For others, they are quantiles of trial draws (noise
+        drawn only to measure it) or Chernoff bounds.
+
+        Notes
+        -----
+        Simultaneous half-widths are quantiles of the largest noise relative to its standard deviation in trial draws.
+        With too few draws, they are the individual half-widths at the level 1 − (1 − level)/d, for d answers. Quantiles
+        of draws are raised by three standard errors.
         """
         if not simultaneous:
             return self._each(level)

@@ -55,7 +55,8 @@ class KNorm(NormNoise):
 
     Examples
     --------
-    If one unit can change three answers by any vector of length 1, K-norm noise is smaller than Laplace noise:
+    If one unit can change three answers by any vector of length 1, the expected length of K-norm noise is 3.01,
+    compared with 3.65 for Laplace noise:
 
     >>> import gaugedp as gd
     >>> body = gd.bodies.LpBall(3, 2)

@@ -22,8 +22,8 @@ from gaugedp.samplers.laws import DiscreteLaplace
 class Laplace(IndependentNoise):
     """Independent discrete Laplace noise, for pure differential privacy.
 
-    It is the simplest mechanism, and the usual one for a single count or a histogram. If one unit can change all
-    answers by at most Δ in total, every answer gets noise of scale Δ/ε.
+    Use it for a single count or a histogram: it is the simplest mechanism and the usual choice. If one unit can change
+    all answers together by at most Δ, every answer gets noise of scale Δ/ε.
 
     Notes
     -----

@@ -159,9 +159,9 @@ class NestedNoise(GaugeNoise):
 class NIM(NormNoise):
     """Nested K-norm mechanism with corrected recursion.
 
-    Use it under pure differential privacy if some combinations of answers can change much more than others, so that the
-    sensitivity body is long in some directions and short in others. A single K-norm mechanism then adds more noise than
-    necessary in the long directions.
+    Use it under pure differential privacy if one unit can change some combinations of answers much more than others.
+    The sensitivity body, which contains these changes, is then long in some directions and short in others, and a
+    single K-norm mechanism adds more noise than necessary in the long ones.
 
     NIM works on several *levels*. Each level adds K-norm noise to the answers and projects the body onto half of its
     directions, the eigendirections with the largest moments, for the next level (Hardt and Talwar 2010). The noisy

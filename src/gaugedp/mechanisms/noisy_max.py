@@ -23,10 +23,10 @@ _JOINT_COST = Fraction(3, 2)  # joint cost of PrivateMax's index and value, rela
 class NoisyMax(Selection):
     """Report noisy max: the index of the largest noisy score.
 
-    Use it to select the candidate with the largest score, such as the most frequent answer, by a noise that is simple
-    to explain. Every score gets discrete Laplace noise η, and the index of the largest score + η (or |score + η| if
-    `absolute`) is released. If several are equal, the first index is released. On request, the output is a pair (index,
-    value), where the value is the selected score with fresh noise.
+    Use it to select the candidate with the largest score, such as the most frequent answer, by a method that is simple
+    to explain. Every score gets discrete Laplace noise, and the index of the largest noisy score is released (with
+    `absolute`, of the largest in size). If several are equal, the first index is released. On request, the output is a
+    pair (index, value), where the value is the selected score with fresh noise.
 
     Notes
     -----

@@ -28,8 +28,9 @@ class PartitionSelection(Calibrated):
     """Partition selection: the keys whose noisy counts reach a threshold.
 
     Use it to publish the categories of a column that are not known in advance, such as the products that people bought.
-    Each category, called a *key*, has a count n ≥ 1 of people. It gets random noise N, and is published with its noisy
-    count n + N if that reaches a threshold; otherwise it is hidden. Keys that few people have therefore stay hidden.
+    Each category, called a *key*, has a count n ≥ 1 of people. Random noise N is added to this count. A key is
+    published, with its noisy count n + N, only if the noisy count reaches a threshold. Keys that few people have
+    therefore stay hidden.
 
     Notes
     -----

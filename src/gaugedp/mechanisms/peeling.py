@@ -35,9 +35,9 @@ class Peeling(Selection):
     """Selection of the `k` largest scores, with noisy values.
 
     Use it to select several candidates with large scores and to release their scores, such as the ten most frequent
-    words. It chooses one index after another: the one with the largest absolute score or, for counts with units added
-    or removed, the one with the largest score. An output is a row (i_1 … i_k, v_1 … v_k) of indices and values; `split`
-    separates the two.
+    words. It chooses one index after another, privately: each time the one with the largest absolute score or, for
+    counts with units added or removed, with the largest score. An output is a row (i_1 … i_k, v_1 … v_k) of indices and
+    values; `split` separates the two.
 
     Notes
     -----

@@ -17,11 +17,11 @@ from gaugedp.samplers.choice import coins, one_of_each
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PermuteAndFlip(Selection):
-    """Permute-and-flip: a candidate with a high score, in random order.
+    """Permute-and-flip: select a candidate with a high score.
 
-    Use it in place of the exponential mechanism to select one of finitely many candidates: its expected error is never
-    larger at the same ε. The candidates are visited in random order. Each one tosses a coin, which shows heads more
-    often for a higher score, and the first candidate with heads is chosen.
+    Use it in place of the exponential mechanism to select one of finitely many candidates, because its expected error
+    at the same ε is never larger. The candidates are visited in random order. Each one tosses a coin, which shows heads
+    more often for a higher score, and the first candidate with heads is chosen.
 
     Notes
     -----

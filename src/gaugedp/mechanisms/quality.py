@@ -33,7 +33,7 @@ class Quality:
     - |u(a + z, y) − u(a, y)| ≤ 1 for all answers a, all points y, and all z in `body`, the sensitivity body of the
       query.
 
-    `check` tests both on random pairs, but a score that passes may be wrong elsewhere.
+    `check` tests both on random pairs, but a score that passes may still violate them elsewhere.
 
     Parameters
     ----------
@@ -42,10 +42,10 @@ class Quality:
     body : Body
         The sensitivity body of the query, in ℝ^d.
     bounds : (float, float)
-        The numbers (low, high) to which scores are clipped. The quality u is the clipped score, and low where the score
-        is not a number.
+        The numbers (low, high) to which scores are clipped. The quality u is the clipped score; where the score is not
+        a number, u is low.
     clipped : bool
-        Whether a score may exceed its bounds at the answer 0. Otherwise it is refused. Default False.
+        Whether scores may exceed the bounds at the answer 0. If not, such a score is refused. Default False.
     """
 
     score: Score

@@ -26,8 +26,8 @@ class RandomizedResponse(Calibrated):
     """Randomized response: each person reports a random category.
 
     Use it if nobody may know the true answers, not even the one who collects the data. With k categories, a person
-    reports the true one with probability e^ε/(e^ε + k − 1), and each other one equally often. `estimate` and `interval`
-    compute from the responses how many people have each category.
+    reports the true one with probability e^ε/(e^ε + k − 1), and otherwise one of the others at random. From the
+    responses, `estimate` and `interval` compute how many people have each category.
 
     Notes
     -----
@@ -123,10 +123,14 @@ class RandomizedResponse(Calibrated):
         """Return a confidence interval (lower, upper) for each category count.
 
         Each interval contains the true count of its category with probability at least `level` over the randomness of
-        the responses, for fixed rows. If m of n rows have a category, the number of its responses is distributed as
-        Binomial(m, p) + Binomial(n − m, q). Here p is the probability of reporting the true category, and q that of
-        reporting one particular other category. The interval contains every m for which the observed number lies in
-        neither tail of probability (1 − level)/2.
+        the responses, for fixed rows.
+
+        Notes
+        -----
+        If m of n rows have a category, the number of its responses is distributed as Binomial(m, p) + Binomial(n − m,
+        q). Here p is the probability of reporting the true category, and q that of reporting one particular other
+        category. The interval contains every m for which the observed number lies in neither tail of probability (1 −
+        level)/2.
         """
         between(0, 1, level=level)
         counts = self._counts(responses)

@@ -32,8 +32,8 @@ class RankExponential(Mechanism):
     """Exponential mechanism for several quantiles jointly, with intervals.
 
     `gd.quantiles` uses it to release medians and other quantiles of a column, in one or several cells. It draws values
-    at random: a value is more probable the nearer its rank is to the rank of the quantile. Two more draws give the
-    lower and the upper ends of the intervals. Without a `level`, there are no ends, and one draw.
+    at random: the nearer the rank of a value is to the rank of the quantile, the more probable the value is. Two more
+    draws give the lower and the upper ends of the intervals. Without a `level`, no intervals are drawn.
 
     Notes
     -----
@@ -67,8 +67,9 @@ class RankExponential(Mechanism):
         """Return the mechanism for the quantiles of a histogram.
 
         `body` is the sensitivity body of the histogram's counts; `first` is the number to release for its first value.
-        The guarantee is PureDP, ApproxDP, ZCDP or GaussianDP. Of a pure ε, the answers get half (two thirds if there
-        are several), and the lower and upper ends share the rest equally; with `level` None they get all. Default 0.95.
+        The guarantee is PureDP, ApproxDP, ZCDP or GaussianDP. With `level` None (default 0.95) there are no intervals,
+        and the answers get all of a pure ε; else they get half (two thirds if several), and both kinds of ends share
+        the rest equally.
         """
         shares = tuple(sorted(quantiles))
         between(

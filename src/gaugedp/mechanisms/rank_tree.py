@@ -26,9 +26,9 @@ from gaugedp.samplers.discrete import check_scale
 class RankTree(Mechanism):
     """Quantiles drawn jointly, with interval ends from noisy counts.
 
-    `gd.quantiles` uses it for medians and other quantiles if its intervals are the shortest. It draws the quantiles,
-    and in addition releases noisy counts of the rows in ranges of values. The ranges are nested like a tree: each one
-    is divided into smaller ones. From these counts it reads interval ends on either side of the true quantile.
+    `gd.quantiles` uses it for medians and other quantiles if it gives the shortest intervals. It draws the quantiles,
+    and in addition releases noisy counts of the rows in ranges of values. The ranges form a tree: each one is divided
+    into smaller ones. From these counts it reads off interval ends on either side of the true quantile.
 
     Notes
     -----

@@ -32,12 +32,12 @@ _SHARES = RankBudget((4, 7), counts=5), RankBudget((4, 4), counts=3)  # for one 
 class RankVerified(Mechanism):
     """Quantiles drawn jointly, with interval ends that noisy counts verify.
 
-    `gd.quantiles` uses it for medians and other quantiles if its intervals are the shortest. It works in three steps:
+    `gd.quantiles` uses it for medians and other quantiles if it gives the shortest intervals. It works in three steps:
 
     - A joint draw proposes interval ends, at a distance of t rows (`shifts`) from the rank of the quantile.
-    - Noisy counts of the rows between the proposed ends decide which ends are on their side of the quantile.
-    - The answers are drawn. If an end of their cell is not verified, ends so far off that no count is needed (`far`)
-      are drawn with them.
+    - Noisy counts of the rows between the proposed ends show which of these ends lie on the right side of the quantile.
+    - The answers are drawn. If the counts do not verify an end, ends that are so far off that they need no verification
+      (`far`) are drawn too.
 
     Notes
     -----

@@ -24,11 +24,11 @@ _LARGEST_SCORE = 2**60  # scores are clipped here, so that differences of two of
 class Selection(Calibrated):
     """Private choice among k candidates by their scores.
 
-    It is the interface of mechanisms such as `Exponential`, which select, for example, the most frequent category.
-    Scores are first rounded to a lattice of equally spaced numbers. Between neighbouring tables, each score changes by
-    at most B = `body.radius(∞)`; `width` is B in lattice steps. `epsilon` sets the noise, and `guarantee` is the
-    guarantee that the choice satisfies. `monotone` is True if all scores of neighbours move in the same direction, as
-    counts do if a unit is added; less noise is then sufficient.
+    It is the common interface of mechanisms such as `Exponential`, which select, for example, the most frequent
+    category. Scores are first rounded to equally spaced numbers, a *lattice*. Between neighbouring tables, each score
+    changes by at most B = `body.radius(∞)`; `width` is B in lattice steps. `epsilon` sets the noise, and `guarantee` is
+    the guarantee that the choice satisfies. `monotone` is True if all scores of neighbours move in the same direction,
+    as counts do if a unit is added; less noise is then sufficient.
     """
 
     body: Body

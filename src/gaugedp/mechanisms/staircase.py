@@ -93,12 +93,14 @@ class StaircaseLaw(SymmetricLaw):
 class Staircase(AdditiveNoise):
     """Staircase noise, which minimises the expected error of one answer.
 
-    Use it for a single sum, where it is more accurate than Laplace noise, above all at a large ε. One unit changes the
-    sum by at most Δ steps of the lattice on which it lies. The probabilities of the noise fall like a staircase: by a
-    factor of e^−ε within every Δ steps, with stairs of the widths r and Δ − r.
+    Use it for a single sum, where it is more accurate than Laplace noise, above all at a large ε. The probabilities of
+    the noise fall like a staircase, not smoothly.
 
     Notes
     -----
+    Sums lie on a lattice, and one unit changes a sum by at most Δ of its steps. The probabilities fall by a factor of
+    e^−ε within every Δ steps, with stairs of the widths r and Δ − r.
+
     Theorem. If the answers of neighbours differ by at most Δ steps, the release is ε-DP for every r. The reason is that
     P(k + z) ≥ P(|k| + Δ) = e^−ε·P(k) for |z| ≤ Δ. No other additive noise on the integers for one answer is ε-DP with a
     smaller E|N| than that of the best r (Geng and Viswanath 2016; docs/theory/staircase.md).

@@ -49,9 +49,7 @@ class FrankWolfe:
     ) -> "FrankWolfe":
         """Return the calibration for PureDP(ε) or ApproxDP(ε, δ).
 
-        It depends on public numbers only. Each step of Frank–Wolfe selects a vertex of the ℓ₁ ball by its score ∓Σ_i
-        φ′_i·x_ij. If the features are in [−1, 1], one row changes a score by at most 2·`lipschitz` if rows are
-        replaced, and by `lipschitz` if they are added or removed.
+        Call it before `frank_wolfe`, which uses the result. It depends on public numbers only.
 
         Parameters
         ----------
@@ -68,6 +66,12 @@ class FrankWolfe:
             Whether neighbouring data sets differ by a replaced row (default), or by a row added or removed.
         steps : int, optional
             The number of steps. By default the number with the smallest bound on the risk.
+
+        Notes
+        -----
+        Each step of Frank–Wolfe selects a vertex of the ℓ₁ ball by its score ∓Σ_i φ′_i·x_ij. If the features are in
+        [−1, 1], one row changes a score by at most 2·`lipschitz` if rows are replaced, and by `lipschitz` if they are
+        added or removed.
         """
         whole(minimum=1, n_rows=n_rows, n_columns=n_columns)
         positive(radius=radius)
@@ -99,14 +103,18 @@ class FrankWolfe:
         return min(1.0, (lost / 0.1) ** 2) * (4 * self.steps + 2) / (3 * self.steps * (self.steps + 1))
 
     def risk_bound(self, n_rows: int, loss: Loss, radius: float) -> float:
-        """Return a bound on the mean excess risk.
+        """Return a bound on the mean excess loss of the weights.
 
-        The risk is the mean loss of n = `n_rows` rows, with features as rounded. The excess is its distance from the
-        minimum over the ℓ₁ ball of radius R. Two errors contribute. T steps of Frank–Wolfe without noise have an error
-        of at most 2C/(T + 2), where C = 4βR² and β is the loss's smoothness (Jaggi 2013, theorem 1). The private choice
-        adds the mean loss α = 2B·log(2d)·R·lipschitz/(n·ε₀), where d is the number of features, ε₀ is the ε of one
-        step, and B is 2 if rows are replaced and 1 otherwise. The bound is the sum (docs/theory/frank_wolfe.md), or
-        2R·lipschitz if that is smaller.
+        It compares the mean loss of n = `n_rows` rows, with features as rounded, with its minimum over the ℓ₁ ball of
+        radius R.
+
+        Notes
+        -----
+        Two errors contribute. T steps of Frank–Wolfe without noise have an error of at most 2C/(T + 2), where C = 4βR²
+        and β is the loss's smoothness (Jaggi 2013, theorem 1). The private choice adds the mean loss α =
+        2B·log(2d)·R·lipschitz/(n·ε₀), where d is the number of features, ε₀ is the ε of one step, and B is 2 if rows
+        are replaced and 1 otherwise. The bound is the sum (docs/theory/frank_wolfe.md), or 2R·lipschitz if that is
+        smaller.
         """
         gap = math.log(self.selection.n_candidates) / float(self.selection.rate) + 1
         lost = radius * loss.lipschitz * (gap * float(self.selection.step) + 2.0 ** (1 - BITS) * n_rows) / n_rows

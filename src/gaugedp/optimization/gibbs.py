@@ -36,9 +36,9 @@ _ROUNDED_DOWN = 1 - 1e-9  # covers rounding of the rows' norms and of the parame
 class Gibbs:
     """Weights w drawn from a distribution that favours small losses.
 
-    Use it to fit a linear model with a convex loss φ privately: the weights are drawn at random, and are likely to have
-    a loss near the minimum. Rejections make the duration of a draw depend on the rows, without a bound except for a
-    user-defined loss, where `query_bound` limits the evaluations.
+    Use it to fit a linear model with a convex loss φ privately: the weights are drawn at random, and their loss is
+    probably near the minimum. The duration of a draw depends on the rows, because proposals can be rejected. It has no
+    limit, except that `query_bound` limits the evaluations of a user-defined loss.
 
     Notes
     -----

@@ -25,8 +25,8 @@ Sums = Callable[[Of], np.ndarray]  # Σ of(features, target) over blocks of the 
 class LeastSquares:
     """Private linear least squares for rows in the unit ball.
 
-    Use it for a linear regression. It finds weights w, ‖w‖₂ ≤ `radius`, that make the sum of squared residuals Σ(⟨w, x⟩
-    − t)² small over rows x with ‖x‖₂ ≤ 1 and targets t with |t| ≤ 1.
+    Use it for a linear regression. It finds weights w, ‖w‖₂ ≤ `radius`, for which the sum of squared residuals Σ(⟨w, x⟩
+    − t)² is small. The sum is over rows x with ‖x‖₂ ≤ 1 and targets t with |t| ≤ 1.
 
     Notes
     -----

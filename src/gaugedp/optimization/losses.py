@@ -25,9 +25,12 @@ class Loss(ABC):
     """Convex loss φ(z, y) of predictions z and targets y.
 
     It is the base class of the losses that the methods of this package minimise, such as `Logistic`. z and y have shape
-    (n,), and φ is convex in z. The loss of a row x is φ(⟨w, x⟩, y) for the weights w, and its gradient in w is φ′·x. If
-    ‖x‖ ≤ R in a norm, the loss is `lipschitz`·R-Lipschitz in w for the dual norm, and `smoothness`·R²-smooth if that is
-    finite.
+    (n,), and φ is convex in z.
+
+    Notes
+    -----
+    The loss of a row x is φ(⟨w, x⟩, y) for the weights w, and its gradient in w is φ′·x. If ‖x‖ ≤ R in a norm, the loss
+    is `lipschitz`·R-Lipschitz in w for the dual norm, and `smoothness`·R²-smooth if that is finite.
     """
 
     is_clipped_residual: ClassVar[bool] = False  # True if φ′ = lipschitz·clip((z − y)·smoothness/lipschitz, ±1)
@@ -198,9 +201,13 @@ class Softmax:
     """Multinomial logistic loss, for several classes.
 
     Use it for a classifier that predicts one of K classes. The loss is log Σ_k e^{z_k} − z_y for predictions z of shape
-    (n, K) and classes y of shape (n,), which are in 0 … K − 1. Let p be the probabilities of the classes. The gradient
-    of a row x in the weights (K, d) is (p − e_y)xᵀ, of Frobenius norm at most √2·‖x‖₂. The Hessian is (diag p − ppᵀ) ⊗
-    xxᵀ, with eigenvalues of at most ‖x‖²/2 and trace of at most (1 − 1/K)·‖x‖².
+    (n, K) and classes y of shape (n,), which are in 0 … K − 1.
+
+    Notes
+    -----
+    Let p be the probabilities of the classes. The gradient of a row x in the weights (K, d) is (p − e_y)xᵀ, of
+    Frobenius norm at most √2·‖x‖₂. The Hessian is (diag p − ppᵀ) ⊗ xxᵀ, with eigenvalues of at most ‖x‖²/2 and trace of
+    at most (1 − 1/K)·‖x‖².
     """
 
     n_classes: int

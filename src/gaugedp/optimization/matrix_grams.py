@@ -70,8 +70,7 @@ class MatrixGrams:
     """Trace regression from Gram matrices.
 
     Use it to estimate a matrix X of low rank from targets y that are near reach·⟨A, X⟩ for known matrices A, the
-    *designs*. It is for designs so large that the matrix of all their second moments (`MatrixMoments`) cannot be
-    released.
+    *designs*. It is meant for large designs, for which `MatrixMoments` would have to release too many second moments.
 
     Notes
     -----

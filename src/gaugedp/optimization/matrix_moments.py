@@ -107,10 +107,13 @@ class MomentScale:
     def least_product(self) -> float:
         """Lower bound on the inner product of two rows' moments.
 
-        It determines how far two rows can move the released sums. It is a bound on k² + w²·q·k, where k = ⟨a, a′⟩ and q
-        = t·t′. For k ≥ 0 and t < 0 < t′, t ≥ (low − shift)/largest and t′ ≤ (high − shift·k)/largest, because k ≤ ‖a′‖
-        ≤ tr A′. For k < 0, which designs cut to multiples of 2^−BITS may have down to −2√p·2^−BITS, q is at most the
-        largest t².
+        It determines how far two rows can move the released sums.
+
+        Notes
+        -----
+        The result bounds k² + w²·q·k, where k = ⟨a, a′⟩ and q = t·t′. For k ≥ 0 and t < 0 < t′, t ≥ (low −
+        shift)/largest and t′ ≤ (high − shift·k)/largest, because k ≤ ‖a′‖ ≤ tr A′. For k < 0, which designs cut to
+        multiples of 2^−BITS may have down to −2√p·2^−BITS, q is at most the largest t².
         """
         p, square = self.region.n_coordinates, self.weight**2
         lowest_k = max(-1.0, self.products_at_least - 2 * math.sqrt(p) * 2.0**-BITS)

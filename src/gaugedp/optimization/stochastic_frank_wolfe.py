@@ -73,8 +73,8 @@ class Schedule:
 class StochasticFrankWolfe:
     """Trace regression by Frank–Wolfe that reads each row once.
 
-    Use it if there are many rows: one pass over them is enough, because every row contributes to one gradient only. It
-    fits a matrix X such that the products ⟨A, X⟩ with known matrices A, the *designs*, predict the targets.
+    Use it if there are many rows, because one pass over them is enough: every row contributes to only one gradient. The
+    method fits a matrix X to predict each target by the product ⟨A, X⟩ with a known matrix A, its *design*.
 
     Notes
     -----

@@ -20,8 +20,8 @@ MOST_NUMBERS = 2**27  # of noise in memory: 1 GiB
 class ToeplitzRoot:
     """Correlated noise C·w for decaying running sums.
 
-    Use it to protect sums that are updated at every step, with less noise than independent draws. The noise comes from
-    independent standard normal vectors w, one per step, which a Toeplitz matrix C correlates.
+    Use it to protect sums that are updated at every step, with less noise than independent draws need. A Toeplitz
+    matrix C turns independent standard normal vectors w, one per step, into correlated noise.
 
     Notes
     -----

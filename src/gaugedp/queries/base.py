@@ -94,11 +94,11 @@ class MechanismChoice(ABC):
 
 
 class Query(ABC):
-    """Request for numbers about a table, described without reading it.
+    """Request for numbers about a table, made without reading it.
 
     `gd.query` makes one from text, such as `sex*age` for a table of counts. You can plan a query, release it, or
-    combine it with other queries. A query maps a table to integers in public units, and knows by how much one person or
-    row can change these integers (`sensitivity`). A release adds noise to them, and computes the answers (`estimates`)
+    combine it with other queries. A query turns a table into integers, and knows by how much one person or row can
+    change these integers (`sensitivity`). A release adds noise to the integers, and computes the answers (`estimates`)
     from the noisy integers.
     """
 

@@ -25,14 +25,14 @@ Names = str | Sequence[str] | None
 
 
 def marginals(domain: Domain, *attribute_sets: Sequence[str] | str) -> Workload:
-    """Count the rows in each cell of contingency tables.
+    """Count the rows by attributes, such as sex, or sex and age.
 
     Parameters
     ----------
     domain : Domain
         Description of the table.
     *attribute_sets : str or sequence of str
-        One attribute, or the attributes of one contingency table. The last attribute varies fastest in the answers.
+        One attribute, or the attributes of one table. The last attribute varies fastest in the answers.
 
     Examples
     --------
@@ -117,8 +117,9 @@ def ranges(domain: Domain, attribute: str) -> Workload:
 def product(*queries: Workload) -> Workload:
     """Cross several count queries into one.
 
-    Use it to repeat counts for every group: you get them for every combination of an answer of each query. The queries
-    are marginals, prefix sums or ranges of different attributes. The answers of the last query vary fastest.
+    Use it to repeat counts for every group, such as counts by age for each sex. You get one answer for every
+    combination of answers. The queries are marginals, prefix sums or ranges of different attributes. The last query
+    varies fastest.
 
     Examples
     --------
@@ -201,8 +202,8 @@ def workload(matrix: np.ndarray, domain: Domain) -> Workload:
 def bounded_sums(domain: Domain, column: str, by: Names = None, *, weighted: bool = True) -> Workload:
     """Return the query for the sum of a bounded column.
 
-    Use it for totals, such as the total pay of each sex. The sum is over all rows or, with attributes `by`, over the
-    rows of each of their cells. In a domain with weights, each value is multiplied by its row's weight unless
+    Use it for totals, such as the total pay of each sex. The query adds up the column over all rows, or within each
+    group if you name attributes `by`. In a domain with weights, each value is multiplied by its row's weight unless
     `weighted` is False.
 
     Examples
@@ -218,10 +219,11 @@ def bounded_sums(domain: Domain, column: str, by: Names = None, *, weighted: boo
 def bounded_means(domain: Domain, column: str, by: Names = None, *, weighted: bool = True) -> Workload:
     """Return the query for the mean of a bounded column.
 
-    Use it for averages, such as the mean pay of each sex. The mean is over all rows or, with attributes `by`, over the
-    rows of each of their cells. In a domain with weights, it is weighted unless `weighted` is False. A release
-    publishes noisy counts and noisy sums of the distances from the middle of the bounds, and computes the means from
-    both. A cell whose noisy count is not positive gets the middle of the bounds.
+    Use it for averages, such as the mean pay of each sex. The query averages the column over all rows, or within each
+    group if you name attributes `by`. In a domain with weights, the mean is weighted unless `weighted` is False.
+
+    A release computes each mean from a noisy count and a noisy sum of distances from the middle of the bounds. A group
+    whose noisy count is not positive gets this middle.
 
     Examples
     --------
@@ -236,11 +238,12 @@ def bounded_means(domain: Domain, column: str, by: Names = None, *, weighted: bo
 def bounded_deviations(domain: Domain, column: str, by: Names = None, *, weighted: bool = True) -> Workload:
     """Return the query for the standard deviation of a column.
 
-    Use it to show how much a number, such as pay, varies among all rows or, with attributes `by`, among the rows of
-    each of their cells. The divisor is the number of rows. It is computed from noisy counts, sums and sums of squares.
-    Values are squared in integer steps, with a rounding error of at most 2^−24 of the range. A cell whose noisy count
-    is not positive gets a quarter of the range. In a domain with weights, the statistic is weighted unless `weighted`
-    is False, and squares are rounded more coarsely (`tables.aggregate.Coarse`).
+    Use it to show how much a number, such as pay, varies among all rows, or within each group if you name attributes
+    `by`. In a domain with weights, the result is weighted unless `weighted` is False.
+
+    The divisor is the number of rows. The answer is computed from noisy counts, sums and sums of squares. Values are
+    squared in integer steps, with a rounding error of at most 2^−24 of the range (more if weighted, see
+    `tables.aggregate.Coarse`). A group whose noisy count is not positive gets a quarter of the range.
 
     Examples
     --------
@@ -253,12 +256,12 @@ def bounded_deviations(domain: Domain, column: str, by: Names = None, *, weighte
 
 
 def shares(domain: Domain, attributes: Sequence[str] | str, by: Names = None, *, weighted: bool = True) -> Workload:
-    """Return the query for shares of rows in each cell.
+    """Return the query for the share of rows in each cell.
 
-    Use it for percentages, such as the share of each sex in every age group. The shares of the cells of `attributes`
-    add up to 1, over all rows or within each cell of the attributes `by`. They are computed from noisy counts of the
-    cells of both sets of attributes together. A group whose noisy total is not positive gets equal shares. In a domain
-    with weights, the counts are weighted unless `weighted` is False.
+    Use it for percentages, such as the share of each sex in every age group. The cells are the combinations of
+    categories of `attributes`. Their shares add up to 1 over all rows, or within each group if you name attributes
+    `by`. They are computed from noisy counts, which are weighted in a domain with weights unless `weighted` is False. A
+    group whose noisy total is not positive gets equal shares.
 
     Examples
     --------
@@ -271,7 +274,7 @@ def shares(domain: Domain, attributes: Sequence[str] | str, by: Names = None, *,
 
 
 def comparisons(domain: Domain, kind: str, attribute: str, by: Names = None, *, weighted: bool = True) -> Workload:
-    """Compare the counts of an attribute's cells with one another.
+    """Compare the counts of an attribute's categories.
 
     Parameters
     ----------
@@ -281,7 +284,7 @@ def comparisons(domain: Domain, kind: str, attribute: str, by: Names = None, *, 
         "difference", "ratio" and "index" (100 times the ratio) compare each cell with the first cell. "change" compares
         each cell with the previous one, such as a year with the year before, in percent of the previous one.
     attribute : str
-        An attribute with at least two cells. The counts are compared within each cell of the attributes `by`.
+        An attribute with at least two cells. The counts are compared within each group of `by`.
     weighted : bool
         Whether to use the domain's weights, if it has any. Default True.
 
@@ -358,8 +361,8 @@ def stack(*queries: Query) -> Query:
     """Join queries about the same rows into one query.
 
     Use it to answer several queries together, for one charge. Counts, sums and means share one mechanism, which is
-    chosen for all of them. Each quantile query has its own mechanism and an equal share of the guarantee. All
-    simultaneous intervals hold together.
+    chosen for all of them. Each quantile query has its own mechanism and an equal share of the guarantee. Simultaneous
+    intervals hold for all answers together.
 
     Examples
     --------

@@ -60,7 +60,7 @@ class Workload(Query):
 
     All terms use the same rows. If a row's value in an attribute of any term is missing or out of domain, and the rule
     of this attribute is "drop", the row is left out of the whole query. A bounded column with this rule leaves the row
-    out of only the terms about that column. The rules of the attributes `also` leave rows out too.
+    out of only the terms about that column. Attributes in `also` leave rows out in the same way.
     """
 
     domain: Domain
@@ -142,7 +142,7 @@ class Workload(Query):
         return ErrorScale(runs, float(self.steps.runs[0][0]), words, not self.columns or is_of_sums, weights)
 
     def with_importance(self, importance: Mapping[str, float]) -> "Workload":
-        """Return the query with different importance of its terms.
+        """Return the query with some terms more important than others.
 
         Use it if some terms need to be more accurate than others, such as totals compared with details. The mechanism
         is then chosen to minimise the weighted sum of squared errors. The exact answers and the guarantee do not
@@ -173,10 +173,14 @@ class Workload(Query):
     def sensitivity(self, unit: PrivacyUnit) -> Polytope:
         """Return the sensitivity body of the query.
 
-        The body contains all changes of the exact answers between neighbouring tables, and mechanisms scale their noise
-        to it. Let v run over the possible contributions of a row to the answers, and let conv be the convex hull. If
-        units are added or removed ("add_remove"), the body is max_rows·conv{±v}. If they are replaced ("replace"), it
-        is max_rows·conv({v − v′} ∪ {±v}), which includes the ±v because a rule may leave a row out.
+        The body contains all changes of the exact answers between neighbouring tables, which differ in one protected
+        unit. Mechanisms scale their noise to it.
+
+        Notes
+        -----
+        Let v run over the possible contributions of a row to the answers, and let conv be the convex hull. If units are
+        added or removed ("add_remove"), the body is max_rows·conv{±v}. If they are replaced ("replace"), it is
+        max_rows·conv({v − v′} ∪ {±v}), which includes the ±v because a rule may leave a row out.
 
         The body is a `BoxHull` for sums of several columns over all rows, and for means of columns that have a value in
         every row. Its radii are exact for these, for single marginals, prefix sums, ranges and sums, and for stacks of
@@ -185,7 +189,8 @@ class Workload(Query):
 
         Examples
         --------
-        A row counts once in the first query and twice in the second, so it changes all answers together by 1 or 2:
+        A row counts once in the first query, so it changes all answers together by 1. In the second query it counts
+        twice:
 
         >>> import gaugedp as gd
         >>> domain, unit = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10)), gd.PrivacyUnit()

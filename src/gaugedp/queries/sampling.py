@@ -74,9 +74,9 @@ def with_sampling_error(query: Query, share: float | None = None) -> Query:
     """Return the query together with estimates of its sampling errors.
 
     Use it for a survey, where an answer differs from the population for two reasons: the noise, and the sample. A
-    release of the returned query has intervals for both. They cover weighted counts, sums, means, shares and
-    comparisons. The sample is treated as drawn with replacement, within the strata or by the clusters that the domain
-    names (docs/theory/survey_weights.md, theorems 4 to 6).
+    release of the returned query has intervals that allow for both. They are for weighted counts, sums, means, shares
+    and comparisons. The sample is treated as drawn with replacement, within the strata or by the clusters that the
+    domain names (docs/theory/survey_weights.md, theorems 4 to 6).
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def with_sampling_error(query: Query, share: float | None = None) -> Query:
 
     Examples
     --------
-    The text of the returned query shows the additional term:
+    The returned query has an additional term, as its text shows:
 
     >>> import gaugedp as gd
     >>> domain = gd.Domain.of(sex=["1", "2"], pay=gd.bounded(0, 100)).with_weights("w", gd.bounded(1, 600))

@@ -13,8 +13,8 @@ from gaugedp.tables.select import FUNCTIONS, Selected, read_select
 def sql_query(domain: Domain, statement: str) -> Query:
     """Translate a SELECT statement into a query.
 
-    Use it if you already have a table as SQL. Each aggregate becomes a term of the query, and GROUP BY becomes `by`.
-    The statement itself is never run: release the query to get the answers.
+    Use it if you already have the SQL statement of a table. Each aggregate becomes a term of the query, and GROUP BY
+    becomes `by`. The statement itself is never run: release the query to get the answers.
 
     Parameters
     ----------

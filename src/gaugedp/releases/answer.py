@@ -58,9 +58,9 @@ class Release(Tabular):
     """Published answers with their confidence intervals and public facts.
 
     `gd.release` returns it. The answers are in `values`, and `interval` returns their confidence intervals; `to_frame`
-    and `save_html` show both. Everything in a release is public. `facts` describes how it was made: query, privacy
-    unit, rules for rows, guarantee, mechanism, and the account at that time. `numbers` are the noisy integers behind
-    the answers, in units that are fixed before the data is read.
+    and `save_html` show both. Everything in a release is public. `facts` describes how the release was made: query,
+    privacy unit, rules for rows, guarantee, mechanism, and the account at that time. `numbers` are the noisy integers
+    behind the answers, in units fixed before the data is read.
     """
 
     numbers: np.ndarray
@@ -94,8 +94,8 @@ class Release(Tabular):
     def processed(self, *steps: str, query: Query | None = None) -> "Release":
         """Return the release with processed answers, at no cost.
 
-        Use it to make tables add up, or to remove negative counts. It reads no data, so the guarantee, the raw answers
-        and the intervals stay the same. Without steps, it returns the raw release.
+        Use it to make tables add up, or to remove negative counts. No data is read, so the guarantee, the raw answers
+        and the intervals stay the same. Without steps, you get the raw release.
 
         Parameters
         ----------

@@ -38,9 +38,9 @@ _RULES = (
 class KeyRelease:
     """Categories that enough people share, from `gd.release_keys`.
 
-    The list `keys` of the categories is sorted and public from now on. The array `counts` of shape (n,) holds the noisy
-    number of people with each key. Because a key is published only if its noisy count is large, these counts are too
-    large on average. For counts with confidence intervals, release a query about the attribute.
+    `keys` lists these categories in order; they are public from now on. `counts`, of shape (n,), holds the noisy number
+    of people in each. Because a key is published only if its noisy count is large, these counts are too large on
+    average. For counts with confidence intervals, release a query about the attribute.
     """
 
     attribute: str

@@ -154,9 +154,9 @@ class Plan:
     def terms(self) -> list[dict[str, Any]]:
         """Return one row per term with the widths of intervals.
 
-        Use it to see how precise each table will be. Widths are half-widths with the chosen mechanism. For means,
-        shares and standard deviations they describe the sums and counts behind them (sums are centred), and
-        `of_1000_rows` is the worst-case half-width, [individual, simultaneous], in a cell of 1,000 rows. For a quantile
+        Use it to see how precise each table will be. The widths are half-widths of intervals with the chosen mechanism.
+        For means, shares and standard deviations they are those of the (centred) sums and counts behind them, and
+        `of_1000_rows` is the worst-case half-width, [individual, simultaneous], in a cell of 1,000 rows. For quantiles
         they are worst-case errors in rank, and `ordinary_95` (else None) is the error to expect on ordinary tables,
         whose values spread over many steps. `quantile_widths` converts ranks into the column's unit, such as euros.
         """

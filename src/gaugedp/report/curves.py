@@ -42,10 +42,11 @@ _FIGURES: dict[str, tuple[str, str, Callable[[str], Guarantee], tuple[str, ...]]
 def renyi_svg(guarantees: Mapping[str, Guarantee], title: str = "Rényi divergence by order, at most") -> str:
     """Plot the Rényi curves of up to six guarantees.
 
-    Use it to compare how strong guarantees of different kinds are, such as `PureDP` and `ZCDP`. The result is SVG text.
-    The horizontal axis shows the order, from 1 to 21, and the vertical axis an upper bound on the Rényi divergence in
-    nats, at 161 orders joined by lines. A dotted line is the value at order ∞, the pure ε; infinite values are left
-    out. Needs `gaugedp[report]`.
+    Use it to compare guarantees of different kinds, such as `PureDP` and `ZCDP`. The lower a curve, the stronger the
+    guarantee. The result is SVG text, and the function needs `gaugedp[report]`.
+
+    The horizontal axis shows the order, from 1 to 21. The vertical axis shows an upper bound on the Rényi divergence in
+    nats, at 161 orders. A dotted line marks the pure ε, the value at order ∞. Infinite values are left out.
     """
     if not 1 <= len(guarantees) <= 6:
         raise InvalidRequest(
@@ -115,10 +116,11 @@ def _raised_by_renyi(guarantee: Guarantee) -> float:
 def tradeoff_svg(guarantees: Mapping[str, Guarantee]) -> str:
     """Plot the trade-off functions of up to six guarantees.
 
-    Use it to show what a guarantee means for an attacker who tests whether one unit is in the data. The result is SVG
-    text. The horizontal axis shows the test's false-positive rate, and the vertical axis a lower bound on its
-    false-negative rate, from lines for 61 values of ε. The dashed line is guessing. The larger the area below a curve,
-    the stronger the protection. Needs `gaugedp[report]`.
+    Use it to show what a guarantee means for an attacker who tests whether one unit is in the data. The larger the area
+    below a curve, the stronger the protection. The result is SVG text, and the function needs `gaugedp[report]`.
+
+    The horizontal axis shows the false-positive rate of a test. The vertical axis shows a lower bound on its
+    false-negative rate, from lines for 61 values of ε. The dashed line is guessing.
     """
     if not 1 <= len(guarantees) <= 6:
         raise InvalidRequest(

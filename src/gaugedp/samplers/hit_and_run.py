@@ -31,9 +31,7 @@ def hit_and_run(
     """Draw nearly uniform points of a body by hit-and-run walks.
 
     Use it for experiments with bodies for which `uniform` has no exact method. Each step chooses a random chord through
-    the current point and moves to a uniform point of it. The walk is `mixing`: its stationary distribution is uniform
-    (Smith 1984), but nothing proves how near a finite walk is to it. Steps are exact on polytopes. On other bodies, the
-    ends of the chords are found by bisection of the gauge, the norm of which the body is the unit ball.
+    the current point and moves to a uniform point of this chord.
 
     Parameters
     ----------
@@ -50,6 +48,12 @@ def hit_and_run(
     -------
     numpy.ndarray
         The points, shape (size, d).
+
+    Notes
+    -----
+    The walk is `mixing`: its stationary distribution is uniform (Smith 1984), but nothing proves how near a finite walk
+    is to it. Steps are exact on polytopes. On other bodies, the ends of the chords are found by bisection of the gauge,
+    the norm of which the body is the unit ball.
 
     Examples
     --------

@@ -67,7 +67,7 @@ def ball_walk(
     burn_in: int | None = None,
     thin: int | None = None,
 ) -> np.ndarray:
-    """Draw nearly uniform points of a body: ball walk.
+    """Draw nearly uniform points of a body by a ball walk.
 
     Use it for experiments only; no mechanism uses it. Each step proposes a uniform point of a small ball around the
     current point. The walk is `mixing`: its stationary distribution is uniform on the body (Metropolis and others
@@ -130,7 +130,7 @@ def grid_walk(
     burn_in: int | None = None,
     thin: int | None = None,
 ) -> np.ndarray:
-    """Draw nearly uniform lattice points of a body: grid walk.
+    """Draw nearly uniform lattice points of a body by a grid walk.
 
     Use it for experiments only; no mechanism uses it. Each step moves to a neighbouring point of a lattice, that is, of
     a grid of equally spaced points. The walk is `mixing`: its stationary distribution is uniform on the lattice points

@@ -19,11 +19,6 @@ def uniform(body: Body, size: int, rng: Entropy | None = None) -> np.ndarray:
 
     Use it to estimate properties of a body, such as its moments, or to simulate noise that is shaped to it.
 
-    Draws are exact and independent for balls, ellipsoids, and polytopes of rank at most 8 or with as many generators as
-    their rank. For other polytopes they are nearly uniform and correlated, because a walk over facets draws them (see
-    `gauge_noise`). Points of a `MinkowskiSum` are drawn from a box around it, until one lies in the sum (rejection).
-    This is exact, and is used if at least 3 of 500 points of the box lie in the sum; otherwise `ball_walk` draws them.
-
     Parameters
     ----------
     body : Body
@@ -32,6 +27,13 @@ def uniform(body: Body, size: int, rng: Entropy | None = None) -> np.ndarray:
         The number of points to draw.
     rng : Entropy, optional
         The source of random bits. By default the operating system's.
+
+    Notes
+    -----
+    Draws are exact and independent for balls, ellipsoids, and polytopes of rank at most 8 or with as many generators as
+    their rank. For other polytopes they are nearly uniform and correlated, because a walk over facets draws them (see
+    `gauge_noise`). Points of a `MinkowskiSum` are drawn from a box around it, until one lies in the sum (rejection).
+    This is exact, and is used if at least 3 of 500 points of the box lie in the sum; otherwise `ball_walk` draws them.
 
     Examples
     --------
@@ -51,7 +53,7 @@ def uniform(body: Body, size: int, rng: Entropy | None = None) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class UniformMoments:
-    """Moments of a uniform point of a body.
+    """Moments of a random point that is uniform in a body.
 
     They determine the expected error of K-norm noise that is shaped to the body. For a uniform point Z, `mean_norm` is
     E‖Z‖₂ and `second_moment` is the matrix E ZZᵀ, shape (d, d). `kind` states how the second moment is known: "exact"
@@ -69,11 +71,15 @@ class UniformMoments:
 
 
 def moments(body: Body) -> UniformMoments:
-    """Return the moments of a uniform point of a body.
+    """Return the moments of a random point that is uniform in a body.
 
-    Use it to compute the expected error of K-norm noise, N, whose density is proportional to e^{−‖z‖_K}. For a body K
-    of rank r, E‖N‖₂ = (r + 1)·E‖Z‖₂ and E NNᵀ = (r + 1)(r + 2)·E ZZᵀ. The reason is that N is R·Z, where R ~ Gamma(r +
-    1) is independent of the uniform point Z (Hardt and Talwar 2010). The moments are computed only once for each body.
+    Use it to compute the expected error of K-norm noise. The moments are computed only once for each body.
+
+    Notes
+    -----
+    The density of K-norm noise N is proportional to e^{−‖z‖_K}. For a body K of rank r, E‖N‖₂ = (r + 1)·E‖Z‖₂ and E NNᵀ
+    = (r + 1)(r + 2)·E ZZᵀ. The reason is that N is R·Z, where R ~ Gamma(r + 1) is independent of the uniform point Z
+    (Hardt and Talwar 2010).
     """
     noise = gauge_noise(body)
     lengths = np.linalg.norm(noise.trials, axis=2).mean(axis=1) / (noise.rank + 1)

@@ -184,7 +184,7 @@ class Statistic(ABC):
 
     @abstractmethod
     def intervals(self, values: np.ndarray, widths: np.ndarray, curves: np.ndarray | None = None) -> Ends:
-        """Return intervals of the answers, given widths of released numbers.
+        """Return intervals of the answers from the noise of the released numbers.
 
         For example, the interval of a mean follows from the widths of its sum and its count. The intervals contain
         `answers` too.

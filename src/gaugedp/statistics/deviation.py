@@ -65,9 +65,13 @@ class StandardDeviation(Statistic, kind="standard deviation"):
     def intervals(self, values: np.ndarray, widths: np.ndarray, curves: np.ndarray | None = None) -> Ends:
         """Return intervals of the standard deviations.
 
-        Let B, A and N be the released sum, sum of squares and count of a cell. Without `curves`, an interval contains
-        all v for which A, B and N are within `widths`. With `curves`, it contains all v with |A − 4m·B + c·N| ≤ q(m, c)
-        + 2·s(m)²/N at m = B/N. Here q(m, c) are widths of the pivot, and s(m) are sizes of the noise of B − m·N.
+        They are computed from the released sum, sum of squares and count of each cell.
+
+        Notes
+        -----
+        Call these numbers B, A and N. Without `curves`, an interval contains all v for which A, B and N are within
+        `widths`. With `curves`, it contains all v with |A − 4m·B + c·N| ≤ q(m, c) + 2·s(m)²/N at m = B/N. Here q(m, c)
+        are widths of the pivot, and s(m) are sizes of the noise of B − m·N.
         """
         released = self._scaled(values)
         if curves is None:

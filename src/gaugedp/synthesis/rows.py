@@ -52,10 +52,8 @@ def draw_rows(
 ) -> "SyntheticRows":
     """Draw the rows of `synthesize`, with a comparison of counts.
 
-    Use it to check how well the synthetic rows reproduce the released counts. The rows follow the distribution of
-    maximum entropy near the released counts, fitted by least squares in which a squared error is divided by its
-    variance. Attributes that no released table contains together therefore depend on each other as little as possible.
-    Raw counts are used, without post-processing.
+    Use it to check how well the synthetic rows reproduce the released counts. Raw counts are used, without
+    post-processing.
 
     Parameters
     ----------
@@ -70,6 +68,12 @@ def draw_rows(
     -------
     SyntheticRows
         The rows, with a comparison of their counts and the released ones.
+
+    Notes
+    -----
+    The rows follow the distribution of maximum entropy near the released counts, fitted by least squares in which a
+    squared error is divided by its variance. Attributes that no released table contains together therefore depend on
+    each other as little as possible.
     """
     releases = (release,) if isinstance(release, Release) else tuple(release)
     if n_rows is not None:

@@ -8,9 +8,9 @@ from gaugedp.tables.table import Table
 def by_person(table: Table, person: str, /, **made: PerPerson) -> Table:
     """Return the table with one row per person.
 
-    Use it if a person may have several rows, such as visits or payments. You say how to aggregate them: each value of a
-    person is computed from that person's rows only. Adding or removing a person then changes one row, and no limit
-    leaves rows out (docs/theory/persons.md). Nothing is read now. Build queries from the `domain` of the result.
+    Use it if a person may have several rows, such as visits or payments. Each value of a person is computed from all of
+    that person's rows, as you specify. A person then changes only one row of the table, so no rows need to be left out
+    (docs/theory/persons.md). Nothing is read now. Build queries from the `domain` of the result.
 
     Parameters
     ----------

@@ -209,7 +209,7 @@ class Table(Rows):
         of each attribute. `steps` (n, len(columns)) holds the clipped value of each column in steps above its lower
         bound, rounded half away from 0, or −1 if it is missing.
 
-        The remaining rows are those of `totals`: rows that the rules do not leave out, and at most `max_rows` for each
+        The remaining rows are the same as for `totals`: those that the rules do not leave out, at most `max_rows` per
         person. They are sorted by their contents, so the order of the source has no influence. Their number depends on
         the data.
         """

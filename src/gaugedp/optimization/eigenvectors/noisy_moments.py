@@ -99,8 +99,8 @@ def check_components(n_columns: int, n_components: int, name: str = "n_component
 class NoisyMoments:
     """Leading eigenvectors of Σ xxᵀ, from noisy second moments.
 
-    Use it for principal components if you accept a small δ; it is the default. It adds noise to the matrix Σ xxᵀ,
-    summed over the rows x, only once, and computes the eigenvectors of the noisy matrix.
+    Use it for principal components if you accept a small δ; it is the default method. Noise is added to the matrix Σ
+    xxᵀ, summed over the rows x, only once. The eigenvectors are those of the noisy matrix.
 
     Notes
     -----

@@ -29,8 +29,8 @@ from gaugedp.samplers.bingham import Bingham
 class SphereExponential:
     """Leading eigenvectors under pure differential privacy.
 
-    Use it for principal components without a δ. It draws one random direction after another, and directions along which
-    the rows vary much are more likely. The duration of a draw depends on the rows (`Bingham`) and has no limit.
+    Use it for principal components without a δ. It draws one random direction after another. The more the rows vary
+    along a direction, the more likely it is. The duration of a draw depends on the rows (`Bingham`) and has no limit.
 
     Notes
     -----

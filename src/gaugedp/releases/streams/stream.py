@@ -162,9 +162,9 @@ class Stream:
     ) -> StreamAnswer:
         """Publish the answer for the next period, from its table.
 
-        Call it once a period, for example every month. If you pass the number of the `period`, a repeated call returns
-        the stored answer and reads nothing. If an earlier call was killed before it stored an answer, the period is
-        answered now with new noise. `rng` is for research only.
+        Call it once per period, for example every month. If you pass the number of the `period`, a repeated call
+        returns the stored answer and reads nothing. If an earlier call was killed before it stored an answer, the
+        period is answered now with new noise. `rng` is for research only.
 
         The method refuses a table of another domain or unit, a period after the next one, a stream without periods
         left, and a state file that is older than the ledger. Nothing is read then.
