@@ -132,7 +132,8 @@ _ANY = "*"  # the key of the phrase of all other cells
 def _phrase(place: str, facts: object, cells: Sequence[str]) -> dict[str, str]:
     phrases = {_ANY: facts} if isinstance(facts, str) else facts
     if not isinstance(phrases, Mapping):
-        raise InvalidRequest(f"phrase in {place} is {facts!r}.", 'Write it as "aged {}", or for each cell.')
+        what = f"`phrase` in {place} is {facts!r}, which is neither text nor a table of texts."
+        raise InvalidRequest(what, 'Write it as "aged {}", or as one text for each cell.')
     for cell in phrases:
         if cell not in (_ANY, *cells):
             raise UnknownName.among(f"cell of {place}", str(cell), list(cells) or ["(none)"])
