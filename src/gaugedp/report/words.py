@@ -69,12 +69,15 @@ def in_detail(guarantee: Guarantee) -> str:
         return ""
     parts = [(f"ε = {short(part.epsilon(0.0))}", times) for part, times in guarantee.components()]
     slots = {"count": counted(sum(times for _, times in parts)), "total": symbol(guarantee)}
-    if len(parts) > 1:
-        said = listed([say("privacy.times", part=part, count=counted(times)) for part, times in parts])
-        return f"{say('privacy.more_exactly', parts=said, **slots)} {_as_epsilon(guarantee)}"
-    (part, times) = parts[0]
-    equally = [say("privacy.equally", part=part, **slots)] * (times > 1)
-    return " ".join([*equally, _as_epsilon(guarantee)])
+    if len(parts) == 1:
+        ((part, times),) = parts
+        said = [say("privacy.equally", part=part, **slots)] * (times > 1)
+    elif all(times == 1 for _, times in parts):
+        said = [say("privacy.each_once", parts=listed([part for part, _ in parts]), **slots)]
+    else:
+        each = [say("privacy.times", part=part, count=counted(times)) for part, times in parts]
+        said = [say("privacy.more_exactly", parts=listed(each), **slots)]
+    return " ".join([*said, _as_epsilon(guarantee)])
 
 
 def best_guess(guarantee: Guarantee, unit: Mapping[str, Any]) -> str:
