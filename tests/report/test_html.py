@@ -535,9 +535,9 @@ def test_a_sentence_is_written_as_people_write() -> None:
     [
         (
             "en",
-            "Compared with the month before, the number of rows rose most in April 2017, by 20.0% (between 15.0% and ",
+            "Compared with the month before, the number of rows rose most in April 2017, by 20% (between 15% and ",
         ),
-        ("de", "Gegenüber dem Vormonat ist die Anzahl der Zeilen im April 2017 am stärksten gestiegen, um 20,0"),
+        ("de", "Gegenüber dem Vormonat ist die Anzahl der Zeilen im April 2017 am stärksten gestiegen, um 20"),
     ],
 )
 def test_changes_rise_and_fall_with_one_precision(code: str, said: str) -> None:
@@ -550,8 +550,7 @@ def test_changes_rise_and_fall_with_one_precision(code: str, said: str) -> None:
         estimate, half = np.array([-1.0, -30, 20]), np.array([0.02, 0.02, 5])
         changed = dataclasses.replace(term, estimate=estimate, lower=estimate - half, upper=estimate + half)
         assert finding(changed).startswith(said)
-        assert finding(changed).replace(",", ".").count("30.0") == 1, "a fall has no sign, and the coarser precision"
-        assert finding(changed).replace(",", ".").count("30.1") == 1
+        assert re.findall(r"\d+", finding(changed))[-3:] == ["30", "29", "31"], "no sign, and the coarser precision"
         grown = dataclasses.replace(changed, estimate=estimate + 40, lower=changed.lower + 40, upper=changed.upper + 40)
         assert "Compared with" not in finding(grown), "nothing fell"
 
@@ -559,10 +558,8 @@ def test_changes_rise_and_fall_with_one_precision(code: str, said: str) -> None:
 def test_parts_of_a_guarantee_are_counted_in_words() -> None:
     loss = gd.guarantees.ExponentialLoss
     said = in_detail(2 * loss(0.25) + loss(0.125))
-    assert "three parts: two with about ε = 0.25 and one with about ε = 0.125. Together they give ε = 0.625." in said
-    assert "two parts, with guarantees of about ε = 0.25 and ε = 0.125, which together" in in_detail(
-        loss(0.25) + loss(0.125)
-    )
+    assert "three parts: one with about ε = 0.125 and two with about ε = 0.25. Together they give ε = 0.625." in said
+    assert "two parts, with guarantees of about ε = 0.125 and ε = 0.25, which" in in_detail(loss(0.25) + loss(0.125))
     assert in_detail(loss(0.25)).startswith("At δ = ")
 
 
