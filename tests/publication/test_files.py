@@ -90,7 +90,7 @@ def test_workbooks_have_a_sheet_for_each_table(out: Path) -> None:
     assert lines[2] == ("SEX", "0 to under 20", "20 to under 40", "40 to 60", "total")
     assert (sheet.page_setup.fitToWidth, sheet.print_title_rows) == (1, "$1:$3")
     assert [line[0] for line in lines[3:]][:3] == ["men", "women", "total"]
-    assert lines[-1][0] == "“:” means “too small”, and the number is not shown"
+    assert lines[-1][0] == "The mark “:” in place of a number means “too small”."
     total = sum(line[-1] for line in lines[3:5])
     assert lines[5][-1] == total
     assert lines[3][2] == ":", "a suppressed number is its mark"
@@ -265,7 +265,7 @@ def test_a_mark_of_a_margin_is_explained_below_the_table(desk: Path) -> None:
     sheet = openpyxl.load_workbook(desk / "out" / "tables" / "01-a.xlsx").worksheets[0]
     marked = [cell.number_format for line in sheet.iter_rows() for cell in line if " m" in cell.number_format]
     assert len(marked) == 2, "the totals of men and women"
-    assert "“m” means “about margins”" in [line[0] for line in sheet.iter_rows(values_only=True)]
+    assert "The mark “m” means “about margins”." in [line[0] for line in sheet.iter_rows(values_only=True)]
 
 
 @pytest.mark.parametrize("query", ["SEX", "mean(PAY) by SEX"])
@@ -313,7 +313,7 @@ def test_a_publication_is_written_in_its_language(desk: Path) -> None:
         assert words in page
         assert "Veröffentlicht: 29. November 2026 · Nächste Veröffentlichung: 29. November 2027" in page
     assert "By sex and age: Summen nach AGE" in page
-    assert "„:“ bedeutet „zu klein“, und die Zahl wird nicht veröffentlicht" in (desk / "out" / "index.html").read_text(
+    assert "Das Zeichen „:“ anstelle einer Zahl bedeutet „zu klein“." in (desk / "out" / "index.html").read_text(
         "utf-8"
     )
     book = openpyxl.load_workbook(desk / "out" / "tables" / "01-by-sex-and-age.xlsx")
@@ -374,7 +374,7 @@ def test_tables_have_steps_of_their_own(desk: Path) -> None:
     raw = dict(zip(answer.labels, answer.raw, strict=True))
     assert by_age == [raw[label] for label in answer.labels if label[0] == "AGE"], "as released"
     page = (desk / "out" / "index.html").read_text("utf-8")
-    for text in ("in table 1: ", "multiples of 10", "in table 3: ", "multiples of 5"):
+    for text in ("in table 1, ", "multiples of 10", "in table 3, ", "multiples of 5"):
         assert text in page
     assert "in table 2" not in page
 

@@ -15,13 +15,15 @@ import pyarrow as pa
 import pytest
 
 import gaugedp as gd
+from gaugedp._internal.language import written_in
 from gaugedp.errors import MissingExtra
 from gaugedp.releases.tidy.in_words import rules
 from gaugedp.report import check_installed, render
 from gaugedp.report.account import _percents as percents
+from gaugedp.report.account import meter
 from gaugedp.report.figures import answers as answers_shown
 from gaugedp.report.terms import labels, read_terms
-from gaugedp.report.words import neighbours
+from gaugedp.report.words import in_detail, neighbours
 from gaugedp.tables.aggregate import Rows
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed: the extra gaugedp[report]")
@@ -189,7 +191,11 @@ def test_without_matplotlib_it_is_refused(answer: gd.Release, monkeypatch: pytes
 
 
 GUARANTEES = [
-    (gd.PureDP(2), {"epsilon": 0.5}, ("the factor 1.65", "62.3%", "This release spent 25% of the budget")),
+    (
+        gd.PureDP(2),
+        {"epsilon": 0.5},
+        ("by a factor of at most 1.65 (e to", "62.3%", "This release spent 25% of the budget"),
+    ),
     (
         gd.ApproxDP(2, 1e-5),
         {"epsilon": 0.5, "delta": 1e-6},
@@ -223,7 +229,7 @@ def test_a_rule_about_the_rows_of_a_unit_stands_beside_the_bars() -> None:
     unit = gd.PrivacyUnit(column="pid", max_rows=3)
     for answer in (made("SEX", unit=unit, epsilon=0.5), made("SEX", unit=unit, epsilon=0.5).processed("rounded")):
         shown = text(render(answer))
-        assert f"records that are not excluded below. {unit.rules[0]}" in shown
+        assert f"except those described below as excluded. {unit.rules[0]}" in shown
     assert "drawn at random" not in text(render(made("SEX", epsilon=0.5)))
 
 
@@ -343,11 +349,13 @@ def test_who_is_protected_stands_before_the_mechanisms(page: str) -> None:
 
 def test_what_a_median_keeps_exactly_is_folded() -> None:
     page = render(made("SEX", epsilon=0.5))
-    assert "More precisely" not in page
+    assert "In detail" not in page
     exponential = gd.guarantees.ExponentialLoss(0.25)
     page = render(dataclasses.replace(made("SEX", epsilon=0.5), guarantee=2 * exponential))
     assert re.search(
-        r"<summary>In detail</summary><p class=\"small\">[^<]* parts with the guarantees ε = 0.25 \(2 times\)\.", page
+        r"<summary>In detail</summary><p class=\"small\">The noise has two parts, each with a guarantee of about ε = "
+        r"0\.25, which together give ε = 0\.5\.",
+        page,
     )
 
 
@@ -392,7 +400,7 @@ def test_bars_of_quantiles_of_before_are_said_to_hold_at_once(question: str, lev
 @pytest.mark.parametrize("question", ["quantiles(PAY, 0.25, 0.5)", "SEX", "mean(PAY) by SEX", "SEX; median(PAY)"])
 def test_a_page_has_one_kind_of_interval_and_names_it(question: str) -> None:
     shown = of_incomes(question)
-    assert shown.count("ranges in the tables are 95% confidence intervals of single estimates") == 1
+    assert shown.count("ranges in the tables are 95% confidence intervals for individual estimates") == 1
     assert "are simultaneous" not in shown
     assert "(simultaneous)" not in shown
 
@@ -494,7 +502,9 @@ def test_tables_of_two_attributes_stand_wide_and_every_answer_is_in_them() -> No
     assert wide_table(chart("area")[0]) == ""
     changed = dataclasses.replace(term, estimate=np.where(np.arange(18) == 7, 900.0, term.estimate))
     assert finding(changed).startswith("The number of rows is highest for area 3, where “s”, at 900 (between ")
-    assert finding(changed).endswith("It is uncertain which value is the highest, because intervals overlap.")
+    assert finding(changed).endswith(
+        "It is uncertain which value is the highest, because some of the intervals overlap."
+    )
     near = dataclasses.replace(changed, lower=np.full(18, 5.0), upper=changed.estimate + 1000)
     assert finding(near).startswith("The number of rows ranges from "), "all meet"
 
@@ -517,7 +527,52 @@ def test_a_sentence_is_written_as_people_write() -> None:
         f"than for ill “yes”, at 100 {between(91, 109)}."
     )
     near = dataclasses.replace(pair, lower=estimate - 500, upper=estimate + 500)
-    assert finding(near).endswith("These two intervals overlap, so that the noise may explain the difference.")
+    assert finding(near).endswith("These two intervals overlap, so the noise may explain the difference.")
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (
+            "en",
+            "Compared with the month before, the number of rows rose most in April 2017, by 20% (between 15% and ",
+        ),
+        ("de", "Gegenüber dem Vormonat ist die Anzahl der Zeilen im April 2017 am stärksten gestiegen, um 20"),
+    ],
+)
+def test_changes_rise_and_fall_with_one_precision(code: str, said: str) -> None:
+    from gaugedp.report.findings import finding
+
+    domain = gd.Domain.of(when=gd.dates("2017-01", "2017-04", by="month"))
+    release = made("change(when)", domain)
+    with written_in(code):
+        (term,) = read_terms(release)
+        estimate, half = np.array([-1.0, -30, 20]), np.array([0.02, 0.02, 5])
+        changed = dataclasses.replace(term, estimate=estimate, lower=estimate - half, upper=estimate + half)
+        assert finding(changed).startswith(said)
+        assert re.findall(r"\d+", finding(changed))[-3:] == ["30", "29", "31"], "no sign, and the coarser precision"
+        grown = dataclasses.replace(changed, estimate=estimate + 40, lower=changed.lower + 40, upper=changed.upper + 40)
+        assert "Compared with" not in finding(grown), "nothing fell"
+
+
+def test_parts_of_a_guarantee_are_counted_in_words() -> None:
+    loss = gd.guarantees.ExponentialLoss
+    said = in_detail(2 * loss(0.25) + loss(0.125))
+    assert "three parts: one with about ε = 0.125 and two with about ε = 0.25. Together they give ε = 0.625." in said
+    assert "two parts, with guarantees of about ε = 0.125 and ε = 0.25, which" in in_detail(loss(0.25) + loss(0.125))
+    assert in_detail(loss(0.25)).startswith("At δ = ")
+
+
+@pytest.mark.parametrize(
+    ("shares", "said"),
+    [
+        ((0.0, 1.0), "Nothing before. It spent the whole budget; nothing is left."),
+        ((0.25, 0.75), "had spent 25% of the budget. It spent the remaining 75% of the budget; nothing is left."),
+        ((0.0, 0.0), "Nothing before. It spent none of the budget, which leaves 100%."),
+    ],
+)
+def test_a_spent_budget_is_said_to_be_spent(shares: tuple[float, float], said: str) -> None:
+    assert said in meter(shares, "It", "Nothing before.", is_of_epsilon=False)
 
 
 def test_a_group_is_worded_by_phrases() -> None:
@@ -553,18 +608,18 @@ def test_rules_name_tables_and_labels() -> None:
     answer = made("a*b; c; mean(v)", domain.with_captions(captions))
     said = rules(answer.facts, captions, answer.terms)
     assert said[0] == (
-        "The statistics do not include records whose age or b is missing or falls into none of the categories."
+        "The statistics do not include records for which “age” or “b” is missing or falls into none of the categories."
     )
-    assert any(rule.startswith("Records whose size is missing or falls into none of the listed") for rule in said)
+    assert any(rule.startswith("Records for which “size” is missing or falls into none of the listed") for rule in said)
     assert any(
-        rule.startswith("Values of “wage (euros)” are limited to the range from 0 to 20,000 in") for rule in said
+        rule.startswith("Values of “wage (euros)” below 0 or above 20,000 are set to the nearer") for rule in said
     )
     facts = {
         "rules": [f"Rows whose {name} is missing or out of domain are left out of {place}." for name, place in DROPPED]
     }
     assert rules(facts, captions, made("a*b; b; b*a", domain.with_captions(captions)).terms) == [
-        "The tables “First” and “Second” do not include records whose age or b is missing or falls into none of the "
-        "categories."
+        "The tables “First” and “Second” do not include records for which “age” or “b” is missing or falls into none "
+        "of the categories."
     ]
 
 
@@ -585,7 +640,7 @@ def test_a_sentence_judges_by_the_intervals_that_are_shown(seed: int) -> None:
     overlap = estimate[top] - half[top] <= estimate[bottom] + half[bottom]
     meet = (estimate - half).max() <= (estimate + half).min()
     assert ("noise may explain all differences" in said) == meet
-    assert ("of these two values overlap, but the intervals" in said) == (overlap and not meet)
+    assert ("of these two values overlap, but those" in said) == (overlap and not meet)
     ends = [float(end) for at in (bottom, top) for end in (estimate[at] - half[at], estimate[at] + half[at])]
     texts = re.findall(r"\(between (\S+) and ([^\s)]+)\)", said)
     numbers = [float(text.replace("−", "-").replace(",", "")) for pair in texts for text in pair]

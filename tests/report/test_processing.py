@@ -30,15 +30,15 @@ def test_raw_answers_need_no_words() -> None:
 @pytest.mark.parametrize(
     ("steps", "words"),
     [
-        (("consistent",), ["they were made consistent by least squares"]),
-        (("non_negative", "rounded"), ["counts below 0 were set to 0; then counts were rounded to integers"]),
+        (("consistent",), ["After the noise was added, the estimates were adjusted by least squares"]),
+        (("non_negative", "rounded"), ["counts below 0 were set to 0, and then counts were rounded to integers"]),
     ],
     ids=str,
 )
 def test_what_was_done_is_told_in_words(steps: tuple[str, ...], words: list[str]) -> None:
     page = page_of(*steps)
     shown = text(page)
-    for sentence in (*words, "are those before processing", "may lie outside its interval"):
+    for sentence in (*words, "calculated before processing", "may lie outside its interval"):
         assert sentence in shown
     assert "Dots are the released answers" not in shown
     assert "Counts below 0, and cells" not in shown

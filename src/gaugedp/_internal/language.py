@@ -27,6 +27,7 @@ PLURALS: dict[str, Callable[[int], str]] = {  # the form of a noun after a numbe
 LANGUAGES = tuple(PLURALS)
 _FACTS, _MEASURES = "facts.", "measures."
 _BOUNDS = ("low", "high", "step", "value")  # slots with numbers of a domain, which releases store without separators
+_ERRORS = ("error", "least", "bound")  # slots with numbers that are rounded if they are large
 _PHRASES = ("place", "why", "side", "strategy", "text", "missing_rule", "noise")  # slots that are facts
 _NAMES = ("column", "name", "of")  # slots with names of columns or terms
 _AS_IT_IS = ("example", "names", "person", *_NAMES)  # slots with names, and with numbers of the table
@@ -116,6 +117,12 @@ def dated(text: str, short: bool = False) -> str:
     return say(f"dates.{kind}", **slots, of_month=int(match["day"] or 0))
 
 
+def period(text: str) -> str:
+    """Return the period of a cell of dates, such as "month"."""
+    match = _DATE.fullmatch(text)
+    return (match and match.lastgroup) or "year"
+
+
 def translated(fact: str, label: Callable[[str], str] = str) -> str:
     """Return a fact of a release, which is stored in English, in the language of the page; `label` words its names."""
     key, slots = understood(fact)
@@ -158,6 +165,8 @@ def _elided(match: re.Match[str], names: Sequence[str], slots: dict[str, Any]) -
 
 def _slot(name: str, text: str, label: Callable[[str], str] = str) -> str:
     """Return a number by locale, a phrase of the catalogue translated, and a name as it is labelled."""
+    if name in _ERRORS and re.fullmatch(r"\d{1,3}(,\d{3}){2}", text):
+        return say("numbers.millions", number=localised(f"{int(text.replace(',', '')) / 1e6:.3g}"))
     if _NUMBER.fullmatch(text) and name not in _AS_IT_IS:
         return typeset(f"{int(text):,}" if name in _BOUNDS and text.lstrip("-").isdigit() else text)
     if name in _NAMES:

@@ -8,6 +8,8 @@ from gaugedp.guarantees.printed import rounded_left
 from gaugedp.report.markup import Html, join, tag
 from gaugedp.report.words import amount, guarantee_in
 
+_NOTHING = 1e-9  # shares below this come from rounding
+
 
 def account(facts: Mapping[str, Any]) -> Html:
     """Return the account after this release."""
@@ -25,14 +27,21 @@ def _bar(facts: Mapping[str, Any]) -> Html:
     shares = _shares(facts)
     if shares is None:
         return Html("")
-    return meter(shares, say("account.this"), facts["budget"].startswith("ApproxDP"))
+    is_of_epsilon = facts["budget"].startswith("ApproxDP")
+    return meter(shares, say("account.this"), say("account.before_nothing"), is_of_epsilon)
 
 
-def meter(shares: tuple[float, float], name: str, is_of_epsilon: bool) -> Html:
-    """Return the bar of a budget and its description. `shares` are those spent before, and by what has the `name`."""
+def meter(shares: tuple[float, float], name: str, first: str, is_of_epsilon: bool) -> Html:
+    """Return the bar of a budget and its description.
+
+    `shares` are those spent before, and by what has the `name`; `first` says that nothing was spent before.
+    """
     before, now = shares
     said = dict(zip(("before", "now", "left"), _percents([before, now, max(0.0, 1 - before - now)]), strict=True))
-    words = " ".join([*[say("account.shares")] * is_of_epsilon, say("account.meter", name=name, **said)])
+    is_first, is_last = before < _NOTHING, 1 - before - now < _NOTHING
+    spending = "account.now" if not is_last else "account.now_all" if is_first else "account.now_rest"
+    sentences = [first if is_first else say("account.before", **said), say(spending, name=name, **said)]
+    words = " ".join([*[say("account.shares")] * is_of_epsilon, *sentences])
     pieces = [
         tag("span", class_=kind, style=f"width:{100 * share:.2f}%")
         for kind, share in (("before", before), ("now", now))
@@ -60,6 +69,6 @@ def _shares(facts: Mapping[str, Any]) -> tuple[float, float] | None:
 def _percents(shares: list[float]) -> list[str]:
     percents = [round(100 * share) for share in shares[:-1]]
     percents.append(max(0, 100 - sum(percents)))
-    none = [say("account.nothing" if share < 1e-12 else "account.little") for share in shares]
+    none = [say("account.nothing" if share < _NOTHING else "account.little") for share in shares]
     written = [say("numbers.percent", number=percent) for percent in percents]
     return [said if percent else word for percent, said, word in zip(percents, written, none, strict=True)]

@@ -79,7 +79,7 @@ def answers(release: "Release", remarks: Sequence[str] = ()) -> Html:
 def _explained(release: "Release", terms: list[ReportTerm]) -> list[str]:
     kinds = dict.fromkeys(("answers.ends" if term.simultaneous else "answers.alone", term.level) for term in terms)
     bars = [say(kind, level=level) for kind, level in kinds]
-    meanings = say("lists.semicolon").join(legends(release.flags, [term.text for term in terms]))
+    meanings = " ".join(legends(release.flags, [term.text for term in terms]))
     marks = [say("answers.marks", legends=meanings)] if meanings else []
     unit_rules = map(translated, PrivacyUnit.of(release.facts["unit"]).rules)
     covers = say(f"answers.covers_{release.intervals}", design=say(f"answers.design_{design_of(release.terms)}"))

@@ -78,12 +78,12 @@ def percent_down(share: float) -> str:
 def _statements(unit: Mapping[str, Any], said: Mapping[str, str], start: Start) -> Iterator[Html]:
     yield join(
         [
-            f"Whatever the data: {words.if_changed(unit)}, the probability of any set of outputs grows by at most a "
-            "factor of e",
+            f"Whatever the data contain, {words.if_changed(unit)} can multiply the probability of any set of outputs "
+            "by at most e",
             tag("sup", "ε"),
             " ≈ ",
             say(said, "factor"),
-            with_delta([", plus ", say(said, "delta")], start),
+            with_delta([" and then add at most ", say(said, "delta"), " to it"], start),
             ".",
         ]
     )

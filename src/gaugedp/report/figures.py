@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from gaugedp._internal import numbers as _numbers
-from gaugedp._internal.language import localised, say, typeset
+from gaugedp._internal.language import catalogue, current, localised, say, typeset
 from gaugedp.guarantees import Guarantee
 
 
@@ -38,13 +38,26 @@ def answer(estimate: float, low: float, high: float) -> tuple[str, str, str]:
     return next(answers([estimate], [low], [high]))
 
 
-def in_a_sentence(estimate: float, low: float, high: float) -> tuple[str, ...]:
-    """Format an estimate and its interval with fewer decimals, which a reader remembers."""
+def in_a_sentence(*triples: tuple[float, float, float]) -> list[tuple[str, ...]]:
+    """Format estimates and intervals with fewer decimals, which a reader remembers: the same for all."""
+    places = min(_places(*triple) for triple in triples)
+    return [
+        (plain(estimate, places), *map(typeset, _numbers.interval(low, high, places)))
+        for estimate, low, high in triples
+    ]
+
+
+def _places(estimate: float, low: float, high: float) -> int:
     # digits of the half-width: two in a sentence
     few, usual = (_numbers.decimals([estimate], [low], [high], digits) for digits in (2, 3))
     readable = 3 - math.floor(math.log10(abs(estimate) or 1.0))
-    places = max(min(few, readable), min(usual, 0))
-    return plain(estimate, places), *map(typeset, _numbers.interval(low, high, places))
+    return max(min(few, readable), min(usual, 0))
+
+
+def counted(number: int) -> str:
+    """Write a small number in words."""
+    words = list(catalogue(current())["numbers.words"])
+    return words[number - 1] if number <= len(words) else plain(number)
 
 
 def answers(

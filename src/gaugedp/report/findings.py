@@ -1,16 +1,17 @@
 """Sentences about the answers of a term."""
 
 import re
-from collections.abc import Sequence
-from itertools import islice, product
+from collections.abc import Mapping, Sequence
+from itertools import compress, islice, product
 
 import numpy as np
 
-from gaugedp._internal.language import catalogue, current, listed, say, template
+from gaugedp._internal.language import catalogue, current, listed, period, say, template
 from gaugedp.domain.attributes import OTHER
 from gaugedp.queries.outline import CELLS, SHARES, Axis
 from gaugedp.report import figures
 from gaugedp.report.terms import ReportTerm, labels
+from gaugedp.statistics.comparison import Change
 from gaugedp.statistics.share import Share
 
 _COMPARED = {(False, False): "ranked", (False, True): "pair", (True, False): "range", (True, True): "both"}
@@ -32,9 +33,13 @@ def finding(term: ReportTerm) -> str:
     lower, upper, estimate = (column[at] for column in (term.lower, term.upper, term.estimate))
     top, bottom = int(np.argmax(estimate)), int(np.argmin(estimate))
     overlaps, is_pair = bool(lower[top] <= upper[bottom]), len(at) == 2
-    ends = {"high": _number(term, at[top]), "low": _number(term, at[bottom])}
     places = {"top": _placed(term, at[top]), "bottom": _placed(term, at[bottom])}
-    said = say(f"findings.{_COMPARED[overlaps, is_pair]}", subject=_subject(term, at[0]), **ends, **places)
+    if term.kind == Change.kind and term.subject and lower[top] > 0 > upper[bottom]:
+        said = _changed(term, at[[top, bottom]], places)
+    else:
+        high, low = _numbers(term, at[[top, bottom]])
+        subject = _subject(term, at[0])
+        said = say(f"findings.{_COMPARED[overlaps, is_pair]}", subject=subject, high=high, low=low, **places)
     said = said[0].upper() + said[1:]
     if not overlaps:
         unsure = bool(np.delete(upper, top).max() >= lower[top]), bool(np.delete(lower, bottom).min() <= upper[bottom])
@@ -44,6 +49,15 @@ def finding(term: ReportTerm) -> str:
         return f"{said} {say('findings.overlap_partly', more=_placed(term, at[more]), less=_placed(term, at[less]))}"
     errors = say(f"findings.errors_{term.errors}")
     return f"{said} {say('findings.overlap_pair' if is_pair else 'findings.overlap', errors=errors)}"
+
+
+def _changed(term: ReportTerm, at: np.ndarray, places: Mapping[str, str]) -> str:
+    """Describe the largest rise and the largest fall."""
+    axis = term.axes[0]
+    before = say(f"findings.before_{period(axis.texts[-1]) if axis.values == 'dates' else 'value'}")
+    high, low = _numbers(term, at, np.array([1, -1]))
+    counted = say("subjects.count", rows=term.rows)
+    return say("findings.changed", before=before, counted=counted, high=high, low=low, **places)
 
 
 def _parts(term: ReportTerm, at: np.ndarray) -> list[np.ndarray]:
@@ -126,14 +140,14 @@ def _split(term: ReportTerm, place: int) -> tuple[str, str]:
 def _group(term: ReportTerm, cells: Sequence[tuple[int, int]]) -> str:
     """Return a group in words: nouns first, such as "women", then phrases, such as "aged 20 to 40"; then what is left.
 
-    A phrase that begins with a preposition, such as "in the city", needs no noun. `cells` are the places of the
-    attributes and of their cells.
+    A phrase that begins with a preposition, such as "in the city", needs no noun and comes last. `cells` are the places
+    of the attributes and of their cells.
     """
     named = [
         (_named(term.axes[axis], term.names[axis], term.levels[axis][i]), term.phrases[axis][i]) for axis, i in cells
     ]
     nouns = [text for (text, is_noun), phrase in named if is_noun and not phrase]
-    phrases = [phrase for _, phrase in named if phrase]
+    phrases = sorted((phrase for _, phrase in named if phrase), key=_has_preposition)
     others = [text for (text, is_noun), phrase in named if not is_noun and not phrase]
     needs_noun = not nouns and not all(map(_has_preposition, phrases))
     head = " ".join([*[term.rows] * needs_noun, *[", ".join(nouns)] * bool(nouns), *phrases])
@@ -157,16 +171,20 @@ def _named(axis: Axis, name: str, level: str) -> tuple[str, bool]:
     return say("findings.cell" if has_digit else "findings.word", name=name, level=level), False
 
 
-def _number(term: ReportTerm, place: int) -> str:
-    """Return an estimate with its interval and unit; a count is at least 0."""
+def _numbers(term: ReportTerm, at: np.ndarray, signs: np.ndarray | int = 1) -> list[str]:
+    """Return estimates with their intervals and unit, perhaps with another sign; a count is at least 0."""
     least = 0.0 if term.counts else -np.inf
-    values = (max(least, float(column[place])) for column in (term.estimate, term.lower, term.upper))
-    numbers = figures.in_a_sentence(*values)
-    middle, low, high = (f"{text}{term.sign}" for text in numbers)
+    estimate, *ends = (np.maximum(least, signs * column[at]) for column in (term.estimate, term.lower, term.upper))
+    columns = estimate, np.minimum(*ends), np.maximum(*ends)
+    written = figures.in_a_sentence(*zip(*(column.tolist() for column in columns), strict=True))
     unit = f" {term.answer_unit}" if term.answer_unit else ""
-    if term.counts and term.upper[place] <= 0:  # the interval is cut at 0, too
-        return f"{middle}{unit}"
-    return say("findings.number", estimate=middle, unit=unit, low=low, high=high)
+    said = []
+    for place, numbers in zip(at, written, strict=True):
+        middle, low, high = (f"{text}{term.sign}" for text in numbers)
+        is_cut = term.counts and term.upper[place] <= 0  # the interval is cut at 0, too
+        whole = say("findings.number", estimate=middle, unit=unit, low=low, high=high)
+        said.append(f"{middle}{unit}" if is_cut else whole)
+    return said
 
 
 def _medians(term: ReportTerm) -> str:
@@ -175,14 +193,15 @@ def _medians(term: ReportTerm) -> str:
     named, shares = list(product(*groups)), list(term.axes[-1].texts)
     if term.axes[-1].form != SHARES or "0.5" not in shares or len(named) > 6:
         return ""
-    places = range(shares.index("0.5"), len(named) * len(shares), len(shares))
-    said = [
-        " ".join(filter(None, [_number(term, place), _of_group(_group(term, list(enumerate(cells))))]))
-        for cells, place in zip(named, places, strict=True)
-        if not np.isnan(term.estimate[place])
-    ]
-    if not said:
+    places = np.arange(shares.index("0.5"), len(named) * len(shares), len(shares))
+    is_shown = ~np.isnan(term.estimate[places])
+    if not is_shown.any():
         return ""
+    written = _numbers(term, places[is_shown])
+    said = [
+        " ".join(filter(None, [number, _of_group(_group(term, list(enumerate(cells))))]))
+        for cells, number in zip(compress(named, is_shown), written, strict=True)
+    ]
     sentence = say("findings.median", subject=term.subject, list=listed(said))
     return sentence[0].upper() + sentence[1:]
 

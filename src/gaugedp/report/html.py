@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gaugedp._internal.language import dated, localised, say, translated, written_in
+from gaugedp._internal.language import dated, listed, localised, say, translated, written_in
 from gaugedp._internal.names import in_quotes
 from gaugedp.domain.captions import Captions
 from gaugedp.guarantees import Guarantee, from_dict
@@ -213,9 +213,13 @@ def _reason(why: str, key: str, name: str, **slots: str) -> str:
     """Return a sentence that says why a mechanism was chosen, and which errors others had, if known."""
     name = _BETWEEN_WORDS.sub("-", name)  # "Rank-Verified"
     said, _, others = why.partition(" (against ")
-    others = re.sub(r"\d[\d,.]*\d", lambda number: localised(number[0]), others.removesuffix(")"))
+    errors = [text.rpartition(" ") for text in others.removesuffix(")").split(", ") if text]
+    each = [
+        say("appendix.against_one", name=_BETWEEN_WORDS.sub("-", name), error=localised(error))
+        for name, _, error in errors
+    ]
     sentence = say(key, name=name, reason=translated(said), **slots)
-    return f"{sentence} {say('appendix.against', others=others)}" if others else sentence
+    return f"{sentence} {say('appendix.against', others=listed(each))}" if each else sentence
 
 
 def _noise(described: str) -> str:

@@ -94,7 +94,7 @@ def ledger_page(ledger: Ledger, year: int | None = None) -> str:
     parts = (part(summary) for part in (_short, _by_month, _by_name, _rest, _listed, _verified))
     body = [_head(summary), _warning(summary.report), tag("main", *parts)]
     title = f"Privacy budget of {summary.table}, {summary.number}"
-    return document(title, body, "It was made from a ledger, and no row was read for it.", style=_LOOKS)
+    return document(title, body, "It was made from a ledger alone, without access to the data.", style=_LOOKS)
 
 
 def _head(summary: _Year) -> Html:
@@ -115,6 +115,7 @@ def _short(summary: _Year) -> Html:
     of_year, before = (spending.sum(payments) for payments in (summary.payments, summary.before))
     shares = spending.share(before), spending.share(of_year)
     count = sum(payment.is_paid for payment in summary.payments)
+    first = f"No budget had been spent before {summary.number}."
     paid = f"{plain(count)} charge{'s' * (count != 1)} in {summary.number}."
     unit = (summary.unit or PrivacyUnit()).to_dict()
     return titled(
@@ -124,7 +125,7 @@ def _short(summary: _Year) -> Html:
             fact(
                 f"Spent in {summary.number}",
                 _text(of_year),
-                meter(shares, f"The year {summary.number}", "δ" in of_year),
+                meter(shares, f"The year {summary.number}", first, "δ" in of_year),
             ),
             fact("Left now", _remaining(spending), tag("p", f"{paid} {summary.in_order}")),
             fact(

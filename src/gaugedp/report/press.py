@@ -41,7 +41,7 @@ def _said(term: ReportTerm) -> Html:
     if len(term.cells) == 1 and not len(term.shown):
         return Html("")
     if len(term.cells) == 1:
-        numbers = figures.in_a_sentence(term.estimate[0], term.lower[0], term.upper[0])
+        numbers = figures.in_a_sentence((term.estimate[0], term.lower[0], term.upper[0]))[0]
         middle, low, high = (f"{text}{sign}" for text, sign in zip(numbers, (term.sign, "", term.sign), strict=True))
         unit = f" {term.answer_unit}" if term.answer_unit else ""
         said = say("press.answer", estimate=middle, unit=unit, low=low, high=high)

@@ -7,7 +7,7 @@ from typing import Any
 from gaugedp._internal.language import listed, say, translated
 from gaugedp.guarantees import ZCDP, ApproxDP, Composed, ExponentialLoss, GaussianDP, Guarantee, PureDP, RenyiBudget
 from gaugedp.guarantees.printed import rounded_up
-from gaugedp.report.figures import at_most, epsilon_at, factor_up, percent_up
+from gaugedp.report.figures import at_most, counted, epsilon_at, factor_up, percent_up, short
 from gaugedp.report.markup import Html, escape
 
 _REPR = re.compile(r"(?:(\d+) \* )?(PureDP|ApproxDP|ZCDP|GaussianDP|ExponentialLoss)\(([^,()]+)(?:, ([^,()]+))?\)")
@@ -67,9 +67,17 @@ def in_detail(guarantee: Guarantee) -> str:
     is_simpler = isinstance(guarantee, Composed | ExponentialLoss) and plain(guarantee) is not None
     if not is_simpler:
         return ""
-    parts = [(symbol(part), times) for part, times in guarantee.components()]
-    said = [part if times == 1 else say("privacy.times", part=part, count=str(times)) for part, times in parts]
-    return f"{say('privacy.more_exactly', guarantee=listed(said))} {_as_epsilon(guarantee)}"
+    parts = [(f"ε = {short(part.epsilon(0.0))}", times) for part, times in guarantee.components()]
+    slots = {"count": counted(sum(times for _, times in parts)), "total": symbol(guarantee)}
+    if len(parts) == 1:
+        ((part, times),) = parts
+        said = [say("privacy.equally", part=part, **slots)] * (times > 1)
+    elif all(times == 1 for _, times in parts):
+        said = [say("privacy.each_once", parts=listed([part for part, _ in parts]), **slots)]
+    else:
+        each = [say("privacy.times", part=part, count=counted(times)) for part, times in parts]
+        said = [say("privacy.more_exactly", parts=listed(each), **slots)]
+    return " ".join([*said, _as_epsilon(guarantee)])
 
 
 def best_guess(guarantee: Guarantee, unit: Mapping[str, Any]) -> str:
@@ -82,7 +90,7 @@ def best_guess(guarantee: Guarantee, unit: Mapping[str, Any]) -> str:
 
 
 def if_changed(unit: Mapping[str, Any]) -> str:
-    """Describe the difference of neighbouring tables, as a clause."""
+    """Describe the difference of neighbouring tables, in the words that `guaranteed` takes."""
     change = "changed" if unit.get("neighbours") == "replace" else "added"
     return say(f"unit.if_{'row' if _is_row(unit) else 'rows'}_{change}", column=unit.get("column"))
 

@@ -65,7 +65,7 @@ def rules(facts: Mapping[str, Any], captions: Captions, terms: Sequence[Outline]
         if key == "facts.outside_dropped":
             dropped.setdefault(_titles(slots["place"], captions, terms), {})[captions.name(slots["name"])] = None
         else:
-            others.append(translated(str(rule), partial(_labelled, captions, key == "facts.clipped")))
+            others.append(translated(str(rule), partial(_labelled, captions, key.startswith("facts.clipped"))))
     tables: dict[tuple[str, ...], list[str]] = {}  # titles, by the names of attributes
     for titles, names in dropped.items():
         tables.setdefault(tuple(names), []).extend(titles)
@@ -81,15 +81,10 @@ def _titles(place: str, captions: Captions, terms: Sequence[Outline]) -> tuple[s
 
 
 def _dropped(titles: Sequence[str], names: Sequence[str]) -> str:
-    attributes = listed(names, "or")
+    tables, attributes = ([say("lists.quoted", text=text) for text in texts] for texts in (titles, names))
     if not titles:
-        return say("rules.dropped_all", names=attributes)
-    return say(
-        "rules.dropped",
-        len(titles),
-        tables=listed([say("lists.quoted", text=text) for text in titles]),
-        names=attributes,
-    )
+        return say("rules.dropped_all", names=listed(attributes, "or"))
+    return say("rules.dropped", len(titles), tables=listed(tables), names=listed(attributes, "or"))
 
 
 def _labelled(captions: Captions, with_unit: bool, name: str) -> str:
