@@ -36,14 +36,15 @@ KNOWN = (  # estimator, its parameters, kind of data, rows, epsilon, and how man
     ("HuberRegressor", {}, "binary", 1000, 5.0, 10),
     ("SparseRegression", {"sparsity": 1}, "count", 1000, 0.1, 12),
     ("GaussianNB", {}, "rare", 100, 0.1, 50),
+    # 0.016 of R² behind: the mean alone has the Gaussian noise that is charged. On skewed targets it is ahead of slopes.
+    ("Ridge", {}, "symmetric", 100, 1.0, 50),
+    ("ElasticNet", {}, "symmetric", 100, 1.0, 50),
 )
 MENDED = (  # were in KNOWN
     ("Lasso", {}, "symmetric", 100, 0.1, 20),
     ("LogisticRegression", {}, "rare", 100, 0.1, 20),
     ("LinearSVC", {}, "rare", 100, 0.1, 20),
     ("LinearRegression", {}, "count", 1000, 0.1, 50),
-    ("Ridge", {}, "symmetric", 100, 1.0, 50),
-    ("ElasticNet", {}, "symmetric", 100, 1.0, 50),
 )
 COVERS = {"estimators": {name for name, *_ in (*HOLDS, *KNOWN, *MENDED)}}
 

@@ -318,8 +318,10 @@ class LinearRegression(Intervals, LinearRegressor):
 
     def _plan(self, n_rows: int, frame: UnitScaling) -> tuple[NoisyRowCount, LeastSquares | MeanAlone, Guarantee]:
         count = NoisyRowCount(self._requested(), self.neighbours)
-        planned = self._method(PUBLIC_ROWS if count.mechanism else n_rows, frame, count.remaining)
-        return count, planned, count.with_remaining(planned.guarantee if count.mechanism is None else count.remaining)
+        if count.mechanism:  # planned for refusals alone
+            return count, self._sloped(PUBLIC_ROWS, frame, count.remaining), count.with_remaining(count.remaining)
+        planned = self._method(n_rows, frame, count.remaining)
+        return count, planned, count.with_remaining(planned.guarantee)
 
     def _span(self, frame: UnitScaling) -> np.ndarray | None:
         """Return an orthonormal basis (k, r) of the features' span, None if complete."""
@@ -357,6 +359,9 @@ class LinearRegression(Intervals, LinearRegressor):
         shape, has_weights, constant = (n_rows, frame.n_features), self._weights_up_to > 0, frame.constant_feature
         if self.solver == "auto" and hides_slopes(self, n_rows, frame.n_columns):
             return MeanAlone.calibrate(shape, guarantee, self.neighbours == "replace", has_weights, constant)
-        radius = None if self.radius is None else float(self.radius)
-        constant = 0.0 if has_weights else constant  # the sum of weights is not released
+        return self._sloped(n_rows, frame, guarantee)
+
+    def _sloped(self, n_rows: int, frame: UnitScaling, guarantee: Guarantee) -> LeastSquares:
+        shape, radius = (n_rows, frame.n_features), None if self.radius is None else float(self.radius)
+        constant = 0.0 if self._weights_up_to > 0 else frame.constant_feature  # the sum of weights is not released
         return LeastSquares.calibrate(shape, guarantee, radius, self.neighbours, self.solver, constant)
