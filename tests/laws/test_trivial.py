@@ -36,7 +36,7 @@ KNOWN = (  # estimator, its parameters, kind of data, rows, epsilon, and how man
     ("HuberRegressor", {}, "binary", 1000, 5.0, 10),
     ("SparseRegression", {"sparsity": 1}, "count", 1000, 0.1, 12),
     ("GaussianNB", {}, "rare", 100, 0.1, 50),
-    # 0.016 of R² behind: the mean alone has the Gaussian noise that is charged. On skewed targets it is ahead of slopes.
+    # 0.016 of R² behind: the mean alone has the Gaussian noise that is charged. On skewed targets slopes do worse.
     ("Ridge", {}, "symmetric", 100, 1.0, 50),
     ("ElasticNet", {}, "symmetric", 100, 1.0, 50),
 )

@@ -129,7 +129,7 @@ def test_the_page_says_what_is_guaranteed_and_shown(tmp_path) -> None:
     actual = release()
     actual.save_html(tmp_path / "keys.html")
     page = (tmp_path / "keys.html").read_text("utf-8")
-    for said in ("Keys of CITY", "23 keys are shown", "This release protects nobody", "Bern", "one row"):
+    for said in ("Keys of CITY", "23 keys are shown", "This release protects nobody", "Bern", "one record"):
         assert said in page
     assert all(line in page for line in actual.remarks())
     with pytest.raises(InvalidRequest, match=r"ends in \.html"):

@@ -116,7 +116,7 @@ BUDGETS = [
     (PureDP(4), {"epsilon": 0.5}, PureDP(0.5), 1e-9),
     (ApproxDP(1, 1e-5), {"epsilon": 0.5, "delta": 1e-6}, ApproxDP(0.5, 1e-6), 0),
     (ZCDP(0.5), {"rho": 0.1}, ZCDP(0.1), 1e-9),
-    (ZCDP(0.5), {"epsilon": 1.0}, ZCDP(1 / 9), 1e-9),  # (4/6)²/8 + (2/6)²/2
+    (ZCDP(0.5), {"epsilon": 1.0}, ZCDP(8.5 / 121), 1e-9),  # 2·(4/11)²/8 + (3/11)²/2: verified intervals
     (GaussianDP(1), {"mu": 0.5}, GaussianDP(0.5), None),
 ]
 
@@ -335,7 +335,7 @@ def test_the_report_shows_quantiles(table: Table) -> None:
     from gaugedp.report.html import render
 
     page = render(released(table))
-    assert "Quantiles of PAY by SEX and quantile" in page
+    assert "Quantiles of PAY by SEX and level" in page
     assert "Errors and intervals are in ranks" in page
     assert "ε = 2" in page
     assert "one row of a sum counts like one row of a count" not in page

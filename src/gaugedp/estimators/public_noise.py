@@ -18,7 +18,7 @@ HALVED = {
     "LogisticRegression": (0.08, 0.15), "LinearSVC": (0.08, 0.14), "GaussianNB": (0.03, 0.03),
 }  # fmt: skip
 DOUBT = 3.0  # the factor by which a table may differ from those ratios, both ways
-# of the advantage: with less, the mean alone is better; chosen on CPSSW8, Computers, DoctorVisits, HI and 3 drawn tables
+# of the advantage: with less, the mean alone is better; chosen on CPSSW8, Computers, DoctorVisits, HI and drawn tables
 _LEAST_ADVANTAGE = 0.02
 _WORDS = (
     "The noise of this fit may hide the signal, so that a constant would predict better. gd.plan_fit states how many "
