@@ -42,18 +42,25 @@ def test_the_solver_is_not_told_a_private_number_of_rows(monkeypatch: pytest.Mon
 
 
 def test_least_squares_are_planned_with_the_released_number_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole, numbers = LinearRegression._method, []
+    whole, sloped, numbers, planned = LinearRegression._method, LinearRegression._sloped, [], []
 
     def noted(self: Any, n_rows: int, *more: Any) -> Any:
         numbers.append(n_rows)
         return whole(self, n_rows, *more)
 
+    def also_noted(self: Any, n_rows: int, *more: Any) -> Any:
+        planned.append(n_rows)
+        return sloped(self, n_rows, *more)
+
     monkeypatch.setattr(LinearRegression, "_method", noted)
+    monkeypatch.setattr(LinearRegression, "_sloped", also_noted)
     monkeypatch.setattr(regression.NoisyRowCount, "draw", lambda *_: 123.0)
     for size in SIZES:
         LinearRegression(1.0, 1e-6, bounds=(0, 1), target_bounds=(0, 1), neighbours="add_remove").fit(*table(size))
-    assert numbers[:2] == numbers[2:]
-    assert numbers[1] == 123
+    assert numbers == [123] * len(SIZES)
+    half = len(planned) // 2
+    assert planned[:half] == planned[half:]
+    assert set(planned) <= {regression.PUBLIC_ROWS, 123}
 
 
 def test_a_pure_centre_is_paid_by_the_rest() -> None:

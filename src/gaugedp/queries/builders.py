@@ -117,9 +117,8 @@ def ranges(domain: Domain, attribute: str) -> Workload:
 def product(*queries: Workload) -> Workload:
     """Cross several count queries into one.
 
-    Use it to repeat counts for every group, such as counts by age for each sex. You get one answer for every
-    combination of answers. The queries are marginals, prefix sums or ranges of different attributes. The last query
-    varies fastest.
+    Use it to repeat counts for every group, such as counts by age for each sex. The queries are marginals, prefix sums
+    or ranges of different attributes. In the result, the answers of the last query vary fastest.
 
     Examples
     --------
