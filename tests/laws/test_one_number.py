@@ -267,7 +267,7 @@ def check_report(release: gd.Release) -> None:
         middle, lower, upper = figures.answer(estimate, low, high)
         assert f"<strong>{middle}</strong>" in page, "a single answer"
         assert re.search(rf"interval[^<]* is {re.escape(lower)} to {re.escape(upper)}", page), "a single interval"
-        assert figures.in_a_sentence(estimate, low, high)[0] in press(release), (
+        assert figures.in_a_sentence((estimate, low, high))[0][0] in press(release), (
             "a single answer of the page for the press"
         )
     offers = [row for body in tables("Candidates") for row in body]

@@ -16,7 +16,7 @@ def check(table: str, domain_path: str) -> None:
     """Show values in TABLE that do not fit the domain file.
 
     Use it before the first release, to find mistakes in the domain file. The command is for the custodian of the data,
-    because its output is not private. It reads all rows, spends nothing and writes no file. For a text file, it also
+    because its output is not private. It reads all rows, uses no budget and writes no file. For a text file, it also
     reports lines that are not rows, such as those after an unclosed quote.
 
     Example: gaugedp check people.csv --domain domain.toml
