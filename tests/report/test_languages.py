@@ -95,7 +95,9 @@ def test_a_fact_is_read_to_its_last_word() -> None:
         "rate 0.5 to 0.75 a row": "Rate 0,5 bis 0,75 je Zeile",
         "Rows whose new is missing or out of domain are left out of the whole query.": "in denen „new“ fehlt",
         "rounded Laplace on a tree of 3 levels, branching 2, std 1.5 to 2": "auf einem Baum mit 3 Ebenen",
-        "least expected error, 22,511,533": "sein erwarteter Fehler von etwa 22,5 Millionen war",
+        "least expected error, 22,511,533": "den kleinsten erwarteten Fehler",
+        "the shortest reach on ordinary tables; the expected error of ranks is at most 22,511,533 rows": "höchstens "
+        "etwa 22,5 Millionen Ränge",
         "v is clipped to [0, 5] in steps of 1; v = 9 counts as missing. Rows where v is missing are left out of the "
         "terms about it.": "auf ganze Zahlen gerundet",
         "A sentence of a plugin.": "A sentence of a plugin.",
