@@ -90,9 +90,9 @@ def spread(ratios: list[float]) -> str:
 
 GUIDE = """# How to inspect the shape of a query
 
-This guide shows how to find out why a plan selects a mechanism. The [sensitivity body](../theory/bodies.md) of a query
-contains every change that one unit can make to the answers, and its shape determines which noise is best. You compute
-the volume and the axes of the body, and the errors of the mechanisms. No data is read.
+This guide shows how to find out why a plan selects a mechanism. The [sensitivity body](../reference/bodies.md) of a
+query contains every change that one unit can make to the answers, and its shape determines which noise is best. You
+compute the volume and the axes of the body, and the errors of the mechanisms. No data is read.
 
 ## Print the shape
 

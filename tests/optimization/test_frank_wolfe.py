@@ -108,7 +108,7 @@ def test_steps_stay_in_the_ball_and_on_the_grid() -> None:
 
 
 def test_without_noise_it_finds_the_minimum() -> None:
-    """At a large ε the bound of theorem 2 holds with room, and the vertices are the right ones."""
+    """At a large ε the bound on the risk holds with room, and the vertices are the right ones."""
     features, _, weights = table(4000, 10)
     calibration = FrankWolfe.calibrate(4000, 10, Squared(4.0), 4.0, gd.PureDP(1e9), steps=300)
     goal = features @ weights

@@ -1,6 +1,6 @@
 """Lower bounds on μ from guesses about canaries, for Gaussian curves.
 
-Theorems 4 and 5 are those of docs/theory/audit.md. Proof of theorem 4, in the notation of that page:
+Theorem 4 is that of docs/theory/audit.md. Its proof, in the notation of that page:
 
 1. One coin. Fix all coins but the i-th. Let B be the set of releases on which coin i is guessed 1 and at least j − 1 of
    the other guesses are right. On B the number of right guesses is at least j if the coin is 1, and at least j − 1 if

@@ -97,7 +97,8 @@ def tracing_attack(  # noqa: PLR0913, PLR0917 - an entry point
       non-members exceeds. A new non-member exceeds it with probability at most rate + 1/(m + 1).
     - "printed" takes a row x for a member if Σ_{j∈S} (x_j − x̃_j) > σ√(8·s·log(1/δ)). Here S is the set of the `s`
       largest coordinates of M, x̃ is another non-member, and σ is the standard deviation of the non-members (Cai, Wang
-      and Zhang 2021, section 5.3.1). The columns must be independent and sub-Gaussian with parameter σ.
+      and Zhang 2021, section 5.3.1). The columns must be independent and sub-Gaussian with parameter σ. The sum of a
+      non-member is then sub-Gaussian with a variance of at most 2sσ², because S does not depend on that row or on x̃.
     - "signed" takes the largest |M_j| and multiplies x_j − x̃_j by the sign of M_j. It is for releases that choose
       coordinates by size, such as `SparseMean`.
     """

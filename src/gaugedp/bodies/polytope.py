@@ -29,7 +29,7 @@ class Polytope(Body):
     For added or removed units, the body is factor·conv{±v_i}. Here conv is the convex hull, and `factor` is for example
     the largest number of rows per unit. For replaced units (`differences`), it is factor·conv{v_i − v_j}, because the
     row of one unit takes the place of another. If a unit may also contribute nothing (`with_zero`), the hull includes
-    the points ±v_i as well (docs/theory/bodies.md).
+    the points ±v_i as well.
 
     Examples
     --------

@@ -25,9 +25,11 @@ def certified_volume(body: Body) -> Volume | None:
 
     It holds with confidence 1 − 1e−9. None for other bodies, and if the draws would take longer than a second or so.
 
-    Theorem (docs/theory/lower-bound.md, theorem 7). For θ uniform on the unit sphere of ℝ^r, L regular and 0 < s ≤ r,
-    vol K ≥ |det L|·vol B·(E‖Lθ‖_K^{−s})^{r/s}, with equality for s = r. Let S_i ≥ ‖Lθ_i‖_K for N independent draws, and
-    0 < b < 1 be fixed before them. With probability 1 − α, E‖Lθ‖_K^{−s} ≥ m for Π(1 + b·(S_i^{−s}/m − 1)) = 1/α.
+    Theorem. For θ uniform on the unit sphere of ℝ^r, L regular and 0 < s ≤ r, vol K ≥ |det L|·vol
+    B·(E‖Lθ‖_K^{−s})^{r/s}, with equality for s = r: polar coordinates for L⁻¹K give s = r, and Jensen's inequality
+    gives s < r. Let S_i ≥ ‖Lθ_i‖_K for N independent draws, and 0 < b < 1 be fixed before them. Then m with Π(1 +
+    b·(S_i^{−s}/m − 1)) = 1/α exceeds μ = E‖Lθ‖_K^{−s} with probability at most α (after Waudby-Smith and Ramdas 2024):
+    in that case Π(1 + b·(‖Lθ_i‖_K^{−s}/μ − 1)) is above 1/α, and this product has mean 1 (Markov).
 
     L is a root of the second moment of the generators; s and b are the best for a pilot with draws of its own.
     """

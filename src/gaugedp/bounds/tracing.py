@@ -45,9 +45,10 @@ def tracing_power(  # noqa: PLR0913, PLR0917 - a public function
     -----
     Let r = 1/√(n + n²·noise²), which is the correlation of a member's coordinate x_j with the released M_j. Let T be
     the sum of the s largest of d independent normal variables ("signed": of their absolute values), and Φ the normal
-    distribution function. By lemma 13 of Cai, Wang and Zhang (2021), the power is E Φ((r·T − √(8·s·log(1/δ)))/√(s·(2 −
-    r²))). T is taken as normal with the mean and variance of a trimmed sum (Stigler 1973). The error of this is below
-    0.03, and below 0.002 from s = 10 on if d is 1,000 or more. See docs/theory/audit.md.
+    distribution function. Given M, the s terms add up to a normal variable of mean r·T and variance s·(1 − r²), and the
+    x̃_j add the variance s. So the power is E Φ((r·T − √(8·s·log(1/δ)))/√(s·(2 − r²))), as in lemma 13 of Cai, Wang and
+    Zhang (2021). T is taken as normal with the mean and variance of a trimmed sum (Stigler 1973). The error of this is
+    below 0.03, and below 0.002 from s = 10 on if d is 1,000 or more.
 
     Examples
     --------

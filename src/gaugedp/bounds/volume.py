@@ -73,8 +73,11 @@ def volume_lower_bound(body: Body, epsilon: float, norm: float = 2, power: int =
 
         L = κ^s · min_{0≤u≤1} Σ_{k≥0} (u + k)^{r−1+s} e^{−εk} / Σ_{k≥0} (u + k)^{r−1} e^{−εk},
 
-    where κ = (vol_r K/vol_r B)^{1/r} and B is the unit ball of ℓ_p^r. A flat body with p ≠ 2 is first projected onto r
-    coordinates, which makes no vector longer.
+    where κ = (vol_r K/vol_r B)^{1/r} and B is the unit ball of ℓ_p^r. Proof: let f be the radial rearrangement of the
+    density in step 2 there. By step 3, f(t + κ) ≥ e^{−ε}·f(t), so f((u + k)κ)·e^{εk} does not decrease in k. The error
+    is at least κ^s times the least quotient, over u, of Σ_k f((u + k)κ)·(u + k)^m at m = r − 1 + s and at m = r − 1,
+    which is least for f((u + k)κ) = e^{−εk} (Chebyshev). A flat body with p ≠ 2 is first projected onto r coordinates,
+    which makes no vector longer.
 
     Examples
     --------

@@ -1,10 +1,10 @@
 """Bounded range: the guarantee of the exponential mechanism.
 
-Proof of the largest Rényi curve (theorem 6 of docs/theory/accountant.md). x^a is convex, so two atoms with losses t and
-t − ε are the worst (Dong, Durfee and Rogers 2020). With z = a − 1 and S(x) = sinh(x)/x, M(z) = (A·e^{zt} − B·e^{at})/(1
-− e^−ε), A = 1 − e^{−aε} = aε·e^{−aε/2}·S(aε/2), B = e^−ε·(1 − e^{−zε}) = zε·e^{−ε − zε/2}·S(zε/2). This is largest at
-e^t = zA/(aB) = e^{ε/2}·S(aε/2)/S(zε/2), which lies between e^{ε/2} and e^ε because 0 ≤ l′ < 1 for l = log S. There M(z)
-= (A/a)·(zA/(aB))^z/(1 − e^−ε). With 1 − e^−ε = ε·e^{−ε/2}·S(ε/2), everything except the l's cancels.
+Proof of the largest Rényi curve, that of `ExponentialLoss.renyi`. x^a is convex, so two atoms with losses t and t − ε
+are the worst (Dong, Durfee and Rogers 2020). With z = a − 1 and S(x) = sinh(x)/x, M(z) = (A·e^{zt} − B·e^{at})/(1 −
+e^−ε), A = 1 − e^{−aε} = aε·e^{−aε/2}·S(aε/2), B = e^−ε·(1 − e^{−zε}) = zε·e^{−ε − zε/2}·S(zε/2). This is largest at e^t
+= zA/(aB) = e^{ε/2}·S(aε/2)/S(zε/2), which lies between e^{ε/2} and e^ε because 0 ≤ l′ < 1 for l = log S. There M(z) =
+(A/a)·(zA/(aB))^z/(1 − e^−ε). With 1 − e^−ε = ε·e^{−ε/2}·S(ε/2), everything except the l's cancels.
 """
 
 import math
@@ -58,8 +58,8 @@ class ExponentialLoss(Guarantee):
         """Return the largest Rényi divergence of order `order`.
 
         It is the maximum over the pairs of distributions with two privacy losses, t and t − ε, for t in [0, ε]. Let
-        l(x) = log(sinh(x)/x), c = `order` − 1 and h = ε/2. The maximum is (l(ch + h) − l(ch)) + (l(h + ch) − l(h))/c
-        (docs/theory/accountant.md), and l(h) + h·coth(h) − 1 at order 1.
+        l(x) = log(sinh(x)/x), c = `order` − 1 and h = ε/2. The maximum is (l(ch + h) − l(ch)) + (l(h + ch) − l(h))/c,
+        and l(h) + h·coth(h) − 1 at order 1.
         """
         check_order(order)
         loss, largest = self.epsilon_value, _above(self.epsilon_value)

@@ -166,7 +166,8 @@ class ExponentialDensity(Calibrated):
         -----
         The gap is max u − u(a, out). `slope` is a number with |u(a, y) − u(a, y′)| ≤ slope·‖y − y′‖_Y, where Y is the
         body of points and ‖·‖_Y is its norm. The bound is the least 2λ·slope + (2/ε)·(r·log(1/λ) + t) over λ in (0, 1],
-        where r is the rank of Y, or the width of u if that is smaller.
+        where r is the rank of Y, or the width of u if that is smaller. Proof: for a maximiser y*, u ≥ max u − 2λ·slope
+        on (1 − λ)y* + λY, which has λ^r of the volume of Y. So P(u(a, out) ≤ max u − 2λ·slope − g) ≤ e^{−εg/2}·λ^{−r}.
         """
         non_negative(t=t)
         positive(slope=slope)

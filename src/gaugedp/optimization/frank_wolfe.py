@@ -111,10 +111,11 @@ class FrankWolfe:
         Notes
         -----
         Two errors contribute. T steps of Frank–Wolfe without noise have an error of at most 2C/(T + 2), where C = 4βR²
-        and β is the loss's smoothness (Jaggi 2013, theorem 1). The private choice adds the mean loss α =
-        2B·log(2d)·R·lipschitz/(n·ε₀), where d is the number of features, ε₀ is the ε of one step, and B is 2 if rows
-        are replaced and 1 otherwise. The bound is the sum (docs/theory/frank_wolfe.md), or 2R·lipschitz if that is
-        smaller.
+        and β is the loss's smoothness (Jaggi 2013, theorem 1). A private choice misses the best score by at most
+        2B·log(2d)/ε₀ on average, because its distribution maximises the mean of ε₀/(2B) times the score plus the
+        entropy, which is at most log(2d). This adds the mean loss α = 2B·log(2d)·R·lipschitz/(n·ε₀). Here d is the
+        number of features, ε₀ is the ε of one step, and B is 2 if rows are replaced and 1 otherwise. The bound is the
+        sum, or 2R·lipschitz if that is smaller.
         """
         gap = math.log(self.selection.n_candidates) / float(self.selection.rate) + 1
         lost = radius * loss.lipschitz * (gap * float(self.selection.step) + 2.0 ** (1 - BITS) * n_rows) / n_rows

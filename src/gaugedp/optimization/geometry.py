@@ -50,10 +50,10 @@ class Geometry:
 
     A larger q increases the bounds on risks, as √`range`, and makes the Gibbs sampler faster: q = 2 is a Gaussian.
 
-    Theorem (docs/theory/gibbs.md). r is 1-strongly convex in ‖·‖_p, and `convexity`-strongly convex in ‖·‖₂, where
-    `convexity` = N^{2/p − 2/q}·2^{2/q − 1} (1 for p ≥ 2). On the ball, r lies in [0, `range`], where `range` is
-    weight·radius²/2 for p ≤ 2 and N^{1 − 2/p}·radius²/2 above. (Ball, Carlen and Lieb 1994, for ‖x‖_q²/(2(q − 1)) in
-    ‖·‖_q, and ‖x‖_q ≥ N^{1/q − 1/p}·‖x‖_p.)
+    Theorem. r is 1-strongly convex in ‖·‖_p, and `convexity`-strongly convex in ‖·‖₂, where `convexity` = N^{2/p −
+    2/q}·2^{2/q − 1} (1 for p ≥ 2). On the ball, r lies in [0, `range`], where `range` is weight·radius²/2 for p ≤ 2 and
+    N^{1 − 2/p}·radius²/2 above. (Ball, Carlen and Lieb 1994, for ‖x‖_q²/(2(q − 1)) in ‖·‖_q, and ‖x‖_q ≥ N^{1/q −
+    1/p}·‖x‖_p.)
 
     Examples
     --------

@@ -279,7 +279,13 @@ class Gibbs:
         return self.geometry.length * math.exp(-self.steps * math.log1p(self._pace * self._convexity)) + stopped
 
     def _deviation(self, confidence: float, population: bool) -> float:
-        """Return √(2dL) + L of theorem 4."""
+        """Return √(2dL) + L of theorem 4.
+
+        Proof. Let V ≥ 0 be the exponent above its minimum on 𝒳, at w*. For 0 < a < 1 and u = w* + (1 − a)(w − w*),
+        convexity gives V(u) ≤ (1 − a)·V(w), so E e^{aV} = ∫ e^{−(1−a)V}/∫ e^{−V} ≤ (1 − a)^{−d}. Hence P(V ≥ d + √(2dL)
+        + L) ≤ e^{−L} by Markov's inequality for a = b/(1 + b), b = √(2L/d). Here k·(F(w) − min F) ≤ V(w) + λΘ, as r ≥
+        0. The end of the walk is 2τ-GDP to the target, so e^{−L} there becomes at most 1 − `confidence` − `stop`.
+        """
         if population or self.purpose == "strongly_convex":
             raise InvalidRequest(
                 "With `confidence`, a bound is available only for the mean loss of the rows.",

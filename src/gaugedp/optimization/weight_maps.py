@@ -15,7 +15,7 @@ class WeightMap:
 
     Theorem. Let K = F·𝒳. A loss that is G-Lipschitz in the norm of K is G-Lipschitz in that of 𝒳 as a function of x,
     convex if it was, and has the same minimum. Predictions ⟨w, a⟩ are ⟨x, Fᵀa⟩. So guarantees for x hold for w:
-    privacy, as w is a function of x, and risks. docs/theory/gibbs.md
+    privacy, as w is a function of x, and risks.
     """
 
     matrix: np.ndarray | None = None

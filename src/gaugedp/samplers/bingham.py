@@ -22,10 +22,10 @@ class Bingham:
     with Ω = I + 2·diag(rates)/b, whose density is ∝ (xᵀΩx)^{−d/2}; one is accepted with probability
     e^{−s}·(xᵀΩx)^{d/2}/M: the acceptance MULTIPLIES by that power. Σ 1/(b + 2·rates) = 1 determines `b` in [1, d].
 
-    Theorem (Kent, Ganeiber and Mardia 2018, section 3.2; docs/theory/bingham.md). For real numbers every draw has
-    exactly that distribution, its sign is a fair coin, and log M = −(d − b)/2 + (d/2)·log(d/b). "idealized": floats are
-    used. The number of proposals, about 1.2·√d on average at most, depends on the matrix, and so does the time: a
-    timing attack learns something that no guarantee covers.
+    Theorem (Kent, Ganeiber and Mardia 2018, section 3.2). For real numbers every draw has exactly that distribution,
+    its sign is a fair coin, and log M = −(d − b)/2 + (d/2)·log(d/b). "idealized": floats are used. The number of
+    proposals, about 1.2·√d on average at most, depends on the matrix, and so does the time: a timing attack learns
+    something that no guarantee covers.
     """
 
     vectors: np.ndarray
