@@ -21,7 +21,7 @@ import pages
 
 import gaugedp as gd
 
-COUNTS = (2, 5, 12, 30, 50, 200)
+COUNTS = (2, 12, 30, 200)
 LIMITS = {30: (1.0, 200), 1000: (10.0, None)}  # seconds, MB
 MOST_AT_TWELVE = 25.0
 ROUNDS = 3

@@ -1,4 +1,4 @@
-"""How long do wide questionnaires take: all pairs of k yes/no columns, and one-way margins of a thousand?
+"""How long do wide questionnaires take: all pairs of k yes/no columns?
 
 Every row is a process of its own: processor seconds of each step on 100,000 rows of Parquet at rho = 0.1, and the
 largest memory of the process. Next to it, in the same run, peers where they are at hand: OpenDP (Gaussian noise on
@@ -22,7 +22,6 @@ import numpy as np
 import pages
 
 PAIRS = (10, 20, 32, 50, 70, 100)
-MARGINS = (100, 1000)
 ROWS, RHO = 100_000, 0.1
 PEER_COLUMNS = 50  # up to which ResidualPlanner+ measures: a histogram for each set of columns
 
@@ -31,7 +30,7 @@ import itertools, json, math, resource, sys, types
 import numpy as np
 facts = json.loads(sys.argv[1])
 names = [f"q{i}" for i in range(facts["k"])]
-tables = list(itertools.combinations(names, facts["order"]))
+tables = list(itertools.combinations(names, 2))
 times, before = {}, 0.0
 def lap(step):
     global before
@@ -135,11 +134,11 @@ def pairs(folder: str, residual: str | None) -> Iterator[str]:
     yield "|" + "---:|" * len(heads)
     seconds: dict[int, float] = {}
     for k in PAIRS:
-        cell = run(GAUGEDP, k=k, order=2, file=stored(folder, k))
+        cell = run(GAUGEDP, k=k, file=stored(folder, k))
         seconds[k] = cell["plan"] + cell["release"]
         cells = [str(k), f"{cell['error']:,.6g}", f"{cell['plan']:.2f}", f"{cell['release']:.2f}", f"{cell['MiB']:.0f}"]
         for name, (program, facts) in peers.items():
-            cell = run(COUNTS + program, k=k, order=2, file=stored(folder, k), **facts)
+            cell = run(COUNTS + program, k=k, file=stored(folder, k), **facts)
             is_measured = name == "OpenDP" or k <= PEER_COLUMNS
             cells += [f"{cell['error']:,.6g}", *([f"{cell['plan']:.2f}"] if "plan" in cell else [])]
             cells.append(f"{cell['release']:.2f}" if is_measured else "–")
@@ -152,20 +151,10 @@ def pairs(folder: str, residual: str | None) -> Iterator[str]:
     )
 
 
-def margins(folder: str) -> Iterator[str]:
-    found = []
-    for k in MARGINS:
-        cell = run(GAUGEDP, k=k, order=1, file=stored(folder, k))
-        times = f"plan {cell['plan']:.2f} s, release {cell['release']:.2f} s, {cell['MiB']:.0f} MiB"
-        found.append(f"{k:,} columns: error {cell['error']:,.6g}, {times}")
-    yield f"One-way tables: {'; '.join(found)}."
-
-
 def main() -> None:
     residual = sys.argv[1] if len(sys.argv) > 1 else None
     with tempfile.TemporaryDirectory() as folder:
         pages.put("queries", "pairs", pairs(folder, residual))
-        pages.put("queries", "margins", margins(folder))
 
 
 if __name__ == "__main__":
