@@ -255,21 +255,20 @@ def rows(people: Population, drawn: Drawn, domain: gd.Domain) -> pa.Table:
     return pa.table({**cells, "income": people.income[chosen], "w": drawn.w})
 
 
-def table(designs: dict[str, Design], people: Population) -> list[str]:
-    """Return the figures of some designs as a table."""
-    found = {name: measured(design, people, 51) for name, design in designs.items()}
-    head = "| coverage, % (length over that without noise) | " + " | ".join(designs) + " |"
-    lines = ["", head, "|---|" + "---:|" * len(designs)]
-    for place, text in enumerate(next(iter(designs.values())).terms):
-        cells = [f"{100 * held[place]:.1f} ({ratios[place]:.2f})" for held, ratios in found.values()]
-        lines.append(f"| `{text}` | {' | '.join(cells)} |")
-    return lines
+def ends(designs: dict[str, Design], people: Population) -> list[str]:
+    """Return a sentence on the coverage and the lengths of all queries under all designs."""
+    found = [measured(design, people, 51) for design in designs.values()]
+    covered, ratios = ([number for each in column for number in each] for column in zip(*found, strict=True))
+    return [
+        f"Coverage is {100 * min(covered):.1f} to {100 * max(covered):.1f} %, and the lengths are {min(ratios):.2f} to "
+        f"{max(ratios):.2f} times those without noise."
+    ]
 
 
 def main() -> None:
     """Write the figures."""
-    pages.put("intervals", "survey", table(DESIGNS, population(2026)))
-    pages.put("intervals", "designs", table(OTHERS, unequal(2026)))
+    pages.put("intervals", "survey", ends(DESIGNS, population(2026)))
+    pages.put("intervals", "designs", ends(OTHERS, unequal(2026)))
 
 
 if __name__ == "__main__":
