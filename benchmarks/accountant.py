@@ -289,8 +289,8 @@ PUBLISHED: tuple[tuple[str, float, float, int, float, float | None], ...] = (
     ("TensorFlow Privacy, tutorials/README.md, 60 epochs", 256 / 60_000, 1.12, 14_062, 1e-5, 2.92),
     ("TensorFlow Privacy, tutorials/README.md, 30 epochs", 256 / 60_000, 0.6, 7_031, 1e-5, 9.74),
     ("TensorFlow Privacy, tutorials/README.md, 10 epochs", 256 / 60_000, 1.2, 2_343, 1e-5, 1.20),
-    ("Opacus, examples/mnist_README.md, 45 epochs", 0.004, 0.7, 11_250, 1e-5, 7.10),
     ("Opacus, examples/mnist_README.md, 60 epochs", 0.004, 1.1, 15_000, 1e-5, 3.01),
+    ("Opacus, examples/mnist_README.md, 45 epochs", 0.004, 0.7, 11_250, 1e-5, 7.10),
     ("Opacus, examples/mnist_README.md, 15 epochs", 0.004, 1.3, 3_750, 1e-5, 1.19),
     ("prv-accountant, README.md", 5e-3, 0.8, 1_000, 1e-6, None),
     ("Abadi et al. 2016, section 5.2, MNIST", 0.01, 4.0, 10_000, 1e-5, None),
@@ -303,6 +303,7 @@ def published() -> Section:
     """Compare `TrainingRun` with both accountants of dp-accounting on published runs."""
     head = "| run | rate, noise multiplier, steps, δ | published ε | PLD | RDP | gaugedp |"
     lines, ratios = [head, "|---|---|---:|---:|---:|---:|"], []
+    sources, below = set(), []
     for source, rate, noise, steps, delta, said in PUBLISHED:
         mine = G.TrainingRun(noise, rate, steps).guarantee.epsilon(delta)
         tight = sgd_pld(rate, noise, steps, delta)
@@ -310,14 +311,20 @@ def published() -> Section:
         ratios.append(tight / mine)
         setting, told = f"{rate:.5g}, {noise:g}, {steps:,}, {power(delta)}", "" if said is None else f"{said:.2f}"
         ends = f"{tight:.6f} | {loose:.6f} | {float(mine):.6f}"
-        lines.append(f"| {source} | {setting} | {told} | {ends} |")
+        below.append([100 * (1 - float(mine) / other) for other in (tight, loose)])
+        if source.split(", ")[0] not in sources or source.startswith("De et al."):  # the first run of each source
+            lines.append(f"| {source} | {setting} | {told} | {ends} |")
+        sources.add(source.split(", ")[0])
+    (near, near_most), (least, most) = ((min(each), max(each)) for each in zip(*below, strict=True))
+    words = f"{near:.4f} to {near_most:.4f} % below PLD and {least:.0f} to {most:.0f} % below RDP"
+    lines += ["", f"Over all ten runs, ε is {words}."]
     far = max(abs(ratio - 1) for ratio in ratios)
     return lines, [Target("ten published runs", "within 0.1 % of PLD", f"{100 * far:.4f} %", far < 1e-3)]
 
 
 # -- small δ ---------------------------------------------------------------------------------------
 
-SMALL = (1e-9, 1e-12, 1e-14, 1e-15, 1e-30)
+SMALL = (1e-9, 1e-12, 1e-15)
 
 
 def gaussian_profile(mu: Any, epsilon: Any) -> Any:

@@ -64,7 +64,6 @@ def _cells(page: str, block: str, *places: tuple[tuple[str, ...], int]) -> tuple
 
 
 LAWS = (("discrete_laplace", "10"), ("discrete_gaussian", "10"))
-SGD = "0.0042667, 1.1, 14,062, 1e-5"
 LINES = (
     Line("exact noise, scale 10", "opendp", "{} and {} times faster (Laplace, Gaussian)",
          _cells("noise", "noise", *((law, 4) for law in LAWS))),
@@ -72,8 +71,6 @@ LINES = (
          _cells("noise", "noise", *((law, 6) for law in LAWS))),
     Line("ε of 1,000 different mechanisms", "dp-accounting PLD", "{} times faster",
          _cells("accountant", "different", (("1,000", "dp-accounting PLD"), 3))),
-    Line("ε of DP-SGD, 14,062 steps", "PLD; prv-accountant, error 0.1", "{} and {} times faster",
-         _cells("accountant", "sgd", ((SGD, "dp-accounting PLD"), 3), ((SGD, "prv-accountant, error 0.1"), 3))),
     Line("histogram of 10⁷ rows", "DuckDB, handwritten", "{} times its time",
          _cells("releases", "histogram", (("histogram",), 4))),
     Line("the same, 5 rows per person", "Polars, streaming", "{} times its time",

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pages
 
-PAIRS = (10, 20, 32, 50, 70, 100)
+PAIRS = (10, 32, 50, 70, 100)
 ROWS, RHO = 100_000, 0.1
 PEER_COLUMNS = 50  # up to which ResidualPlanner+ measures: a histogram for each set of columns
 
