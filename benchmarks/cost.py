@@ -63,18 +63,21 @@ def words(value: float) -> str:
     return f"{value:.2g} s" if value < 10 else f"{value:.0f} s"
 
 
-def stage_table(found: dict[int, dict[str, float]]) -> list[str]:
-    """Return the table of planning and evaluation, and a sentence on the two other parts."""
+def stage_words(found: dict[int, dict[str, float]]) -> list[str]:
+    """Return sentences on the parts of a release."""
     rows = {size: list(parts.values()) for size, parts in found.items()}
-    body = [f"| {size:,} | {words(plan)} | {words(evaluation)} |" for size, (plan, _, evaluation, _) in rows.items()]
-    most = max(max(charge, storage) for _, charge, _, storage in rows.values())
-    last = f"The charge and the storage of the answers each take at most {words(most)}."
-    return ["| queries | plan and noise | evaluation |", "|---:|---:|---:|", *body, "", last]
+    first, *others = (f"{words(plan)} for {size:,}" for size, (plan, *_) in rows.items())
+    evaluation = words(max(each for _, _, each, _ in rows.values()))
+    most = words(max(max(charge, storage) for _, charge, _, storage in rows.values()))
+    return [
+        f"Plan and noise take {first} histogram, {', '.join(others)}, and the evaluation at most {evaluation}.",
+        f"The charge and the storage of the answers each take at most {most}.",
+    ]
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
-        pages.put("releases", "cost_queries", stage_table(queries(Path(name))))
+        pages.put("releases", "cost_queries", stage_words(queries(Path(name))))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ docs/benchmarks/queries.md.
 """
 
 import json
-import platform
 import resource
 import subprocess
 import sys
@@ -69,7 +68,7 @@ def main() -> int:
         for place, (count, (seconds, memory)) in enumerate(costs.items())
     )
     words = f"A plan for {took} (medians of {ROUNDS} new processes)."
-    lines += ["", f"{words} Python {platform.python_version()}, numpy {np.__version__}."]
+    lines += ["", words]
     pages.put("queries", "sums", lines)
     quick = all(
         costs[count][0] <= most and costs[count][1] <= (room or np.inf) for count, (most, room) in LIMITS.items()
