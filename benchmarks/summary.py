@@ -85,8 +85,6 @@ LINES = (
          _cells("knorm", "sampler", (("compiled, one walk",), 2))),
     Line("linear regression, 10,000 × 10, ε = 1", "AdaSSP", "excess error {}; theirs {}",
          _cells("regression", "linear", *((("10,000", "10", "1"), place) for place in (3, 4)))),
-    Line("sparse mean, 8,000 rows, ε = 1", "published algorithm", "error {}; theirs {}",
-         _cells("regression", "means", *((("8,000", "1"), place) for place in (2, 3)))),
     Line("breast_cancer, ε = 1, replaced", "diffprivlib, pure ε", "accuracy {}; theirs {}",
          _cells("models", "accuracy", (("breast_cancer, ranges", "LogisticRegression"), 7),
                 (("breast_cancer, ranges", "diffprivlib LogisticRegression"), 7))),
