@@ -37,12 +37,13 @@ def row(d: int) -> str:
     _ = walked.steps
     by_rejection = seconds(lambda: pure.releasable(DRAWS, research_rng(1))) / DRAWS
     by_walk = seconds(lambda: walked.releasable(1, research_rng(1)))
-    trials = f"{pure.noise.expected_trials:.3g} trials, {by_rejection:.2g} s, walk {by_walk:.2g} s"
-    return f"- d = {d}: error {error:.3g}, other noise {other:.3g}; {trials}"
+    times = f"{pure.noise.expected_trials:.3g} | {by_rejection:.2g} | {by_walk:.2g}"
+    return f"| {d} x {10 * d} | {error:.3g} | {other:.3g} | {times} |"
 
 
 def main() -> None:
-    pages.put("knorm", "rejection", map(row, RANKS))
+    head = "| d x n | KNorm | other pure noise | trials | rejection, s | walk, s |"
+    pages.put("knorm", "rejection", [head, "|---|---:|---:|---:|---:|---:|", *map(row, RANKS)])
 
 
 if __name__ == "__main__":
