@@ -305,11 +305,11 @@ def published() -> Section:
         tight = sgd_pld(rate, noise, steps, delta)
         loose = RdpAccountant().compose(sgd_event(rate, noise, steps)).get_epsilon(delta)
         ratios.append(tight / mine)
-        setting, told = f"{rate:.5g}, {noise:g}, {steps:,}, {power(delta)}", "" if said is None else f"{said:.2f}"
+        setting = f"{rate:.5g}, {noise:g}, {steps:,}, {power(delta)}"
         ends = f"{tight:.6f} | {loose:.6f} | {float(mine):.6f}"
         below.append([100 * (1 - float(mine) / other) for other in (tight, loose)])
-        if source.split(", ")[0] not in sources or source.startswith("De et al."):  # the first run of each source
-            lines.append(f"| {source} | {setting} | {told} | {ends} |")
+        if said and (source.split(", ")[0] not in sources or source.startswith("De et al.")):  # the first of a source
+            lines.append(f"| {source} | {setting} | {said:.2f} | {ends} |")
         sources.add(source.split(", ")[0])
     (near, near_most), (least, most) = ((min(each), max(each)) for each in zip(*below, strict=True))
     words = f"{near:.4f} to {near_most:.4f} % below PLD and {least:.0f} to {most:.0f} % below RDP"
