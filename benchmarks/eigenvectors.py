@@ -31,7 +31,7 @@ except (ImportError, TypeError):
 
 DELTA, ROUNDS, DIGIT_ROUNDS, PEER_ROUNDS, PATIENCE = 1e-6, 20, 10, 3, 15  # seconds for a cell of the peer
 CELLS = [  # rows, columns, ε
-    (1_000, 10, 0.1), (1_000, 50, 1.0), (10_000, 50, 1.0), (10_000, 200, 1.0), (10_000, 500, 1.0),
+    (1_000, 10, 0.1), (10_000, 50, 1.0), (10_000, 200, 1.0), (10_000, 500, 1.0),
 ]  # fmt: skip
 POWER_STEPS = (3, 4, 6, 8, 10, 12, 16, 24)
 

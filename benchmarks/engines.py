@@ -107,15 +107,16 @@ def check_alike(one: Ways, other: Ways) -> None:
             sys.exit(f"The engines disagree on {name}.")
 
 
-def histogram_table(named: dict[str, Any]) -> str:
-    head = f"histogram of {DOMAIN.n_cells(CELLS):,} cells, {N_ROWS:,} rows"
-    lines = [f"| {head} | all rows, s | {MAX_ROWS} rows per person, s | ratio |"]
-    lines.append("|---|---:|---:|---:|")
+def histogram_words(named: dict[str, Any]) -> str:
+    """Return a sentence on the times of a histogram."""
     check_alike(*(histograms(source) for source in named.values()))
-    for engine, source in named.items():
-        plain, some = measured(histograms(source)).values()
-        lines.append(f"| {engine} | {plain:.2f} | {some:.2f} | {some / plain:.1f} |")
-    return "\n".join(lines)
+    found = {engine: measured(histograms(source)).values() for engine, source in named.items()}
+    plain = " and ".join(f"{rows:.2f} s on {engine}" for engine, (rows, _) in found.items())
+    longer = " and ".join(f"{some / rows:.1f}" for rows, some in found.values())
+    return (
+        f"A histogram of {DOMAIN.n_cells(CELLS):,} cells of {N_ROWS:,} rows takes {plain}, and {longer} times as long "
+        f"with {MAX_ROWS} rows per person."
+    )
 
 
 def moments_table(named: dict[str, Any]) -> str:
@@ -140,7 +141,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:
         many, few = (sources(Path(folder) / f"{n_rows}.parquet", n_rows) for n_rows in (N_ROWS, FEW_ROWS))
-        tables = [histogram_table(many), moments_table(few)]
+        tables = [histogram_words(many), moments_table(few)]
     last = f"Medians of {ROUNDS} runs, after a first one; Spark {version('pyspark')} as local[2]."
     pages.put("releases", "engines", ["\n\n".join(tables), "", last])
 

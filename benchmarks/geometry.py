@@ -25,7 +25,6 @@ from benchmarks import pages  # noqa: E402
 HOW_TO = ROOT / "docs" / "how-to" / "geometry.md"
 ONE = gd.PureDP(1.0)
 RANK, SHARES = 20, (2, 4, 8, 16)
-DIMENSIONS = (4, 8, 12, 16, 20)
 CONDITIONS = (1e0, 1e1, 1e2, 1e3, 1e4)
 
 
@@ -44,16 +43,6 @@ def thin_body(condition: float) -> list[float]:
     body = Polytope.symmetric_hull(lengths[:, None] * signs(8, 12))
     errors = [kind.calibrate(body, ONE).error() for kind in (gd.KNorm, gd.NIM)]
     return [*errors, float(lower_bound(body, 1.0)), float(staircase_lower_bound(body, 1.0))]
-
-
-def exponents(places: list[float], rows: list[list[float]]) -> list[float]:
-    """Return for each column of the rows the slope of its logarithm over that of the place, by least squares."""
-    return [float(slope) for slope in np.polyfit(np.log(places), np.log(rows), 1)[0]]
-
-
-def exponent(value: float) -> str:
-    """Return two decimals, with a minus sign and no hyphen."""
-    return f"{value:.2f}".replace("-", "−")
 
 
 def draw(random: list[list[float]], thin: list[list[float]]) -> None:
@@ -136,26 +125,14 @@ Written by `python benchmarks/geometry.py`.
 
 def main() -> None:
     random = [random_body(RANK, RANK * share) for share in SHARES]
-    wide = [random_body(d, 10 * d) for d in DIMENSIONS]
     thin = [thin_body(condition) for condition in CONDITIONS]
     draw(random, thin)
     shape = gd.geometry(Polytope.symmetric_hull([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [0.5, 0.0, 0.2]]))
     shape.save_svg(pages.IMAGES / "geometry.svg")
     HOW_TO.write_text(GUIDE.format(table=shape.table()), encoding="utf-8")
-    by_share = exponents([1 + math.log(share) for share in SHARES], random)
-    by_d = exponents([float(d) for d in DIMENSIONS], wide)
-    falls = [exponent(slope) for slope in exponents(list(CONDITIONS), thin)]
-    fitted = (
-        f"Fitted exponents of 1 + log(n/d): {by_share[0]:.2f} for K-norm noise and {by_share[1]:.2f} for the bound. "
-        f"Fitted exponents of d, at n = 10·d for d from {DIMENSIONS[0]} to {DIMENSIONS[-1]}: {by_d[0]:.2f} and "
-        f"{by_d[1]:.2f}."
-    )
     least = [
         f"The error of K-norm noise is {spread([row[0] / row[1] for row in random])} times the lower bound for random "
         f"bodies, and that of NIM {spread([row[1] / row[2] for row in thin])} times for thin ones.",
-        fitted,
-        f"Fitted exponents of the condition: {falls[0]} for K-norm noise, {falls[1]} for NIM, {falls[2]} for the lower "
-        f"bound and {falls[3]} for the bound from the volume alone.",
     ]
     pages.put("queries", "shapes", least)
 

@@ -98,7 +98,7 @@ def main() -> None:
             name: [measured(name, command, rounds, source) for source in sources]
             for name, (command, rounds) in timed.items()
         }
-    heads = ["seconds", "before, s"][: len(sources)]
+    heads = ["processor seconds", "before, s"][: len(sources)]
     lines = [
         f"| | {' | '.join(heads)} |",
         f"|---|{'---:|' * len(heads)}",

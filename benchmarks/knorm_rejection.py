@@ -17,7 +17,7 @@ from gaugedp.entropy import research_rng
 from gaugedp.mechanisms import KNorm
 from gaugedp.samplers.rejection import RejectionNoise
 
-RANKS, DRAWS = (9, 10, 12, 15, 20), 20
+RANKS, DRAWS = (10, 15, 20), 20
 ONE = gd.PureDP(1.0)
 
 

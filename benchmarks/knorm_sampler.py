@@ -1,18 +1,14 @@
-"""What does one K-norm sample cost, beside the walk of the source, and how long does a first release take?
+"""What does one K-norm sample cost, beside the walk of the source?
 
 The source (a thesis after Hardt and Talwar) walks 202 steps of a ball walk inside the body and solves a quadratic
 program a proposal, to see whether it is inside. Here a proposal is one such program by cvxopt; ours is a walk over
-facets, of which a nearly independent sample takes one autocorrelation time. All are timed in turns, in one run; a cold
-release is timed in a process of its own. Prints a table and writes docs/benchmarks/knorm.md.
+facets, of which a nearly independent sample takes one autocorrelation time. All are timed in turns, in one run. Prints
+a table and writes docs/benchmarks/knorm.md.
 
     python benchmarks/knorm_sampler.py
 """
 
-import json
-import os
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -107,37 +103,8 @@ def rows(d: int, n: int) -> tuple[list[Row], float]:
     return results, apart
 
 
-COLD = """
-import json, sys, time
-import numpy as np
-import gaugedp as gd
-from gaugedp.samplers import facet_walk
-if sys.argv[3] == "numpy":
-    facet_walk.fastest = lambda: facet_walk.numpy_steps
-matrix = np.random.default_rng(1).integers(0, 2, (int(sys.argv[1]), int(sys.argv[2]))) * 2.0 - 1
-start = time.perf_counter()
-mechanism = gd.KNorm.calibrate(gd.bodies.Polytope.symmetric_hull(matrix), gd.PureDP(1.0))
-mechanism.error(), mechanism.half_widths(0.95)
-planned = time.perf_counter()
-mechanism.prepare()
-print(json.dumps([planned - start, time.perf_counter() - planned]))
-"""
-
-
-def cold(d: int, n: int, kind: str) -> tuple[float, float]:
-    """Return the seconds of planning and of drawing in a new process: the median of three by sum."""
-    command = [sys.executable, "-c", COLD, str(d), str(n), kind]
-    facts = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    texts = [subprocess.run(command, capture_output=True, text=True, check=True, env=facts).stdout for _ in range(4)]
-    runs = [json.loads(text) for text in texts[1:]]  # the first may have compiled
-    planning, drawing = sorted(runs, key=sum)[1]
-    return planning, drawing
-
-
 def main() -> None:
-    compiled = facet_walk.fastest() is not facet_walk.numpy_steps
     pages.put("knorm", "sampler", [*table(), "", f"Medians of {ROUNDS} rounds."])
-    pages.put("knorm", "cold", cold_words(compiled))
 
 
 def table() -> list[str]:
@@ -151,16 +118,6 @@ def table() -> list[str]:
         )
         lines.append(f"| {same[0].way} | {' | '.join(cells)} |")
     return lines
-
-
-def cold_words(compiled: bool) -> list[str]:
-    """Return sentences on the seconds of planning and drawing in a new process."""
-    found = []
-    for kind in ("compiled", "numpy") if compiled else ("numpy",):
-        times = [(d, cold(d, n, kind)) for d, n in SHAPES]
-        parts = " and ".join(f"{planning + drawing:.2f} s for d = {d}" for d, (planning, drawing) in times)
-        found.append(f"With {kind} steps, planning and drawing together take {parts}.")
-    return found
 
 
 if __name__ == "__main__":

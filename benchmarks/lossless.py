@@ -13,7 +13,6 @@ import math
 import sys
 import time
 from collections.abc import Callable
-from functools import reduce
 from typing import Any
 
 import mpmath
@@ -36,16 +35,6 @@ def peer_mixture(pld: Any) -> float:
     return made.self_compose(782).get_epsilon_for_delta(1e-6)
 
 
-def peer_steps(count: int) -> Peer:
-    """Releases of N(0, ¼) on samples of a fifth, by the peer."""
-
-    def requested(pld: Any) -> float:
-        made = pld.from_gaussian_mechanism(0.5, sampling_prob=0.2, value_discretization_interval=1e-4)
-        return made.self_compose(count).get_delta_for_epsilon(1.0)
-
-    return requested
-
-
 def scales(count: int, least: float, most: float) -> list[float]:
     """Return different scales of Laplace noise."""
     return [float(scale) for scale in np.random.default_rng(29).uniform(least, most, count)]
@@ -56,30 +45,9 @@ def laplace(least: float, most: float, delta: float) -> Any:
     return G.compose([(G.LaplaceLoss(scale), 1) for scale in scales(1000, least, most)]).epsilon(delta)
 
 
-def mixed(count: int, factor: float) -> Any:
-    """Return ε of different releases, a third each of Gaussian, Laplace and response, with `factor` times the noise."""
-    rows = zip(scales(count, 5 * factor, 50 * factor), range(count), strict=True)
-    makes = (lambda scale: gd.GaussianDP(1 / scale), G.LaplaceLoss, lambda scale: G.RandomizedResponseLoss(1 / scale))
-    return G.compose([(makes[k % 3](scale), 1) for scale, k in rows]).epsilon(1e-6)
-
-
-def peer_mixed(pld: Any) -> float:
-    """A thousand of them by the peer, one after another."""
-    facts = {"value_discretization_interval": 1e-4}
-    makes = (
-        lambda scale: pld.from_gaussian_mechanism(scale, **facts),
-        lambda scale: pld.from_laplace_mechanism(scale, **facts),
-        lambda scale: pld.from_randomized_response(2 / (1 + math.exp(1 / scale)), 2, **facts),
-    )
-    made = [makes[k % 3](scale) for k, scale in enumerate(scales(1000, 5, 50))]
-    return reduce(lambda one, other: one.compose(other), made).get_epsilon_for_delta(1e-6)
-
-
 CASES: list[tuple[str, Callable[[], float], Peer | None]] = [
     ("ε of 782 steps to three people at δ = 1e-6", lambda: PEOPLE.epsilon(1e-6), peer_mixture),
-    ("δ of 10 steps of σ = 0.5, q = 0.2 at ε = 1", lambda: (10 * STEP).delta(1.0), peer_steps(10)),
     ("ε of 1,000 Laplace scales in 5 … 50, δ = 0.001", lambda: laplace(5, 50, 1e-3), None),
-    ("ε of 1,000 different releases, δ = 1e-6", lambda: mixed(1000, 1.0), peer_mixed),
 ]
 
 

@@ -64,7 +64,6 @@ def _cells(page: str, block: str, *places: tuple[tuple[str, ...], int]) -> tuple
 
 
 LAWS = (("discrete_laplace", "10"), ("discrete_gaussian", "10"))
-SGD = "0.0042667, 1.1, 14,062, 1e-5"
 LINES = (
     Line("exact noise, scale 10", "opendp", "{} and {} times faster (Laplace, Gaussian)",
          _cells("noise", "noise", *((law, 4) for law in LAWS))),
@@ -72,8 +71,6 @@ LINES = (
          _cells("noise", "noise", *((law, 6) for law in LAWS))),
     Line("ε of 1,000 different mechanisms", "dp-accounting PLD", "{} times faster",
          _cells("accountant", "different", (("1,000", "dp-accounting PLD"), 3))),
-    Line("ε of DP-SGD, 14,062 steps", "PLD; prv-accountant, error 0.1", "{} and {} times faster",
-         _cells("accountant", "sgd", ((SGD, "dp-accounting PLD"), 3), ((SGD, "prv-accountant, error 0.1"), 3))),
     Line("histogram of 10⁷ rows", "DuckDB, handwritten", "{} times its time",
          _cells("releases", "histogram", (("histogram",), 4))),
     Line("the same, 5 rows per person", "Polars, streaming", "{} times its time",
@@ -88,8 +85,6 @@ LINES = (
          _cells("knorm", "sampler", (("compiled, one walk",), 2))),
     Line("linear regression, 10,000 × 10, ε = 1", "AdaSSP", "excess error {}; theirs {}",
          _cells("regression", "linear", *((("10,000", "10", "1"), place) for place in (3, 4)))),
-    Line("sparse mean, 8,000 rows, ε = 1", "published algorithm", "error {}; theirs {}",
-         _cells("regression", "means", *((("8,000", "1"), place) for place in (2, 3)))),
     Line("breast_cancer, ε = 1, replaced", "diffprivlib, pure ε", "accuracy {}; theirs {}",
          _cells("models", "accuracy", (("breast_cancer, ranges", "LogisticRegression"), 7),
                 (("breast_cancer, ranges", "diffprivlib LogisticRegression"), 7))),

@@ -17,13 +17,11 @@ import pandas as pd
 import scipy
 
 import gaugedp as gd
-from gaugedp.mechanisms.partition_selection import _gaussian, _split
 from gaugedp.tables.keys import count_keys
 
 ROOT = Path(__file__).resolve().parents[1]
 TIMES, WITHIN = 400, 0.02
 ASKED = ((1.0, 1e-6), (0.3, 1e-8))
-SEVERAL = (1, 2, 3, 10, 100)
 
 
 def main() -> None:
@@ -32,8 +30,6 @@ def main() -> None:
     rows = [line(name, counts_of(keys), *requested) for name, keys in tables.items() for requested in ASKED]
     head = "| categories | ε | δ | in the table | optimum | shown | shown over optimum | Laplace | Gaussian |"
     pages.put("synthetic_rows", "selection", [head, "|---|" + "---:|" * 8, *rows])
-    head = "| changed categories | optimal noise, split | Gaussian noise | Gaussian, by hand |"
-    pages.put("synthetic_rows", "several", [head, "|" + "---:|" * 4, *map(several, SEVERAL)])
 
 
 def zipf(n_people: int) -> np.ndarray:
@@ -92,21 +88,6 @@ def gaussian_by_hand(counts: np.ndarray, epsilon: float, delta: float) -> np.nda
     """Return the chances under Gaussian noise with half of δ for the noise and half for the threshold."""
     std = 1 / gd.guarantees.gaussian_curve.gaussian_mu(epsilon, delta / 2)
     return scipy.special.ndtr((counts - 1) / std + scipy.special.ndtri(delta / 2))
-
-
-def several(n_changed: int) -> str:
-    """Return one line of the second table: the least count with an even chance."""
-    requested = gd.ApproxDP(1.0, 1e-6)
-    made = {
-        kind: [gd.PartitionSelection(requested, n_changed, noise) for noise in make(n_changed, requested)]
-        for kind, make in (("split", _split), ("gaussian", _gaussian))
-    }
-    evens = [f"{made[kind][0].least_count(0.5):,}" if made[kind] else "–" for kind in ("split", "gaussian")]
-    std = 1 / gd.guarantees.gaussian_curve.gaussian_mu(1.0, 5e-7) * math.sqrt(n_changed)
-    by_hand = math.ceil(1 - std * scipy.special.ndtri(5e-7 / n_changed))
-    cells = (f"{n_changed}", *evens, f"{by_hand:,}")
-    print(*cells, flush=True)
-    return "| " + " | ".join(cells) + " |"
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ A region contains all pairs (P(E), Q(E)) that the bounds allow, and gives their 
 exactly if two coins with these probabilities satisfy the bounds: an event makes coins of P and Q, and divergences do
 not increase (data processing); and the coins are themselves a pair of distributions. So the profile of a set of bounds
 is that of their region (Asoodeh, Liao, Calmon, Kosut and Sankar 2021, theorem 3, for one order). The region is convex:
-chords of its edge bound it from inside, and their extensions from outside. docs/theory/renyi_region.md
+chords of its edge bound it from inside, and their extensions from outside. docs/theory/membership.md
 
 For fixed p the least q in the region is convex in p, so δ(p) = p − e^ε·q is concave, at most p, and 0 at p = 0. At each
 of the points p₁ < p₂ < … an interval contains the largest log ratio log(p/q): all bounds certainly hold at its lower

@@ -77,9 +77,9 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
     Notes
     -----
     Theorem. `fit` is (ε, δ)-DP for one row, and ε-DP at δ = 0. The proofs are in docs/theory/matrix_moments.md,
-    matrix_grams.md, nuclear_ball.md, stochastic_frank_wolfe.md and gibbs.md. If rows are added or removed, a tenth of ε
-    is spent on their number. A design with an entry that is not finite counts as 0, and a missing target as the middle
-    of its bounds.
+    nuclear_ball.md, stochastic_frank_wolfe.md and gibbs.md. If rows are added or removed, a tenth of ε is spent on
+    their number. A design with an entry that is not finite counts as 0, and a missing target as the middle of its
+    bounds.
 
     After `fit`, the model has the attributes coef_ of shape (d, d) or (m, k), solver_, reason_, method_, guarantee_ and
     release_.

@@ -139,7 +139,7 @@ class Guarantee(Part):
 
         Notes
         -----
-        This is the trade-off function of Dong, Roth and Su 2022, rounded down (docs/theory/renyi_region.md).
+        This is the trade-off function of Dong, Roth and Su 2022, rounded down (docs/theory/membership.md).
 
         Examples
         --------

@@ -21,7 +21,7 @@ def probability_range(guarantee: Guarantee, q: float) -> tuple[float, float]:
     -------
     low, high : float
         The least and the largest probability that the event can have under the other table, rounded outwards. For a
-        `RenyiDP` both are attained, up to rounding (docs/theory/renyi_region.md); otherwise they need not be.
+        `RenyiDP` both are attained, up to rounding (docs/theory/membership.md); otherwise they need not be.
 
     Examples
     --------

@@ -80,9 +80,9 @@ class MatrixGrams:
     for the scale of t. Then X = s·D, where the length s in [0, 1] corrects the curvature along D. It is computed from
     noisy sums Σ q² and Σ t·q for q = ⟨A, D⟩.
 
-    Theorem (docs/theory/matrix_grams.md). For any D, a row changes (L, R), b and the two sums of the length by at most
-    `of_grams`, `of_gradient` and `of_length`. With Gaussian noise at shares of μ² with sum 1 they are jointly μ-GDP.
-    With noise of balls at shares of ε they are ε-DP. X is a function of them.
+    Theorem (docs/theory/matrix_moments.md, theorem 3). For any D, a row changes (L, R), b and the two sums of the
+    length by at most `of_grams`, `of_gradient` and `of_length`. With Gaussian noise at shares of μ² with sum 1 they are
+    jointly μ-GDP. With noise of balls at shares of ε they are ε-DP. X is a function of them.
     """
 
     scale: GramScale

@@ -39,7 +39,7 @@ class OptimizationTuning:
     walk_step: float = (
         4.0  # η over 1/trace: few steps against trials, e^{c/2} or so at worst; ×2: up to e² times as many
     )
-    # Matrices: by hand; see benchmarks/trace_rows.py, operator_rows.py, nuclear_ball.py and eigenvectors.py.
+    # Matrices: by hand; see benchmarks/trace_rows.py, operator_rows.py and eigenvectors.py.
     values_share: float = 0.05  # eigenvalues against directions
     matrix_steps: int = 400  # the most full-batch steps: time
     grams_share: float = 0.15  # the two Gram matrices against the gradient

@@ -15,9 +15,10 @@ from gaugedp.bodies.schatten import SchattenBall
 def second_moment(body: Body) -> np.ndarray | None:
     """Return E ZZᵀ of a uniform point Z, or None.
 
-    The shape is (d, d), and Z is on the body in its span. Theorem (docs/theory/walks.md): `mean_square`·I on a ball of
-    ℓ_p; AAᵀ/(r + 2) on an ellipsoid A·B₂ of rank r; radius²/(m + n + 1)·I on the m × n matrices of largest singular
-    value `radius`; those of the parts, as blocks, on a product; M·E ZZᵀ·Mᵀ on one-to-one images.
+    The shape is (d, d), and Z is on the body in its span. It is `mean_square`·I on a ball of ℓ_p, AAᵀ/(r + 2) on an
+    ellipsoid A·B₂ of rank r, the blocks of the parts on a product, and M·E ZZᵀ·Mᵀ on one-to-one images. On the m × n
+    matrices of largest singular value `radius` it is radius²/(m + n + 1)·I, as E ZᵀZ = m/(m + n + 1)·I for a block of a
+    Haar matrix (docs/theory/walks.md, theorem 2).
     """
     match body:
         case LpBall():
