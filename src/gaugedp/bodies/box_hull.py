@@ -125,11 +125,10 @@ class BoxHull(Polytope):
         return largest * float(np.linalg.norm(sizes / largest, p, axis=1).max()) if largest else 0.0
 
     def gauge(self, points: np.ndarray) -> np.ndarray:
-        """Return the norm of each point, infinite off the span.
+        """Return the norm of each point.
 
         The norm of a point is the smallest factor by which the body must be multiplied to contain the point. It is
-        therefore at most 1 for the points of the body, and infinite for a point in a direction in which the body does
-        not extend.
+        therefore at most 1 for the points of the body, and infinite for a point that no multiple of the body contains.
 
         Notes
         -----

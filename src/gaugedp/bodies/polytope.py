@@ -132,7 +132,7 @@ class Polytope(Body):
         """Return the norm of each point, by a linear program.
 
         The norm of a point is the smallest factor by which the body must be multiplied to contain the point, so it is
-        at most 1 inside the body. It is infinite for a point outside the span of the body.
+        at most 1 inside the body. It is infinite for a point that no multiple of the body contains.
 
         Notes
         -----

@@ -31,7 +31,7 @@ class Volume:
 
     - "exact" means that the volume is known up to rounding, and `log_error` bounds the error of its logarithm.
     - "lower" means that the true volume is at least this large.
-    - "certified" means the same, but with probability `confidence` over the choice of a public key.
+    - "certified" means the same, but with probability `confidence` over the public random numbers that were used.
     - "estimate" means that the volume was estimated from random draws, with `standard_error` as the standard error of
       its logarithm.
 

@@ -18,7 +18,7 @@ from gaugedp.samplers.discrete import check_scale, discrete_laplace
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AboveThreshold(Selection):
-    """Find the first of many scores above a threshold.
+    """Private search for the first score above a threshold.
 
     Use it to find, for example, the first day with more than 100 cases. The privacy cost does not depend on the number
     of scores, because only one index is published. Noise is added to the public threshold and to each score. The output

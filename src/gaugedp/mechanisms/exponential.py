@@ -23,11 +23,11 @@ from gaugedp.samplers.choice import choose
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Exponential(Selection):
-    """Select a candidate, preferring high scores (exponential mechanism).
+    """Private choice of a candidate with a high score.
 
-    Use it to select one of finitely many candidates privately, such as the most frequent category. The output is the
-    index of a candidate, and candidates with higher scores are more likely to be selected. `PermuteAndFlip` has a
-    smaller or equal expected error at the same ε.
+    Use it to select one of finitely many candidates, such as the most frequent category. The output is the index of a
+    candidate, and candidates with higher scores are more likely to be selected. The method is known as the exponential
+    mechanism. `PermuteAndFlip` has a smaller or equal expected error at the same ε.
 
     Notes
     -----

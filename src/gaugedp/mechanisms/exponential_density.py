@@ -30,10 +30,11 @@ _PROPOSALS_AT_ONCE = 2**14
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExponentialDensity(Calibrated):
-    """Select a point of a continuous set, preferring high scores.
+    """Private choice of a point with a high score.
 
     Use it to select a point of a ball, an ellipsoid or a polytope if you can score how well each point fits the exact
-    answer. `Quality` describes such a score. Points with higher scores are more likely to be drawn.
+    answer. `Quality` describes such a score. Points with higher scores are more likely to be drawn, as in the
+    exponential mechanism for finitely many candidates.
 
     By default, the time that a draw takes depends on the data. Whoever can measure this time learns something that the
     guarantee does not cover. With `constant_time`, a slower method is used whose time reveals nothing.
@@ -41,7 +42,8 @@ class ExponentialDensity(Calibrated):
     Notes
     -----
     The density of the selected point y is proportional to exp(ε·u(a, y)/2), where u(a, y) is the quality of y for the
-    exact answer a. The point is then rounded to a lattice (McSherry and Talwar 2007).
+    exact answer a. The point is then rounded to a lattice, that is, a grid of equally spaced points (McSherry and
+    Talwar 2007).
 
     Theorem. Under the hypotheses of `Quality`, the privacy losses of any two outputs differ by at most ε. This
     property, here called ExponentialLoss(ε), implies ε-DP (their theorem 6; Dong, Durfee and Rogers 2020). The proof is

@@ -34,8 +34,8 @@ class Gaussian(IndependentNoise):
     length of z/w is called the sensitivity Δ. Answer i gets noise of standard deviation w_i·σ. The number σ depends on
     the guarantee:
 
-    - For μ-GDP, σ is Δ/μ. The noise is normal and then rounded to a lattice. Rounding is post-processing, so the
-      release is μ-GDP (Dong, Roth and Su 2022, theorem 2.7).
+    - For μ-GDP, σ is Δ/μ. The noise is normal and then rounded to multiples of a public step. Rounding is
+      post-processing, so the release is μ-GDP (Dong, Roth and Su 2022, theorem 2.7).
     - For (ε, δ)-DP, the mechanism uses the largest μ for which μ-GDP implies (ε, δ)-DP.
     - For ρ-zCDP, σ² is Δ²/(2ρ), and the noise is discrete Gaussian (Canonne, Kamath and Steinke 2020).
 

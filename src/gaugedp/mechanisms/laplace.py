@@ -30,8 +30,8 @@ class Laplace(IndependentNoise):
     Let z be a change of the answers that one unit can cause, and w the weights (default 1). The largest sum of
     |z_i|/w_i over the answers i is called the sensitivity Δ. Answer i gets discrete Laplace noise of scale w_i·Δ/ε.
 
-    Theorem. If neighbouring answers, on the lattice, differ by a point of `body`, the release is ε-DP. The
-    probabilities of an output differ by at most the factor exp(Σ_i |z_i|·ε/(w_i·Δ)), which is at most e^ε
+    Theorem. If neighbouring answers, rounded to multiples of a public step, differ by a point of `body`, the release is
+    ε-DP. The probabilities of an output differ by at most the factor exp(Σ_i |z_i|·ε/(w_i·Δ)), which is at most e^ε
     (docs/theory/laplace.md; Ghosh, Roughgarden and Sundararajan 2012 for one answer).
 
     Examples

@@ -59,7 +59,7 @@ class Matrix(AdditiveNoise):
     Let g be a vector of independent standard normal variables, or of Laplace variables for pure differential privacy. A
     matrix L, called the *strategy*, maps g to the answers, and the noise is s·L·g, rounded. Every change of the answers
     by one unit is L·u for a vector u of length at most Δ, in the ℓ₂ norm, or in the ℓ₁ norm for Laplace variables.
-    `scale` is s in lattice steps, rounded up.
+    `scale` is s divided by the public `step` to whose multiples answers are rounded, and is rounded up.
 
     Theorem (docs/theory/matrix.md, theorem 1). With normal variables and s = Δ/μ, the release is μ-GDP, and ρ-zCDP if
     μ² = 2ρ. With Laplace variables and s = Δ/ε, it is ε-DP. The reason is that the changed answer is obtained from g +
@@ -68,7 +68,7 @@ class Matrix(AdditiveNoise):
     A Gaussian strategy minimises the expected squared error over all L if the strategy states so (Edmonds, Nikolov and
     Ullman 2020; Nikolov 2015). A strategy with Laplace variables is found by local search (McKenna, Miklau, Hay and
     Machanavajjhala 2018). Draws are "exact" for Laplace noise on merged cells and sums (docs/theory/reals.md), and
-    otherwise "idealized", with floating-point errors far below the lattice spacing.
+    otherwise "idealized", with floating-point errors far below this step.
 
     Examples
     --------

@@ -21,7 +21,7 @@ _JOINT_COST = Fraction(3, 2)  # joint cost of PrivateMax's index and value, rela
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoisyMax(Selection):
-    """Select the candidate with the largest noisy score.
+    """Private choice of the candidate with the largest noisy score.
 
     Use it to select, for example, the most frequent answer, by a method that is simple to explain. Every score gets
     discrete Laplace noise, and the index of the largest noisy score is released. If several noisy scores are equal, it

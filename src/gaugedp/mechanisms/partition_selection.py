@@ -25,7 +25,7 @@ _DOWN = 1 - NORMS
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PartitionSelection(Calibrated):
-    """Select the categories that enough people share.
+    """Private selection of the categories that enough people share.
 
     Use it to publish the categories of a column that are not known in advance, such as the products that people bought.
     The number of people in each category, which is called a *key*, gets random noise. A key is published with its noisy

@@ -32,9 +32,9 @@ NOISES = ("gumbel", "laplace")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Peeling(Selection):
-    """Select the `k` largest scores, with noisy values.
+    """Private selection of the largest scores, with noisy values.
 
-    Use it to select several candidates and to release their scores, such as the ten most frequent words. Candidates are
+    Use it to select `k` candidates and to release their scores, such as the ten most frequent words. Candidates are
     selected one after another: each time the one with the largest absolute score or, for counts if units are added or
     removed, with the largest score. An output is a row of k indices followed by k values, and `split` separates the
     two.

@@ -17,7 +17,7 @@ from gaugedp.samplers.choice import coins, one_of_each
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PermuteAndFlip(Selection):
-    """Select a candidate, preferring high scores (permute-and-flip).
+    """Private choice of a candidate, with a small expected error.
 
     Use it in place of the exponential mechanism to select one of finitely many candidates, because its expected error
     at the same ε is never larger. The candidates are visited in random order. Each one tosses a coin, which shows heads

@@ -94,7 +94,7 @@ class MechanismChoice(ABC):
 
 
 class Query(ABC):
-    """Question about a table that can be answered privately.
+    """Request for private statistics about a table.
 
     `gd.query` makes a query from text, such as `sex*age` for a table of counts. No data is read until you pass the
     query to `gd.release`. You can plan a query, release it, or combine it with other queries.

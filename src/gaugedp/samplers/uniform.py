@@ -60,10 +60,10 @@ def uniform(body: Body, size: int, rng: Entropy | None = None) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class UniformMoments:
-    """Mean length and second moments of a uniform point.
+    """Mean length and second moments of a random point.
 
-    `moments` returns it for a body. The numbers determine the expected error of K-norm noise, which has the shape of
-    the body.
+    `moments` returns it for a point that is uniform in a body. The numbers determine the expected error of K-norm
+    noise, which has the shape of the body.
 
     Attributes
     ----------
@@ -90,10 +90,11 @@ class UniformMoments:
 
 
 def moments(body: Body) -> UniformMoments:
-    """Return the mean length and second moments of a body.
+    """Return moments of a random point of a body.
 
-    They are those of a random point that is uniform in the body. Use them to compute the expected error of K-norm
-    noise, which has the shape of the body. The numbers are computed only once for each body.
+    The moments are the mean length and the mean products of coordinates of a point that is uniform in the body. Use
+    them to compute the expected error of K-norm noise, which has the shape of the body. They are computed only once for
+    each body.
 
     Parameters
     ----------
