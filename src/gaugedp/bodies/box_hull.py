@@ -25,7 +25,7 @@ class BoxHull(Polytope):
     -----
     Let l_i and u_i be the bounds of the i-th sum, and let B be the box of all points with l_i ≤ z_i ≤ u_i. The body is
     the convex hull of B and its mirror image −B, times `factor`, which is for example the largest number of rows per
-    unit. If units are replaced (`differences`), the body is the convex hull of all differences of two points of B. With
+    unit. If units are replaced (`differences`), the hull is that of all differences of two points of B instead. With
     `with_zero`, a unit may also contribute nothing, so the hull also contains B and −B.
 
     The convex hull has a closed form (docs/theory/sums.md, theorem 1). Let c be the centre of the box and H the box of

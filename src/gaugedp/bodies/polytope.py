@@ -137,9 +137,9 @@ class Polytope(Body):
         Notes
         -----
         The norm is the smallest sum of absolute coefficients with which the point is a combination of the generators,
-        divided by the body's `factor`. For differences of generators it is the smallest flow between them. The linear
-        program has a relative error of about 1e−7. If the distinct generators are linearly independent, no program is
-        needed, and the norm is exact up to rounding.
+        divided by the body's `factor`. For differences of generators, it is the cost of a minimum-cost flow between
+        them. The linear program has a relative error of about 1e−7. If the distinct generators are linearly
+        independent, no program is needed, and the norm is exact up to rounding.
         """
         rows = check_points(points, self.ambient_dim)
         if self._is_origin:

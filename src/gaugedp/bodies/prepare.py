@@ -18,8 +18,8 @@ class PreparedGenerators:
     Generators are the changes of the d answers that single rows can cause. Volumes and norms of their convex hull are
     computed from this object, which `prepared` returns.
 
-    - `columns`, of shape (d, k), holds the k generators that are not zero and that differ from each other, also in
-      sign.
+    - `columns`, of shape (d, k), holds the k generators that are not zero, without those that equal another one or its
+      negative.
     - `kept` holds the index of each of these generators in the original matrix.
     - `basis` holds the indices of the r columns that form a basis B of the span, where r is the rank.
     - `frame` computes coordinates in this basis.

@@ -31,7 +31,7 @@ class EllipsoidNoise(NormNoise):
     """Noise that is larger in directions of larger changes.
 
     Use it under pure differential privacy if one unit can change some combinations of answers much more than others.
-    The possible changes then form a long and thin set, called the sensitivity body. The mechanism encloses this body in
+    The set of possible changes, called the sensitivity body, is then long and thin. The mechanism encloses this body in
     the ellipsoid for which the expected squared error is smallest, and draws noise with the shape of the ellipsoid.
 
     Notes

@@ -94,7 +94,8 @@ class Staircase(AdditiveNoise):
     """Noise with the smallest expected error for one answer.
 
     Use it for a single sum under pure differential privacy. It is more accurate than Laplace noise, above all at a
-    large ε. The probabilities of the noise fall in steps, like a staircase, and not smoothly.
+    large ε. For a count, both are the same. The probabilities of the noise fall in steps, like a staircase, and not
+    smoothly.
 
     Notes
     -----

@@ -55,8 +55,8 @@ def hit_and_run(
 
     Notes
     -----
-    A walk of infinite length is uniform on the body (Smith 1984), but nothing proves how near a finite walk is to it.
-    Steps are exact on polytopes. On other bodies, the ends of the chords are found by bisection.
+    The draws are `mixing`: a walk of infinite length is uniform on the body (Smith 1984), but nothing proves how near a
+    finite walk is to it. Steps are exact on polytopes. On other bodies, the ends of the chords are found by bisection.
 
     Examples
     --------

@@ -100,9 +100,10 @@ def ball_walk(
 
     Notes
     -----
-    A walk of infinite length is uniform on the body (Metropolis and others 1953), but no number of steps is proved to
-    be sufficient. If a proposal lies outside the body, the current point counts again. The program of Lodrant (2019,
-    appendix A) instead proposes until a point is accepted, which visits the boundary too rarely.
+    The draws are `mixing`: a walk of infinite length is uniform on the body (Metropolis and others 1953), but no number
+    of steps is proved to be sufficient. If a proposal lies outside the body, the current point counts again. The
+    program of Lodrant (2019, appendix A) instead proposes until a point is accepted, which visits the boundary too
+    rarely.
 
     Examples
     --------
@@ -158,7 +159,8 @@ def grid_walk(
 
     Notes
     -----
-    A walk of infinite length is uniform on the lattice points that it can reach (Dyer, Frieze and Kannan 1991).
+    The draws are `mixing`: a walk of infinite length is uniform on the lattice points that it can reach (Dyer, Frieze
+    and Kannan 1991). Successive points are dependent.
 
     Examples
     --------
