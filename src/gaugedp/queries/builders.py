@@ -199,9 +199,9 @@ def workload(matrix: np.ndarray, domain: Domain) -> Workload:
 def bounded_sums(domain: Domain, column: str, by: Names = None, *, weighted: bool = True) -> Workload:
     """Return the query for the sum of a bounded column.
 
-    Use it for totals, such as the total pay of each sex. The values of `column` are added up over all rows, or over
-    those in each cell of the attributes `by` if you pass any. In a domain with survey weights, each value is multiplied
-    by the weight of its row unless `weighted` is False.
+    Use it for totals, such as the total pay of each sex. The values of `column` are added up over all rows or, if you
+    pass attributes `by`, over the rows in each of their cells. In a domain with survey weights, each value is
+    multiplied by the weight of its row unless `weighted` is False.
 
     Examples
     --------
@@ -216,9 +216,9 @@ def bounded_sums(domain: Domain, column: str, by: Names = None, *, weighted: boo
 def bounded_means(domain: Domain, column: str, by: Names = None, *, weighted: bool = True) -> Workload:
     """Return the query for the mean of a bounded column.
 
-    Use it for averages, such as the mean pay of each sex. The mean of `column` is over all rows, or over those in each
-    cell of the attributes `by` if you pass any. In a domain with survey weights, it is weighted unless `weighted` is
-    False.
+    Use it for averages, such as the mean pay of each sex. The mean of `column` is over all rows or, if you pass
+    attributes `by`, over the rows in each of their cells. In a domain with survey weights, it is weighted unless
+    `weighted` is False.
 
     A release computes each mean from a noisy count and a noisy sum of distances from the middle of the bounds. A group
     whose noisy count is not positive gets this middle.
@@ -236,11 +236,11 @@ def bounded_means(domain: Domain, column: str, by: Names = None, *, weighted: bo
 def bounded_deviations(domain: Domain, column: str, by: Names = None, *, weighted: bool = True) -> Workload:
     """Return the query for the standard deviation of a column.
 
-    Use it to show how much a number, such as pay, varies among all rows, or in each cell of the attributes `by` if you
-    pass any. In a domain with survey weights, the result is weighted unless `weighted` is False. It is computed from
-    noisy counts, sums and sums of squares, with the number of rows as the divisor. A group whose noisy count is not
-    positive gets a quarter of the range. Squares are rounded by at most 2^−24 of the range, or more if they are
-    weighted.
+    Use it to show how much a number, such as pay, varies among all rows or, if you pass attributes `by`, among the rows
+    in each of their cells. In a domain with survey weights, the result is weighted unless `weighted` is False. It is
+    computed from noisy counts, sums and sums of squares, with the number of rows as the divisor. A group whose noisy
+    count is not positive gets a quarter of the range. Squares are rounded by at most 2^−24 of the range, or more if
+    they are weighted.
 
     Examples
     --------
@@ -256,9 +256,9 @@ def shares(domain: Domain, attributes: Sequence[str] | str, by: Names = None, *,
     """Return the query for the shares of rows in cells.
 
     Use it for percentages, such as the share of each sex in every age group. The cells are the combinations of
-    categories of `attributes`. Their shares add up to 1 over all rows, or in each cell of the attributes `by` if you
-    pass any. They are computed from noisy counts, which are weighted in a domain with survey weights unless `weighted`
-    is False. A group whose noisy total is not positive gets equal shares.
+    categories of `attributes`. Their shares add up to 1 over all rows or, if you pass attributes `by`, over the rows in
+    each of their cells. They are computed from noisy counts, which are weighted in a domain with survey weights unless
+    `weighted` is False. A group whose noisy total is not positive gets equal shares.
 
     Examples
     --------
@@ -273,7 +273,7 @@ def comparisons(domain: Domain, kind: str, attribute: str, by: Names = None, *, 
     """Return the query for comparisons of counts.
 
     Use it for ratios of groups, or for changes over time. If a noisy denominator is below 1, both counts are raised to
-    1.
+    at least 1.
 
     Parameters
     ----------

@@ -156,7 +156,7 @@ class Workload(Query):
 
         Examples
         --------
-        An error in the total counts a hundred times as much as one in a count by sex:
+        A squared error of the total has a hundred times the weight of one of a count by sex:
 
         >>> import gaugedp as gd
         >>> gd.query(gd.Domain.of(sex=["1", "2"]), "count; sex").with_importance({"count": 100}).importance

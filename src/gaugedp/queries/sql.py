@@ -31,8 +31,9 @@ def sql_query(domain: Domain, statement: str) -> Query:
 
     Raises
     ------
-    InvalidRequest
-        If the statement uses a part of SQL that is not supported. The message names the part.
+    InvalidRequest, UnknownName
+        If the statement uses a part of SQL that is not supported, which the message names, or a name that the domain
+        lacks.
 
     Examples
     --------

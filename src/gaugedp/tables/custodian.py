@@ -71,8 +71,8 @@ class Custody:
 def check(table: Table, *, on_progress: Progress = silent) -> Custody:
     """Find values that do not fit a table's domain.
 
-    Use it before a release if you hold the data, to find mistakes in codes and formats. It reads all rows and charges
-    nothing, so its result is not private and must not be published.
+    Use it before a release if you hold the data, to find mistakes in codes and formats. It reads all rows, adds no
+    noise and charges nothing, so its result is not private and must not be published.
 
     Parameters
     ----------
