@@ -229,7 +229,7 @@ class BoundedColumn:
 def categories(values: Sequence[str], outside: str = "drop") -> Categories:
     """Describe a column of text by a list of categories.
 
-    Use it to count rows by category. Take the list from public knowledge, because one made from the data reveals data.
+    Use it to count rows by category. Take the list from public knowledge: the data would reveal rare categories.
 
     Parameters
     ----------
@@ -278,7 +278,7 @@ def bins(
     Parameters
     ----------
     low, high, width : float, optional
-        The range of the bins and their common width, which must divide the range into whole bins.
+        The range of the bins and their common width, which must divide the range. The last bin includes `high`.
     edges : sequence of float, optional
         Increasing edges of bins whose widths may differ.
     outside : {"drop", "other"}
@@ -346,7 +346,7 @@ def bounded(
     Examples
     --------
     >>> import gaugedp as gd
-    >>> gd.Domain.of(age=gd.bins(0, 100, 10), pay=gd.bounded(0, 5000, step=10)).columns["pay"].high_steps
+    >>> gd.bounded(0, 5000, step=10).high_steps  # 5000 is 500 steps of 10
     500
     """
     finite(low=low, high=high)

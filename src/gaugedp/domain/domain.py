@@ -25,8 +25,8 @@ class Domain:
 
     Queries need a domain, because the noise must be chosen without reading the data. Describe the columns that you want
     to query from public knowledge, never from the data, with `Domain.of` or with a domain file that `Domain.load`
-    reads. Columns of two kinds are described. *Attributes*, such as sex, divide the rows into cells that can be
-    counted. *Bounded columns*, such as pay, can be summed and averaged.
+    reads. There are two kinds of columns. *Attributes*, such as sex, divide the rows into cells that can be counted.
+    *Bounded columns*, such as pay, can be summed and averaged.
 
     The other parts are optional:
 
@@ -40,6 +40,8 @@ class Domain:
 
     Examples
     --------
+    Two sexes and ten age groups make 20 cells:
+
     >>> import gaugedp as gd
     >>> gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 5000)).n_cells()
     20
@@ -147,6 +149,8 @@ class Domain:
 
         Examples
         --------
+        The number of visits is an integer from 0 to 50, so it has 51 possible values:
+
         >>> import gaugedp as gd
         >>> rows = gd.Domain.of(sex=["1", "2"])
         >>> rows.by_person(gd.PrivacyUnit("id"), {"visits": gd.PerPerson.count(gd.integers(0, 50))}).shape(["visits"])

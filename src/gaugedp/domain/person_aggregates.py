@@ -41,7 +41,7 @@ class PerPerson:
 
     Examples
     --------
-    The number of visits of a person is between 0 and 50, as is known in advance:
+    It is public knowledge that nobody has more than 50 visits:
 
     >>> import gaugedp as gd
     >>> gd.PerPerson.count(gd.integers(0, 50)).rule("visits", "patient", {})

@@ -36,9 +36,11 @@ class ApproxDP(Guarantee):
 
     Examples
     --------
+    The guarantee states ε = 1 at its own δ, and nothing at a smaller δ:
+
     >>> from gaugedp.guarantees import ApproxDP
-    >>> ApproxDP(1, 1e-6).epsilon(1e-6)
-    1.0
+    >>> ApproxDP(1, 1e-6).epsilon(1e-6), ApproxDP(1, 1e-6).epsilon(1e-7)
+    (1.0, inf)
     """
 
     epsilon_value: float

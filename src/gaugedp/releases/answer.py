@@ -163,7 +163,7 @@ class Release(Tabular):
             quantiles have the level at which they were released, and a higher one is refused.
         simultaneous : bool
             Whether all intervals together contain their answers with this probability, which makes them wider. By
-            default each interval does by itself.
+            default, the probability is for each interval by itself.
         """
         between(0, LEVELS[-2] + 1e-12, level=level)
         for estimate in self.estimates:
