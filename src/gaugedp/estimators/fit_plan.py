@@ -206,9 +206,9 @@ def plan_fit(
 
     Notes
     -----
-    The expected score is a guess from tables on which models were fitted (docs/how-to/plan-a-fit.md). On another table,
-    the same score may need three times as much or as little noise. The low end of the expected score may lie slightly
-    below the score of the trivial model, or up to 1 below it for PoissonRegressor.
+    The expected score is a guess from tables on which models were fitted (docs/how-to/plan-a-fit.md). Another table may
+    reach the same score with three times as much noise, or only with a third of it. The low end of the expected score
+    may lie slightly below the score of the trivial model, or up to 1 below it for PoissonRegressor.
 
     Examples
     --------
