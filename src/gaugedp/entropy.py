@@ -105,17 +105,22 @@ def system_rng() -> Entropy:
 def research_rng(seed: int) -> Entropy:
     """Return a reproducible random stream, for research and tests only.
 
-    Use it to repeat an experiment on public or simulated data. Noise from this stream protects nobody, because whoever
-    knows the seed can subtract the noise.
+    Use it to repeat an experiment on public or simulated data. Never use it for a release, because whoever knows the
+    seed can compute the noise and subtract it. Releases draw from the operating system by default.
 
     Parameters
     ----------
     seed : int
-        The seed, an integer from 0 to 2^256 − 1. Equal seeds give equal streams.
+        An integer from 0 to 2^256 − 1. Equal seeds give equal streams.
+
+    Returns
+    -------
+    Entropy
+        The stream, which you pass as `rng`.
 
     Examples
     --------
-    Two streams with the same seed give the same random number of 8 bits:
+    Two streams with the same seed return the same random integer of 8 bits:
 
     >>> from gaugedp import research_rng
     >>> research_rng(1).integer(8) == research_rng(1).integer(8)

@@ -38,9 +38,9 @@ def audit(  # noqa: PLR0913, PLR0917 - an entry point
     """Test whether a mechanism violates its privacy guarantee.
 
     Use it on a mechanism of your own, or of any library, before you rely on its guarantee. The mechanism runs many
-    times on two neighbouring answers, that is, answers to tables that differ in one unit. If the outputs differ by more
-    than the guarantee allows, the audit reports a violation. Note that finding no violation does not prove privacy. No
-    table is read and nothing is spent.
+    times on two neighbouring answers, which are answers for tables that differ in one unit. If the outputs differ by
+    more than the guarantee allows, the audit reports a violation. Note that finding no violation does not prove
+    privacy. No table is read, and no budget is spent.
 
     Parameters
     ----------
@@ -49,19 +49,19 @@ def audit(  # noqa: PLR0913, PLR0917 - an entry point
         call. The output may be a number, an array, a text, None, bytes, a date, a frame, a release, or a container of
         these.
     answer_a, answer_b : array_like or object
-        Answers on two neighbouring tables. For a function of your own, only you can know whether they are.
+        The answers on two neighbouring tables. For a function of your own, only you can know whether they are.
     guarantee : Guarantee, optional
-        The claim to test; by default it is that of the mechanism.
+        The claim to test. The default is the guarantee of the mechanism.
     runs : int
-        Number of runs. Default 20,000.
+        The number of runs, at least 100. Default 20,000.
     confidence : float
-        A correct mechanism is reported as a violation with probability at most 1 − `confidence`. Default 0.99.
+        The probability, at least, with which a correct mechanism is not reported as a violation. Default 0.99.
     rng : Entropy, optional
-        Random stream for reproducible audits. By default the operating system supplies the randomness.
+        A random stream for reproducible audits. The default is that of the operating system.
     name : str, optional
-        Name of the mechanism in the result. By default it is derived from the mechanism.
+        The name of the mechanism in the result. By default it is derived from the mechanism.
     on_progress : callable, optional
-        Called with the completed share of the audit, from 0 to 1.
+        A function that is called with the completed share of the audit, from 0 to 1.
 
     Returns
     -------
@@ -71,8 +71,16 @@ def audit(  # noqa: PLR0913, PLR0917 - an entry point
 
     Notes
     -----
-    A mechanism of this library is also tested white-box, against the noise distribution that the claim requires. The
-    black-box and the white-box half of the audit then each have half of 1 − `confidence`.
+    All mechanisms are tested by their outputs alone. For mechanisms of this library, half of 1 − `confidence` goes to
+    additional tests that compare the outputs with the noise distribution that the claim requires.
+
+    Examples
+    --------
+    Rounding does not hide which of the answers 10 and 11 was given, so the claim of ε = 1 is violated:
+
+    >>> import gaugedp as gd
+    >>> gd.audit.audit(round, 10, 11, gd.PureDP(1), runs=1000, rng=gd.research_rng(1)).violated
+    True
     """
     start = time.perf_counter()
     whole(minimum=100, runs=runs)  # runs at least

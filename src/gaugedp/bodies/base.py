@@ -9,16 +9,24 @@ from gaugedp.errors import InvalidRequest
 
 
 class Body(ABC):
-    """Symmetric convex body: the unit ball of a norm.
+    """Symmetric convex set of possible changes of an answer.
 
-    A sensitivity body in ℝ^d contains all changes that one protected unit, such as a person, can cause in the d answers
-    of a query. Mechanisms derive the size and the shape of their noise from this body. For a single count, it is the
-    interval [−1, 1].
+    When one protected unit, such as a person, joins or leaves a table, the d numbers that answer a query change. A
+    *sensitivity body* is a set in ℝ^d that contains all these changes. Mechanisms derive the size and the shape of
+    their noise from this set. `query.sensitivity(unit)` returns the body of a query, so you rarely need to make one
+    yourself.
 
-    The methods answer three questions. How large is a change? `gauge` returns its norm, which is at most 1 inside the
-    body. How far does the body reach in a given direction? `support` tells you. How far does it reach in any direction?
-    `radius` tells you. Points and directions are arrays of shape (k, d), one per row, or of shape (d,) for a single
-    one.
+    Every body defines a norm, called its gauge, which is at most 1 exactly for the points of the body. Points and
+    directions are arrays of shape (k, d) with one point per row, or of shape (d,) for a single point.
+
+    Examples
+    --------
+    One person adds 1 to one of two counts. The changes (±1, 0) and (0, ±1) lie on the boundary of the body, and a
+    change of both counts by 1 lies outside:
+
+    >>> from gaugedp.bodies import LpBall
+    >>> LpBall(2, 1).gauge([[1, 0], [1, 1]]).tolist()
+    [1.0, 2.0]
     """
 
     @property

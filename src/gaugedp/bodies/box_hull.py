@@ -15,29 +15,26 @@ from gaugedp.bodies.polytope import Polytope
 
 @dataclass(frozen=True)
 class BoxHull(Polytope):
-    """Convex hull of a box and its negative.
+    """Sensitivity body of several bounded sums.
 
-    It is the sensitivity body of several sums, such as the incomes and the taxes of all people: it contains all changes
-    that one protected unit can cause in them. Make it with `BoxHull.of`; `gd.bounded_sums` does so for you.
+    Use it if each row adds a number between public bounds to each of d sums, such as the total income and the total
+    tax. The body contains all changes of the sums that one protected unit can cause. `gd.bounded_sums` makes it for
+    you; otherwise call `BoxHull.of(low, high)` with the bounds of each sum.
 
     Notes
     -----
-    A row adds to the i-th sum a number between the bounds l_i and u_i, so the possible changes fill the box B = Π[l_i,
-    u_i]. If rows are added or removed, the body is factor·conv(B ∪ −B). Here conv is the convex hull, and `factor` is
-    for example the largest number of rows per unit. If rows are replaced (`differences`), it is factor·conv(B − B). If
-    a row may also contribute nothing (`with_zero`), it is factor·conv((B − B) ∪ ±B).
+    Let l_i and u_i be the bounds of the i-th sum, and let B be the box of all points with l_i ≤ z_i ≤ u_i. The body is
+    the convex hull of B and its mirror image −B, times `factor`, which is for example the largest number of rows per
+    unit. If units are replaced (`differences`), the hull is that of all differences of two points of B instead. With
+    `with_zero`, a unit may also contribute nothing, so the hull also contains B and −B.
 
-    Let c = (l + u)/2 be the middle of the box, h = (u − l)/2 its half widths, and H = Π[−h_i, h_i].
+    The convex hull has a closed form (docs/theory/sums.md, theorem 1). Let c be the centre of the box and H the box of
+    the same widths around 0. Then the body is `factor` times the union, over t in [−1, 1], of the boxes t·c + (α −
+    β·|t|)·H. The pair (α, β) is (1, 0) if units are added or removed, and (2, 1) for differences with zero. For
+    differences without zero, the body is 2·`factor`·H.
 
-    Theorem (docs/theory/sums.md, theorem 1). The body is factor times
-
-        {t·c + (α − β·|t|)·y : |t| ≤ 1, y ∈ H}.
-
-    For added or removed rows (α, β) = (1, 0), which is the sum of a segment and a box. For differences with zero, (α,
-    β) = (2, 1). For differences without zero, the body is factor·2·H.
-
-    Every method except `gauge` is exact up to rounding, in time O(d) for a point. A coordinate with l_i = u_i is a
-    count next to the sums. If there are two such coordinates, they are proportional, so the body is flat.
+    Every method except `gauge` is exact up to rounding. If a sum has equal bounds, it is a count of rows. Two such
+    counts are proportional, so the body is then flat.
 
     Examples
     --------
@@ -128,15 +125,15 @@ class BoxHull(Polytope):
         return largest * float(np.linalg.norm(sizes / largest, p, axis=1).max()) if largest else 0.0
 
     def gauge(self, points: np.ndarray) -> np.ndarray:
-        """Return the norm of each point, infinite off the span.
+        """Return the norm of each point.
 
-        The norm of a change is at most 1 inside the body.
+        The norm of a point is the smallest factor by which the body must be multiplied to contain the point. It is
+        therefore at most 1 for the points of the body, and infinite for a point that no multiple of the body contains.
 
         Notes
         -----
-        In the symbols of the class (here c and h include the factor), the norm of z is the least s for which some t
-        with |t| ≤ s has |z_i − t·c_i| ≤ (α·s − β·|t|)·h_i for all i. Cuts find this minimum of a convex piecewise
-        linear function of t, never too small. If l_i = u_i ≠ 0 for some i, t must be z_i/c_i.
+        By the closed form in the class docstring, the norm is the minimum of a convex, piecewise linear function of t.
+        Cutting planes find this minimum, or a value slightly above it, but never a value below it.
         """
         rows = check_points(points, self.ambient_dim)
         moving = self.half > 0
@@ -202,16 +199,17 @@ class BoxHull(Polytope):
 
     @cached_property
     def log_parts(self) -> np.ndarray:
-        """Logarithms of the volumes of d + 1 parts.
+        """Logarithms of the volumes of the body's parts.
 
-        The volume of the body and uniform draws from it are computed from these parts. The first part is the box α·H in
-        the middle of the body. Each of the other parts belongs to one facet of the box.
+        The d + 1 parts divide the body, so their volumes add up to its volume, and a uniform draw first draws one of
+        the parts. The first part is the central box, which is α·H in the symbols of the class docstring. Each of the
+        other d parts belongs to one coordinate.
 
         Notes
         -----
-        As t runs from 0 to 1, and to −1, the box t·c + (α − β|t|)·H moves and shrinks. Its facet i sweeps the volume
-        2^r·(|c_i| − β·h_i)₊·Π_{j≠i} h_j·∫₀¹ (α − β·t)^{r−1} dt, where r is the rank, and no point is swept twice
-        (theorem 2). A coordinate of width 0 counts as one of length `still`, and the whole volume is then in its part.
+        In the class docstring, the body is a union of boxes that move by t·c while they shrink. Part i is the region
+        that the two faces across coordinate i sweep on the way, and no point is swept twice (docs/theory/sums.md,
+        theorem 2). If coordinates have equal bounds other than 0, the part of the first of them is the whole body.
         """
         (alpha, beta), rank, moving = self.shrinking, self.rank, self.half > 0
         box = rank * math.log(2) + math.fsum(np.log(self.half[moving]))

@@ -129,11 +129,25 @@ class LinearImage(FramedBody):
 
 @dataclass(frozen=True, eq=False)
 class MinkowskiSum(FramedBody):
-    """Minkowski sum of two bodies.
+    """Sensitivity body of two changes that may occur together.
 
-    Use it as the sensitivity body if one unit can change the answers by a point of a body K and, in addition, by a
-    point of a body L: for example, if a person has rows in two tables. It is the set {y + z : y ∈ K, z ∈ L}; make it
-    with `minkowski_sum`. Computing the gauge takes milliseconds per point if the sum has rank at most 10.
+    Use it if one unit can change the answers in two ways at once, for example because a person has rows in two tables.
+    If a body K contains the changes from the first table and a body L those from the second, the Minkowski sum {y + z :
+    y ∈ K, z ∈ L} contains all joint changes. The function `minkowski_sum` makes this class, or a simpler body if the
+    sum is one.
+
+    Notes
+    -----
+    `gauge` takes milliseconds per point if the body spans at most 10 dimensions.
+
+    Examples
+    --------
+    The first change moves each answer by at most 1. The second moves them by at most 1 in total, so the first answer
+    moves by at most 2, but both together by at most 3:
+
+    >>> from gaugedp.bodies import LpBall, minkowski_sum
+    >>> minkowski_sum(LpBall(2, float("inf")), LpBall(2, 1)).support([[1, 0], [1, 1]]).tolist()
+    [2.0, 3.0]
     """
 
     one: Body

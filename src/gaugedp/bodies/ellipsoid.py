@@ -79,15 +79,28 @@ class Ellipsoid(FramedBody):
         return LpBall(rows.shape[1], 2).argmax(rows) @ self.matrix.T
 
     def radius(self, p: float, weights: np.ndarray | None = None) -> float:
-        """Return the largest ℓ_p norm of a point, or an upper bound.
+        """Return the largest ℓ_p norm, or an upper bound.
 
-        It bounds ‖z/weights‖_p for all points z of the ellipsoid. It is exact at p = 2, p = ∞, and p = 1 with d ≤ 16.
+        Use it to find the ℓ_p sensitivity of the answers, which determines the scale of noise such as Gaussian noise (p
+        = 2).
+
+        Parameters
+        ----------
+        p : float
+            The exponent of the norm, from 1 to infinity.
+        weights : array, shape (d,), optional
+            Positive numbers by which the coordinates are divided before the norm is taken. By default they are 1.
+
+        Returns
+        -------
+        float
+            The largest norm if p is 2 or infinite, or if p = 1 and d ≤ 16. Otherwise the number is an upper bound on
+            it.
 
         Notes
         -----
-        Otherwise, the result is the smaller of two bounds: that of Hölder's inequality between the radii at 1, 2 and ∞,
-        and the ℓ_p norm of the row lengths of A, which maps the unit ball onto the ellipsoid (because each |z_i| is at
-        most the length of row i).
+        The ellipsoid is the image of the unit ball under a matrix A. The bound is the smaller of two: the ℓ_p norm of
+        the lengths of the rows of A, and the bound from Hölder's inequality between the norms for p = 1, 2 and ∞.
         """
         matrix = self.matrix / with_weights(weights, self.ambient_dim)[:, None]
         lengths = np.linalg.norm(matrix, axis=1)

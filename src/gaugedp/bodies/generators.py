@@ -40,14 +40,16 @@ class Structure:
 
 
 class Generators(Protocol):
-    """Linear map F whose columns generate a sensitivity body.
+    """Matrix of the changes that possible rows cause.
 
-    A sensitivity body contains all changes that one unit can cause in the answers. Each column v_i, i = 1 … n, is a
-    *generator*: the change if one possible row is added. F need not be stored, so that queries with many cells fit into
-    memory.
+    If a row is added to a table, the d answers of a query change by a vector that depends on the kind of row. These
+    vectors, one for each of n kinds of rows, are called *generators*, because they generate the sensitivity body. They
+    are the columns v_1, …, v_n of a matrix F of shape (d, n). This protocol describes what a body needs to know about
+    F, so that the matrix need not be stored for queries with many cells.
 
-    `whole_numbers` is True if the answers are integers. `counting` is True if, in addition, neighbours' answers differ
-    by an integer combination of columns. Integer noise on its coefficients then protects the unit.
+    `whole_numbers` is True if the answers are integers. `counting` is True if, in addition, the answers for
+    neighbouring tables differ by an integer combination of columns. Then integer noise on the coefficients protects the
+    unit.
     """
 
     @property

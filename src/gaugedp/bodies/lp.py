@@ -14,19 +14,31 @@ from gaugedp.errors import InvalidRequest
 class LpBall(Body):
     """Ball of the ℓ_p norm, with a given radius.
 
-    Use it if you know the ℓ_p sensitivity of the answers: the largest ℓ_p norm of the change that one unit can cause.
-    This number is the radius. For example, a person who adds 1 to one of d counts changes them by an ℓ₁ norm of 1. The
-    ball is {z in ℝ^d : ‖z‖_p ≤ radius}, where p is in [1, ∞]. Every method is exact up to rounding.
+    Use it as the sensitivity body if you know the ℓ_p sensitivity of the answers, which is the largest ℓ_p norm of a
+    change that one unit, such as a person, can cause. If you pass this number as the radius, the ball contains all
+    these changes.
+
+    Parameters
+    ----------
+    d : int
+        The number of answers.
+    p : float
+        The exponent of the norm, from 1 to infinity.
+    size : float
+        The radius, a positive number. Default 1.
+
+    Notes
+    -----
+    Every method is exact up to rounding.
 
     Examples
     --------
-    For the ℓ₁ ball of radius 1, print the largest ℓ₂ norm of its points, and the ℓ₁ norm of the point (0.5, 1):
+    A person who adds 1 to one of two counts changes them by an ℓ₁ norm of 1. The change (0.5, 1) has the norm 1.5, so
+    it lies outside the ball of these changes:
 
     >>> from gaugedp.bodies import LpBall
-    >>> LpBall(2, 1).radius(2), LpBall(2, 1).gauge([[0.5, 1.0]]).tolist()
-    (1.0, [1.5])
-
-    The point lies outside the ball, because its norm exceeds 1.
+    >>> LpBall(d=2, p=1).gauge([[0.5, 1.0]]).tolist()
+    [1.5]
     """
 
     d: int

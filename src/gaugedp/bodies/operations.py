@@ -41,30 +41,38 @@ def scaled(body: Body, factor: float) -> Body:
 
 
 def image(body: Body, matrix: np.ndarray) -> Body:
-    """Return the image of a body under a matrix.
+    """Return the body that a matrix maps a body to.
 
-    Use it if you compute answers from other answers by a matrix M, such as totals from single counts. If `body` is the
-    sensitivity body of the original answers, the image {M·z : z ∈ body} is the sensitivity body of the computed ones.
+    Use it if you compute new answers from other answers by a matrix, such as totals from single counts. If `body` is
+    the sensitivity body of the original answers, which contains all changes that one unit can cause, then the result is
+    the sensitivity body of the new answers.
 
     Parameters
     ----------
     body : Body
-        The body in ℝ^d.
+        The body of the original answers, in ℝ^d.
     matrix : array-like, shape (k, d)
-        The matrix M.
+        The matrix by which the d original answers are multiplied. It must have a non-zero entry.
 
-    Notes
-    -----
-    The images of polytopes, ellipsoids, ℓ₁ and ℓ₂ balls, and of sums of these, are polytopes, ellipsoids and sums.
-    Other bodies become a `LinearImage`, which is given by its support function.
+    Returns
+    -------
+    Body
+        The body in ℝ^k. It is a polytope or an ellipsoid where possible, and otherwise a body that is given by its
+        support function.
+
+    Raises
+    ------
+    InvalidRequest
+        If the matrix has the wrong shape, is zero, or contains a number that is not finite.
 
     Examples
     --------
-    The image of a disc is an ellipse, which reaches 2 in the direction of the first axis:
+    A unit adds 1 to one of three counts. If two of the counts are added up, it changes both new answers together by at
+    most 1:
 
     >>> from gaugedp.bodies import LpBall, image
-    >>> image(LpBall(2, 2), [[2, 0], [0, 1]]).support([[1.0, 0.0]]).tolist()
-    [2.0]
+    >>> image(LpBall(3, 1), [[1, 1, 0], [0, 0, 1]]).radius(1)
+    1.0
     """
     array = np.asarray(matrix, dtype=float)
     if array.ndim != 2 or array.shape[1] != body.ambient_dim or not np.isfinite(array).all() or not array.any():
@@ -128,19 +136,29 @@ def project(body: Body, basis: np.ndarray) -> Body:
 
 
 def minkowski_sum(first: Body, second: Body) -> Body:
-    """Return the Minkowski sum of two bodies.
+    """Return the sensitivity body of two joint changes.
 
-    Use it if one unit can change the answers by a point of the first body and, in addition, by a point of the second,
-    for example because a person has rows in two tables. The sum is {y + z : y ∈ first, z ∈ second}.
+    Use it if one unit can change the answers in two ways at once, for example because a person has rows in two tables.
+    The Minkowski sum {y + z : y ∈ first, z ∈ second} contains every sum of two such changes.
 
-    Notes
-    -----
-    The sum of two balls of the same norm is a ball of that norm. The sum of two polytopes is a polytope, whose corners
-    may have at most 10^7 coordinates in all. Other sums become a `MinkowskiSum`.
+    Parameters
+    ----------
+    first, second : Body
+        The bodies of the two changes, of the same dimension.
+
+    Returns
+    -------
+    Body
+        A ball for two balls of the same norm, a polytope for two polytopes, and otherwise a `MinkowskiSum`.
+
+    Raises
+    ------
+    InvalidRequest
+        If the dimensions differ, or if the corners of a sum of polytopes would have more than 10^7 coordinates.
 
     Examples
     --------
-    The sum of two balls of one norm is a ball, whose radius is the sum of the radii:
+    A person changes the counts by at most 1 through one table and by at most 0.5 through another, hence by at most 1.5:
 
     >>> from gaugedp.bodies import LpBall, minkowski_sum
     >>> minkowski_sum(LpBall(2, 1), LpBall(2, 1, 0.5))

@@ -18,18 +18,19 @@ MOST_DENSE = 10**7
 
 @dataclass(frozen=True)
 class Polytope(Body):
-    """Convex hull of points ±v_i, or of their differences.
+    """Convex hull of the changes that possible rows cause.
 
-    It is the sensitivity body of counts and other linear queries: it contains all changes that one protected unit can
-    cause in the answers. Each point v_i, called a *generator*, is the change if the i-th possible row is added. Make
-    the polytope with `symmetric_hull` if units are added or removed, and with `difference_hull` if they are replaced.
+    It is the sensitivity body of counts and other linear queries: it contains every change of the answers that one
+    protected unit can cause. You describe it by the changes v_1, …, v_n that single rows can cause, one column for each
+    kind of row. Use `symmetric_hull` if neighbouring tables differ by an added or removed unit, and `difference_hull`
+    if a unit is replaced.
 
     Notes
     -----
-    For added or removed units, the body is factor·conv{±v_i}. Here conv is the convex hull, and `factor` is for example
-    the largest number of rows per unit. For replaced units (`differences`), it is factor·conv{v_i − v_j}, because the
-    row of one unit takes the place of another. If a unit may also contribute nothing (`with_zero`), the hull includes
-    the points ±v_i as well.
+    For added or removed units, the body is the convex hull of all points v_i and −v_i, times `factor`, which is for
+    example the largest number of rows per unit. For replaced units, it is the hull of all differences v_i − v_j,
+    because one row takes the place of another. With `with_zero`, a unit may also contribute nothing, so this hull also
+    contains the points v_i and −v_i.
 
     Examples
     --------
@@ -130,13 +131,15 @@ class Polytope(Body):
     def gauge(self, points: np.ndarray) -> np.ndarray:
         """Return the norm of each point, by a linear program.
 
-        The norm is at most 1 inside the body. It has a relative error of about 1e−7. If the distinct generators are
-        independent, no program is needed, and the norm is exact up to rounding.
+        The norm of a point is the smallest factor by which the body must be multiplied to contain the point, so it is
+        at most 1 inside the body. It is infinite for a point that no multiple of the body contains.
 
         Notes
         -----
-        The columns of F are the generators. The norm is the least Σ|x| over coefficients x with F·x = point; for
-        differences, it is a least flow. The program works in coordinates of a basis of generators.
+        The norm is the smallest sum of absolute coefficients with which the point is a combination of the generators,
+        divided by the body's `factor`. For differences of generators, it is the cost of a minimum-cost flow between
+        them. The linear program has a relative error of about 1e−7. If the distinct generators are linearly
+        independent, no program is needed, and the norm is exact up to rounding.
         """
         rows = check_points(points, self.ambient_dim)
         if self._is_origin:

@@ -13,19 +13,23 @@ CACHED_SIZE = 2**17  # size in numbers up to which a prepared matrix is cached
 
 @dataclass(frozen=True, eq=False)
 class PreparedGenerators:
-    """Distinct generators of a body, with a basis.
+    """Distinct generators of a body, expressed in a basis.
 
-    Volumes and norms of a body are computed from it. `columns` (d, k) holds the generators v_1 … v_k: the changes of
-    the d answers that one row can cause. Generator j is column `kept[j]` of the given matrix, with the same sign.
+    Generators are the changes of the d answers that single rows can cause. Volumes and norms of their convex hull are
+    computed from this object, which `prepared` returns.
 
-    `basis` (r,) holds the indices of r generators that form a basis B, where r is the rank. `frame` is B, and
-    `coordinates` (r, k) holds the w_j for which v_j = B·w_j.
+    - `columns`, of shape (d, k), holds the k generators that are not zero, without those that equal another one or its
+      negative.
+    - `kept` holds the index of each of these generators in the original matrix.
+    - `basis` holds the indices of the r columns that form a basis B of the span, where r is the rank.
+    - `frame` computes coordinates in this basis.
+    - `coordinates`, of shape (r, k), holds the coordinates of each generator in this basis.
 
     Notes
     -----
-    The basis is chosen so that |w_ij| ≤ 1 + 1e−5: no exchange of one column increases |det B| by more. Up to exchanges,
-    conv{±b_i}, whose volume is 2^r |det B| / r!, is therefore the largest such cross-polytope. In coordinates of B, the
-    body lies between the cross-polytope and the cube.
+    Every coordinate is at most 1 + 1e−5 in absolute value, so the exchange of one column of B for another generator
+    increases |det B| by at most this factor. In these coordinates, the hull of the generators and their negatives
+    therefore lies between a cross-polytope (an ℓ₁ ball) and a cube.
     """
 
     columns: np.ndarray

@@ -14,11 +14,19 @@ from gaugedp.errors import InvalidRequest
 class SchattenBall(Body):
     """Ball of a Schatten norm of m × n matrices.
 
-    Use it as the sensitivity body of an answer that is a matrix, such as a matrix of second moments. A Schatten norm is
-    the ℓ_p norm of the singular values σ(Z) of a matrix Z, so the ball is {Z : ‖σ(Z)‖_p ≤ radius}, where 1 ≤ p ≤ ∞.
+    Use it as the sensitivity body of an answer that is a matrix, such as a matrix of second moments. The Schatten norm
+    of a matrix is the ℓ_p norm of its singular values. With p = 1 it is known as the nuclear norm, with p = 2 as the
+    Frobenius norm, and with p = ∞ it is the largest singular value.
 
-    With p = 1 it is the nuclear ball, with p = 2 the Euclidean (Frobenius) ball, and with p = ∞ the ball of the largest
-    singular value. Points are vectors of length m·n, which list the rows of a matrix one after another.
+    Parameters
+    ----------
+    shape : (int, int)
+        The numbers m and n of rows and columns. Points of the ball are vectors of length m·n, which list the rows of a
+        matrix one after another.
+    p : float
+        The exponent of the norm, from 1 to infinity.
+    size : float
+        The radius of the ball, a positive number. Default 1.
 
     Examples
     --------
@@ -84,15 +92,29 @@ class SchattenBall(Body):
         return ((left * self.spectrum.argmax(values)[:, None, :]) @ right).reshape(rows.shape)
 
     def radius(self, p: float, weights: np.ndarray | None = None) -> float:
-        """Return an upper bound on the ℓ_p norm of the body's points.
+        """Return a bound on the ℓ_p norm of the points.
 
-        It bounds ‖Z/weights‖_p. Let p₀ be the p of the body. Without weights, the bound is exact at p = 2 and p = ∞,
-        and at every p if p₀ ≤ 2. With weights, it is exact at p = ∞, and at p ≥ 2 if p₀ ≤ 2.
+        Use it to find the ℓ_p sensitivity of an answer that is a matrix. Here the norm is that of the vector of all m·n
+        entries, not of the singular values.
+
+        Parameters
+        ----------
+        p : float
+            The exponent of the norm, from 1 to infinity.
+        weights : array, shape (m·n,), optional
+            Positive numbers by which the entries are divided before the norm is taken. By default they are 1.
+
+        Returns
+        -------
+        float
+            An upper bound on the norm. Without weights it is attained if p is 2 or infinite, or if the ball's own
+            exponent is at most 2. With weights it is attained if p is infinite, or if p ≥ 2 and the ball's own exponent
+            is at most 2.
 
         Notes
         -----
-        Let k = min(m, n). The body lies in the Euclidean ball of radius·k^(1/2 − 1/max(p₀, 2)), and in the cube with
-        half sides equal to its radius. The bound is at most the smaller of their radii.
+        The ball lies in a Euclidean ball and in a cube, so the bound is at most the smaller of the bounds for these
+        two.
         """
         euclidean = LpBall(self.ambient_dim, 2, self.spectrum.radius(2))
         cube = LpBall(self.ambient_dim, np.inf, self.size)

@@ -24,16 +24,22 @@ _MOST_FACETS = 300_000  # expected for a hull: some seconds, with those before i
 
 @dataclass(frozen=True)
 class Volume:
-    """Logarithm of the volume of a body in its span.
+    """Logarithm of the volume of a body, with its accuracy.
 
-    The span is the smallest subspace that contains the body, so a flat body has a volume too. `kind` states how the
-    volume is known:
+    `gd.bodies.volume` returns it. For a flat body, it is the volume within the subspace that the body spans. `value` is
+    the volume itself, and `kind` states how accurate it is:
 
-    - "exact": rounding moves vol^(1/rank) by at most one millionth, and `log_error` bounds the rounding error of the
-      logarithm.
-    - "lower": a lower bound, with rounding subtracted.
-    - "certified": a lower bound that holds with probability `confidence` over the choice of a public key.
-    - "estimate": from random draws; `standard_error` is that of the logarithm.
+    - "exact" means that the volume is known up to rounding, and `log_error` bounds the error of its logarithm.
+    - "lower" means that the true volume is at least this large.
+    - "certified" means the same, but with probability `confidence` over the public random numbers that were used.
+    - "estimate" means that the volume was estimated from random draws, with `standard_error` as the standard error of
+      its logarithm.
+
+    Examples
+    --------
+    >>> from gaugedp.bodies import LpBall, volume
+    >>> volume(LpBall(2, 2)).kind, round(volume(LpBall(2, 2)).value, 4)
+    ('exact', 3.1416)
     """
 
     log_volume: float
@@ -53,24 +59,39 @@ class Volume:
 
 @singledispatch
 def volume(body: Body) -> Volume:
-    """Return the volume of a body in its span.
+    """Return the volume of a body.
 
-    Use it to see how large a body is: its volume implies a lower bound on the error of every mechanism with pure
-    differential privacy (`gd.bounds.lower_bound`). `kind` states whether it is exact.
+    Use it to see how large a sensitivity body is, because a large volume forces every mechanism with pure differential
+    privacy to make large errors. `gd.bounds.lower_bound` computes the resulting bound on the error. For a flat body,
+    the result is the volume within the subspace that the body spans.
+
+    Parameters
+    ----------
+    body : Body
+        A ball, an ellipsoid or a polytope, or an image of one of these under a matrix of full column rank.
+
+    Returns
+    -------
+    Volume
+        The logarithm of the volume. Its attribute `kind` is "exact", or "lower" for a lower bound.
+
+    Raises
+    ------
+    InvalidRequest
+        If no formula for the volume of this kind of body is known.
 
     Notes
     -----
-    The volume is exact for balls of ℓ_p, ellipsoids, hulls of a box and its negative, and Schatten balls with p = 2, p
-    = ∞ or a single row or column. It is also exact for polytopes with independent generators, or of rank at most 8 with
-    few facets, and for one-to-one images of all these. Other polytopes get a lower bound.
+    The volume of a polytope with dependent generators is a lower bound if the polytope spans more than 8 dimensions or
+    has many facets. All other volumes are exact, unless directions are so similar that rounding matters.
 
     Examples
     --------
     The disc of radius 1 has the area π:
 
     >>> from gaugedp.bodies import LpBall, volume
-    >>> round(volume(LpBall(2, 2)).value, 4), volume(LpBall(2, 2)).kind
-    (3.1416, 'exact')
+    >>> round(volume(LpBall(2, 2)).value, 4)
+    3.1416
     """
     raise InvalidRequest(f"The volume of {body!r} is not known.", "Use a ball, an ellipsoid or a polytope.")
 

@@ -38,16 +38,18 @@ _HOW = {"exact": "exact", "lower": "at least this, proved", "certified": f"at le
 
 @dataclass(frozen=True, eq=False)
 class BodyGeometry:
-    """Geometry of a sensitivity body, and the errors of mechanisms for it.
+    """Comparison of mechanisms with the smallest possible error.
 
-    `gd.geometry` returns it, to show how close each mechanism comes to the least possible error. It uses no data.
+    `gd.geometry` returns it for a sensitivity body, the set of all changes that one unit can cause in the answers. No
+    data is used. Its attributes are:
 
-    - `errors` are the expected ℓ₂ norms of the mechanisms' noise at ε. `bound` is the best lower bound on the error of
-      any mechanism, and `ratio` is the least error divided by the bound.
-    - `volume` is the volume of the body. `moments` are those of a random point of the body, or None if they would take
-      minutes. `isotropic_constant` measures how spread out the body is for its volume.
-    - `volume_quantity` is the order of magnitude of the least error, computed from the volume, and `projected_quantity`
-      is its maximum over projections. Neither is a bound.
+    - `errors` maps the name of each mechanism to the expected Euclidean norm of its noise at `epsilon`.
+    - `bound` is a lower bound on the error of every mechanism, and `ratio` is the smallest error divided by this bound.
+    - `volume` is the volume of the body.
+    - `moments` are the moments of a random point of the body, or None if they would take minutes to compute.
+    - `isotropic_constant` measures how spread out the body is for its volume.
+    - `volume_quantity` is the order of magnitude of the smallest error, computed from the volume, and
+      `projected_quantity` is its maximum over projections of the body. Neither of them is a bound.
     """
 
     body: Body
@@ -167,23 +169,28 @@ class BodyGeometry:
 
 
 def geometry(body: Body, epsilon: float = 1.0) -> BodyGeometry:
-    """Describe a sensitivity body and the errors of its mechanisms.
+    """Compare mechanisms for a body with the smallest possible error.
 
-    Use it to see which noise suits a query, and how close its error is to the least possible error. The body contains
-    all changes that one protected unit, such as a person, can cause in the answers. No data is used. The computation
-    takes seconds, or a minute for bodies that span many dimensions.
+    Use it to see which noise suits a query, and how much a better mechanism could still gain. No data is used. The
+    computation takes seconds, or a minute if the body spans many dimensions.
 
     Parameters
     ----------
     body : Body
-        The body, such as `gd.query(...).sensitivity(unit)`.
+        The sensitivity body, which contains all changes that one protected unit can cause in the answers. You obtain it
+        by `query.sensitivity(unit)`.
     epsilon : float
-        ε of pure differential privacy. Default 1.
+        The privacy parameter ε of pure differential privacy. Default 1.
+
+    Returns
+    -------
+    BodyGeometry
+        The error of each mechanism, a lower bound on all errors, and the volume and moments of the body.
 
     Examples
     --------
-    For an ℓ₁ ball in three dimensions, K-norm noise has the error 2.104, and no mechanism with pure ε-DP has an error
-    below 2.046:
+    For three counts of which one unit changes one by 1, the mechanism `KNorm` has an expected error of 2.104. No
+    mechanism with the same guarantee has an error below 2.046:
 
     >>> import gaugedp as gd
     >>> gd.geometry(gd.bodies.LpBall(3, 1))

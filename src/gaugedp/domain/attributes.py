@@ -169,10 +169,7 @@ class Integers(Attribute):
 
 @dataclass(frozen=True)
 class UnknownKeys(Attribute):
-    """Attribute whose categories are not known in advance.
-
-    `gd.release_keys` selects and publishes at most `most` of them; every other value is "other" afterwards.
-    """
+    """Attribute whose categories are not known in advance."""
 
     most: int
     outside: str = OTHER
@@ -198,9 +195,8 @@ class UnknownKeys(Attribute):
 class BoundedColumn:
     """Numeric column that can be summed, with its bounds.
 
-    Values, also infinite ones, are clipped to [low, high], in multiples of `step`. `missing` is the rule for NULL, NaN,
-    text that is no number and the codes in `unknown`: "drop" leaves the row out, and a number replaces the value. For a
-    column of a lookup table (`gd.look_up`), `by_key` holds the steps above `low` for each value of `column`.
+    Values are clipped to [low, high] in multiples of `step`. `missing` replaces NULL, NaN, other text and the codes in
+    `unknown`; None drops the row. `by_key` holds the steps above `low` for each value of a lookup table's `column`.
     """
 
     low: Fraction
@@ -233,10 +229,12 @@ class BoundedColumn:
 def categories(values: Sequence[str], outside: str = "drop") -> Categories:
     """Describe a column of text by a list of categories.
 
+    Use it to count rows by category. Take the list from public knowledge: the data would reveal rare categories.
+
     Parameters
     ----------
     values : sequence of str
-        The categories, from public knowledge, such as the regions of a country. Each category is one cell to count in.
+        The categories, such as the regions of a country. Each category is one cell to count in.
     outside : {"drop", "other"}
         The rule for other values: leave the row out, or count it in an additional cell "other". Default "drop".
 
@@ -275,20 +273,22 @@ def bins(
 ) -> Bins | EdgeBins:
     """Describe a numeric column by bins to count in.
 
-    Use it to count rows by intervals of a number, such as age groups. Pass `low`, `high` and `width`, or `edges`.
+    Use it to count rows by intervals of a number, such as age groups. Pass `low`, `high` and `width`, or only `edges`.
 
     Parameters
     ----------
     low, high, width : float, optional
-        The bins [low, low + width), … have equal width; the last one includes `high`.
+        The range of the bins and their common width, which must divide the range. The last bin includes `high`.
     edges : sequence of float, optional
-        Increasing edges of bins of unequal width. `outside` is as for `gd.categories`.
+        Increasing edges of bins whose widths may differ.
+    outside : {"drop", "other"}
+        The rule for other values, as for `gd.categories`. Default "drop".
 
     Examples
     --------
     >>> import gaugedp as gd
-    >>> gd.bins(0, 30, 10).labels
-    ('[0,10)', '[10,20)', '[20,30]')
+    >>> gd.bins(edges=[0, 18, 65]).labels  # 18 counts in the second bin, and 65 as well
+    ('[0,18)', '[18,65]')
     """
     one_of(("drop", OTHER), outside=outside)
     if edges is not None:
@@ -335,19 +335,19 @@ def bounded(
     Parameters
     ----------
     low, high : float
-        Public bounds. Smaller values are raised to `low`, and larger values are lowered to `high`.
+        Public bounds. Values below `low` count as `low`, and values above `high` count as `high`.
     step : float
-        Values are rounded to multiples of this number. Default 1.
+        Values are rounded to multiples of this number. The bounds must be multiples as well. Default 1.
     missing : "drop" or float
-        "drop", the default, leaves rows without a value out. A number replaces every missing value.
+        The rule for missing values: "drop", the default, leaves the row out, and a number replaces the value.
     unknown : sequence of float
-        Codes that mean a missing value, such as 99 or −1. By default there are none.
+        Codes that stand for a missing value, such as 99 or −1. By default there are none.
 
     Examples
     --------
     >>> import gaugedp as gd
-    >>> gd.bounded(0, 500, step=10).high_steps
-    50
+    >>> gd.bounded(0, 5000, step=10).high_steps  # 5000 is 500 steps of 10
+    500
     """
     finite(low=low, high=high)
     positive(step=step)

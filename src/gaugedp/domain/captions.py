@@ -52,12 +52,30 @@ class Caption:
 
 @dataclass(frozen=True)
 class Captions:
-    """Captions of a table and of its columns.
+    """Titles and labels that are printed with published answers.
 
-    Use captions to publish answers in plain words: a title, a source and a footnote of the table, and a `Caption` for
-    each column. They only label: no query and no answer changes. `rows` is the plural noun for the rows, such as
-    "persons". `date`, `contact`, `licence` and `next_release` are printed on pages and in notes. `terms` and `columns`
-    map the text of a term and the name of a column to their captions.
+    Use captions to publish answers in plain words instead of column names and codes. They change no query and no
+    answer.
+
+    Parameters
+    ----------
+    title, source, footnote : str
+        The title of the table, the source of its data, and a footnote.
+    rows : str
+        The plural noun for the rows of the table, such as "persons".
+    date, contact, licence, next_release : str
+        Details of the publication, which are printed on pages and in notes.
+    columns : mapping of str to Caption
+        The caption of each column, by the name of the column.
+    terms : mapping of str to str
+        The title of each term of a query, by the text of the term.
+
+    Examples
+    --------
+    >>> from gaugedp.domain.captions import Caption, Captions
+    >>> captions = Captions(rows="persons", columns={"SEX": Caption(label="Sex", labels={"1": "men", "2": "women"})})
+    >>> captions.name("SEX"), captions.cell("SEX", "2")
+    ('Sex', 'women')
     """
 
     title: str = ""

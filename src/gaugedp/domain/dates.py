@@ -91,19 +91,26 @@ class Dates(Attribute):
 def dates(first: str, last: str, *, by: str, timezone: str | None = None, outside: str = "drop") -> Dates:
     """Describe a column of dates by calendar periods.
 
-    Use it to count rows by day, week, month, quarter or year. Each period from `first` to `last` is one cell.
+    Use it to count rows by day, week, month, quarter or year. Each period from the first to the last is one cell to
+    count in.
 
     Parameters
     ----------
     first, last : str
-        The first and the last period, such as 2017-01-31, 2017-W03, 2017-01, 2017-Q1 or 2017. You can also give a day
-        within the period.
+        The first and the last period, such as "2017-01-31", "2017-W03", "2017-01", "2017-Q1" or "2017". A day stands
+        for the period that contains it.
     by : {"day", "week", "month", "quarter", "year"}
-        Length of a period. At most 100,000 periods are allowed.
+        The length of a period. There may be at most 100,000 periods.
     timezone : str, optional
-        Time zone of the days, such as "Europe/Ljubljana", for times with an offset. Default UTC.
+        The time zone in which days begin, such as "Europe/Ljubljana". It matters for times with an offset from UTC.
+        Default UTC.
     outside : {"drop", "other"}
-        The rule for other values: leave the row out, or count it in an additional cell "other". Default "drop".
+        The rule for all other values: leave the row out, or count it in an additional cell "other". Default "drop".
+
+    Raises
+    ------
+    InvalidRequest
+        If a period cannot be read, `first` is after `last`, or there are too many periods.
 
     Examples
     --------

@@ -21,17 +21,30 @@ from gaugedp.errors import InvalidRequest, UnknownName
 
 @dataclass(frozen=True)
 class Domain:
-    """Public description of a table: its attributes and bounded columns.
+    """Public description of a table: its columns and their values.
 
-    A domain states which values each column can have. Queries need it, because noise must be calibrated without reading
-    the data. Make it with `Domain.of` or `Domain.load`, from public knowledge and never from the data. Attributes, such
-    as sex, divide the rows into *cells* to be counted. Bounded columns can be summed and averaged.
+    Queries need a domain, because the noise must be chosen without reading the data. Describe the columns that you want
+    to query from public knowledge, never from the data, with `Domain.of` or with a domain file that `Domain.load`
+    reads. There are two kinds of columns. *Attributes*, such as sex, divide the rows into cells that can be counted.
+    *Bounded columns*, such as pay, can be summed and averaged.
 
-    `unit` is the privacy unit of the domain file, or None, and `file` is the name of that file. `captions` are shown
-    instead of names and codes. If rows were aggregated to one per person, `made` states how, and `rows` describes the
-    original rows. `impossible` lists structural zeros (combinations that no row can have), which only synthetic rows
-    use. `weights` names the column of survey weights, if any, and `design` its strata and clusters. `text_format`
-    states how text files are written.
+    The other parts are optional:
+
+    - `unit` states who is protected, and `file` is the name of the domain file.
+    - `captions` are printed instead of names and codes.
+    - `rows` and `made` describe the original rows and their aggregation, if all rows of a person were aggregated to
+      one.
+    - `impossible` lists combinations of values that no row can have. Only synthetic rows use them.
+    - `weights` names the column of survey weights, and `design` the strata and clusters of the survey.
+    - `text_format` states how text files with the data are written.
+
+    Examples
+    --------
+    Two sexes and ten age groups make 20 cells:
+
+    >>> import gaugedp as gd
+    >>> gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 5000)).n_cells()
+    20
     """
 
     attributes: Mapping[str, Attribute]
@@ -64,8 +77,14 @@ class Domain:
     def of(cls, **columns: Attribute | BoundedColumn | Tree | Sequence[str]) -> "Domain":
         """Return a domain from a description of each column.
 
-        A description is a list of categories, or the result of `gd.bins`, `gd.integers`, `gd.dates`, `gd.tree` or
-        `gd.bounded`. Describe the columns that you want to query; you may omit all others.
+        Describe only the columns that you want to query, and take each description from public knowledge, never from
+        the data.
+
+        Parameters
+        ----------
+        **columns : sequence of str, Attribute, BoundedColumn or Tree
+            For each column, by its name, a list of categories or the result of `gd.bins`, `gd.integers`, `gd.dates`,
+            `gd.tree` or `gd.bounded`.
 
         Examples
         --------
@@ -116,12 +135,26 @@ class Domain:
         return people.with_captions(captions).with_impossible(*impossible)
 
     def by_person(self, unit: PrivacyUnit, made: Mapping[str, PerPerson]) -> "Domain":
-        """Return the domain with one row per person.
+        """Return the domain of one row per person.
 
-        Use it if persons have several rows, and you want to query facts about persons, such as their number of visits.
-        Usually you call `gd.by_person`, which returns a table with this domain. `made` maps the name of each fact to a
-        `gd.PerPerson`, which states how the rows of a person are aggregated. The `unit` must be a person, and each
-        aggregate must fit its column.
+        Use it if persons have several rows and you want to query facts about persons, such as their number of visits.
+        Usually you call `gd.by_person` instead, which returns a table with this domain.
+
+        Parameters
+        ----------
+        unit : PrivacyUnit
+            The privacy unit, which must name the column that identifies persons.
+        made : mapping of str to PerPerson
+            For each fact, by its name, how it is computed from the rows of a person.
+
+        Examples
+        --------
+        The number of visits is an integer from 0 to 50, so it has 51 possible values:
+
+        >>> import gaugedp as gd
+        >>> rows = gd.Domain.of(sex=["1", "2"])
+        >>> rows.by_person(gd.PrivacyUnit("id"), {"visits": gd.PerPerson.count(gd.integers(0, 50))}).shape(["visits"])
+        (51,)
         """
         if unit.column is None or unit.max_rows != 1:
             raise InvalidRequest(
@@ -175,7 +208,7 @@ class Domain:
         return replace(self, attributes={**self.attributes, name: attribute})
 
     def with_weights(self, name: str, weight: BoundedColumn, strata: str = "", clusters: str = "") -> "Domain":
-        """Return the domain of a survey with a column of weights.
+        """Return the domain with a column of survey weights.
 
         Use it if each row stands for several people, as in a sample survey. Means, sums, shares, comparisons, standard
         deviations and quantiles are then weighted, unless the query contains the word `unweighted`.
@@ -183,12 +216,13 @@ class Domain:
         Parameters
         ----------
         name : str
-            The column of weights.
+            The name of the column of weights.
         weight : BoundedColumn
-            Its public bounds, at least 0 and at most 2^20 steps. Weights are clipped to them.
+            The public bounds of the weights, which must be at least 0 and at most 2^20 steps. Weights are clipped to
+            them.
         strata, clusters : str
-            Attributes that describe how the sample was drawn. Intervals that include sampling error use them. By
-            default there are none.
+            The attributes that name the stratum and the cluster from which a row was drawn. They are used for
+            confidence intervals that include the sampling error. By default there are none.
 
         Examples
         --------

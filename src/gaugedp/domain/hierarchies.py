@@ -43,16 +43,22 @@ class Tree:
 def tree(columns: Mapping[str, Sequence[str]], outside: str = "drop") -> Tree:
     """Describe nested attributes, such as regions and their districts.
 
-    Use it to count rows at every level, such as by region and by district. The table needs a column for the finest
-    level only, because each district lies in one region, and so on.
+    Use it to count rows at every level, for example by region and by district. The table needs a column for the finest
+    level only, because the tree states in which region each district lies.
 
     Parameters
     ----------
     columns : mapping of str to sequence of str
-        The levels, the coarsest first, as columns of equal length with one line per finest area. The last level has the
-        name of the table's column and lists the values of that column without repetition.
+        The levels, from the coarsest to the finest, as columns of equal length with one line per finest area. The last
+        level has the name of the table's column and lists the values of that column without repetition.
     outside : {"drop", "other"}
-        The rule for all other values, at every level: leave the row out, or count it in a cell "other". Default "drop".
+        The rule for rows with any other value, at every level: leave the row out, or count it in an additional cell
+        "other". Default "drop".
+
+    Returns
+    -------
+    Tree
+        The description of the column, which you pass to `gd.Domain.of` under the column's name.
 
     Raises
     ------

@@ -20,36 +20,36 @@ def look_up(
 ) -> dict[str, Level | BoundedColumn]:
     """Describe attributes by a public table that classifies a column.
 
-    Use it to count by a property of a column's values, such as the sector of each product code. The lookup table, which
-    must be public, gives the property of each value. The guarantee does not change, because the property of a row
-    follows from the row's own value (docs/theory/persons.md).
+    Use it to count rows by a property of a value, such as the sector of a product code. The public lookup table lists
+    the property of each value. The privacy guarantee does not change, because the property of a row follows from the
+    row's own value (docs/theory/persons.md).
 
     Parameters
     ----------
     table : mapping of str to sequence of str, or path
-        The lookup table: columns of text, all of the same length, or a CSV file.
+        The lookup table, either as columns of text of equal length or as the path of a CSV file.
     on : str
-        The column of the lookup table with the values of the private table's column of the same name, without
-        repetition.
+        The name of the column that both tables have. In the lookup table, its values must not repeat.
     outside : {"drop", "other"}
-        The rule for rows whose value is not listed: leave them out, or count them in a cell "other". Default "drop".
+        The rule for rows whose value is not listed: leave the row out, or count it in an additional cell "other".
+        Default "drop".
     **numbers : BoundedColumn
-        Columns of the lookup table that are numbers, such as PRICE=gd.bounded(0, 100). The number is missing in rows
-        whose value is not listed.
+        Columns of the lookup table that are numbers, with their bounds, such as PRICE=gd.bounded(0, 100). The number is
+        missing in rows whose value is not listed.
 
     Returns
     -------
     dict of str to attribute or bounded column
-        One description for each other column of the lookup table; pass them to `Domain.of`.
+        One description for each column of the lookup table other than `on`. Pass them to `gd.Domain.of`.
 
     Raises
     ------
     InvalidRequest
-        If a key is repeated, there is no other column, or the columns differ in length.
+        If a value of `on` is repeated, there is no other column, or the columns differ in length.
 
     Examples
     --------
-    The private table has a column `place`. Count by the kind of place:
+    The private table has a column `place`. Count its rows by the kind of place, of which there are two:
 
     >>> import gaugedp as gd
     >>> kinds = gd.look_up({"place": ["a", "b", "c"], "kind": ["town", "city", "town"]}, on="place")

@@ -20,22 +20,32 @@ _COARSER = "Describe one of them with fewer cells or a coarser step."
 
 @dataclass(frozen=True)
 class PerPerson:
-    """Value of a person, computed from all their rows.
+    """Rule that computes one value from a person's rows.
 
-    Use it if persons have several rows, and you want to query facts about persons, such as their number of visits. Make
-    it with one of the class methods and pass it to `gd.by_person`.
+    Use it if persons have several rows and you want to query facts about persons, such as their number of visits. Make
+    the rule with a class method and pass it to `gd.by_person`. The methods are `count`, `sum`, `max`, `min`, `any`
+    (whether a person has a row in given cells) and `last` (the value of the last row).
 
-    `kind` is the name of the method. `of` names an attribute or a bounded column of the rows (the column, if both have
-    this name). `cells` are the cells that count, and `order` determines the last row. `values` are the values that a
-    person may have, if `of` does not determine them.
+    Parameters
+    ----------
+    kind : str
+        The name of the class method.
+    of : str, optional
+        The attribute or bounded column that is aggregated. If both have this name, it is the bounded column.
+    cells : tuple of str
+        The cells of the attribute for which `any` and `count` search.
+    order : str, optional
+        The column by which `last` orders the rows.
+    values : Attribute or BoundedColumn, optional
+        The values that a person may have, such as `gd.integers(0, 50)`. Counts and sums need them.
 
     Examples
     --------
-    Count the rows of each person, known to be between 0 and 50:
+    It is public knowledge that nobody has more than 50 visits:
 
     >>> import gaugedp as gd
-    >>> gd.PerPerson.count(gd.integers(0, 50)).kind
-    'count'
+    >>> gd.PerPerson.count(gd.integers(0, 50)).rule("visits", "patient", {})
+    "visits is the number of a patient's rows."
     """
 
     kind: str

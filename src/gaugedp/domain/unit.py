@@ -12,24 +12,24 @@ from gaugedp.errors import InvalidRequest
 
 @dataclass(frozen=True)
 class PrivacyUnit:
-    """Privacy unit: who is protected, and how neighbouring tables differ.
+    """Privacy unit: who is protected.
 
     A guarantee limits how much the data of one unit can change the probability of any answer. Two tables that differ in
-    the data of one unit are called neighbours. Choose the person as the unit if a person can have several rows, because
-    otherwise only single rows are protected.
+    the data of one unit are called *neighbours*. Choose the person as the unit if a person can have several rows,
+    because otherwise only single rows are protected.
 
     Parameters
     ----------
     column : str, optional
-        The column that identifies a unit, such as a person. All rows with the same value in this column are one unit.
-        By default each row is a unit.
+        The column that identifies units, such as a person's number. All rows with the same value belong to one unit. By
+        default each row is a unit.
     neighbours : {"add_remove", "replace"}
-        With "add_remove", the default, the rows of one unit are added or removed. With "replace", the rows of one unit
-        change, and the number of units is public.
+        How neighbouring tables differ. With "add_remove", the default, the rows of one unit are added or removed. With
+        "replace", the rows of one unit change, and the number of units is public.
     max_rows : int
         The largest number of rows per unit that a query uses. Default 1.
     as_one : bool
-        Whether all rows of a unit are aggregated to one row. Default False.
+        Whether all rows of a unit were aggregated to one row. `Domain.by_person` sets it. Default False.
 
     Examples
     --------

@@ -171,29 +171,28 @@ def plan_fit(
     most_common: float | None = None,
     plain_score: float | None = None,
 ) -> FitPlan:
-    """Plan a fit of a model, without data.
+    """Predict how well a private model will fit, without data.
 
-    Use it before a fit, to see whether the budget and the number of rows are sufficient. The plan states the noise,
-    which follows from public numbers, and the score to expect. No data is read and nothing is spent.
-
-    The expected score is a guess from tables on which models were fitted (docs/how-to/plan-a-fit.md). Its low end may
-    be a little below the score of the trivial model, for PoissonRegressor by up to 1.
+    Use it before you fit a model, to see whether the privacy budget and the number of rows are sufficient. The plan
+    states how large the noise is and which score to expect. No data is read and no budget is spent.
 
     Parameters
     ----------
-    model
+    model : estimator or str
         An estimator, such as LogisticRegression(epsilon=1.0, classes=[0, 1]), or the name of a model of `gd.fit`.
-    n_rows, n_features
-        The approximate number of rows, and the number of columns, where each category counts as one.
-    epsilon, delta, neighbours
-        The guarantee of a named model, by default ε = 1, δ = 0 and "add_remove". For an estimator they replace its own.
-    n_classes
-        Number of classes; by default that of the estimator, or 2.
-    most_common
-        Assumed share of the most common class, whose prediction is the trivial model. By default it is 1/n_classes.
-    plain_score
-        Assumed score of the model without privacy: accuracy, or R². By default it ranges from 30 to 80 % of the
-        distance between the trivial accuracy and 1, or over an R² from 0.1 to 0.6.
+    n_rows, n_features : int
+        The approximate number of rows, and the number of columns, where each category of an attribute counts as one.
+    epsilon, delta : float, optional
+        The privacy budget. The defaults are those of the estimator, or ε = 1 and δ = 0 for a named model.
+    neighbours : {"add_remove", "replace"}, optional
+        How neighbouring tables differ. The default is that of the estimator, or "add_remove" for a named model.
+    n_classes : int, optional
+        The number of classes. The default is that of the estimator, or 2.
+    most_common : float, optional
+        The share of the most common class, which the trivial model always predicts. Default 1/n_classes.
+    plain_score : float, optional
+        The score that you assume for the model without privacy: its accuracy, or R² for a regression. By default a
+        range is assumed, 30 to 80 % of the way from the trivial accuracy to 1, or an R² from 0.1 to 0.6.
 
     Returns
     -------
@@ -207,10 +206,9 @@ def plan_fit(
 
     Notes
     -----
-    The expected score is a guess from tables on which models were fitted (docs/how-to/plan-a-fit.md): it states how
-    much of the advantage over the trivial model is left at this ratio of noise to signal. Another table may keep the
-    same share with three times as much or as little noise. Under large noise a fit may be worse than the trivial model;
-    the low end of the range is then below that model's score, for PoissonRegressor far below.
+    The expected score is a guess from tables on which models were fitted (docs/how-to/plan-a-fit.md). Another table may
+    reach the same score with three times as much noise, or only with a third of it. The low end of the expected score
+    may lie slightly below the score of the trivial model, or up to 1 below it for PoissonRegressor.
 
     Examples
     --------

@@ -36,9 +36,10 @@ def fit(
 ) -> dict[str, Any]:
     """Fit a private model to a table, charging a ledger.
 
-    Use it to fit a model to a table with a domain; for arrays use the classes of `gaugedp.estimators`. The ledger is
-    charged before any row is read, and then stores the model. The fit satisfies its guarantee for the privacy unit of
-    the table, such as all rows of a person. The function needs the extra `learn`.
+    Use it to fit a model to a table with a domain; for arrays use the classes of `gaugedp.estimators`. The ledger,
+    which keeps account of the privacy budget, is charged before any row is read, and stores the model afterwards. The
+    fit satisfies its guarantee for the privacy unit of the table, such as all rows of a person. Install the extra
+    `learn` first.
 
     Parameters
     ----------
@@ -46,35 +47,34 @@ def fit(
         The kind of model: "logistic", "svc", "linear", "ridge", "elastic-net", "lasso", "huber", "poisson" or
         "ratings".
     table : Table
-        The rows, with a domain that describes target and features.
+        The rows, with a domain that describes the target and the features.
     ledger : Ledger
         The ledger to charge.
     target : str
-        What to predict: an attribute for "logistic" and "svc", else a bounded column.
+        What to predict. It is an attribute for "logistic" and "svc", and otherwise a bounded column.
     features : str or sequence of str
-        What to predict from: attributes and bounded columns; for "ratings" the attributes of users and items.
+        What to predict from: attributes and bounded columns. For "ratings", pass the attributes of users and items.
     epsilon, delta : float
         The privacy budget of the fit. By default δ = 0, which is pure differential privacy.
     score : float, optional
-        ε of a score on held-out rows. Each row is used either for the fit or for the score, so the total is the larger
-        ε.
+        The ε of a score on held-out rows. Each row is used either for the fit or for the score, so the larger of the
+        two values of ε is charged. By default there is no score.
     radius : float, optional
-        A public bound on the norm of the coefficients; docs/how-to/fit-a-model.md states its units.
+        A public bound on the norm of the coefficients (docs/how-to/fit-a-model.md states its units).
     norm : {"l2", "l1"}, optional
-        The norm that `radius` bounds. "l1" is for "linear", which then equals "lasso".
+        The norm that `radius` bounds. "l1" is allowed for "linear" only, which then equals "lasso".
     reference : str, optional
-        The reference level of attributes, such as "SEX=2, EDU=12". By default it is the first category.
+        The reference level of each attribute, such as "SEX=2, EDU=12". The default is the first category.
     key : str, optional
-        Name of the request. The same key with the same request returns the stored model at no cost.
+        A name for the request. The same request with the same key returns the stored model at no cost.
     on_stage : callable, optional
-        Called with the name of each stage ("plan", "pay", "look", "store") as it begins.
+        A function that is called with the name of each stage ("plan", "pay", "look", "store") as it begins.
 
     Returns
     -------
     dict
-        The model as a document for JSON, as `gaugedp fit --out` writes it and `gaugedp predict` reads it, with the keys
-        "intercept", "coefficients", "score", "guarantee", "exactness" and "facts"; for "ratings" with the parts of
-        users and items.
+        The model as JSON-compatible data, with the keys "intercept", "coefficients", "score", "guarantee", "exactness"
+        and "facts", or with the parts of users and items for "ratings". `gaugedp predict` reads it from a JSON file.
 
     Raises
     ------

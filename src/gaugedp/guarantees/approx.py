@@ -18,16 +18,29 @@ from gaugedp.guarantees.pure import PureDP
 class ApproxDP(Guarantee):
     """Approximate differential privacy, (ε, δ)-DP.
 
-    It relaxes ε-DP by a small number δ. The relaxation allows Gaussian noise, which is smaller for many answers. For
-    any event, the data of one unit, such as a person, changes its probability P to at most e^ε·P + δ. The guarantee
-    states nothing about other values of ε.
+    It relaxes pure differential privacy by a small number δ, by which a probability may exceed the bound that ε sets.
+    This permits Gaussian noise, which is smaller than Laplace noise for many answers. The guarantee holds for one pair
+    of ε and δ only. If you know more, prefer `GaussianDP` or `ZCDP`, which give a value of ε for every δ.
 
     Parameters
     ----------
     epsilon_value : float
-        ε, at least 0.
+        The privacy parameter ε, at least 0. A smaller ε protects more.
     delta_value : float
-        δ, between 0 and 1. Choose it far below 1 divided by the number of people.
+        The number δ, at least 0 and below 1. Choose it far below 1 divided by the number of people.
+
+    Notes
+    -----
+    Neighbouring tables differ in the data of one unit, such as a person. An event that has probability P on one table
+    has at most the probability e^ε·P + δ on any neighbouring table.
+
+    Examples
+    --------
+    The guarantee states ε = 1 at its own δ, and nothing at a smaller δ:
+
+    >>> from gaugedp.guarantees import ApproxDP
+    >>> ApproxDP(1, 1e-6).epsilon(1e-6), ApproxDP(1, 1e-6).epsilon(1e-7)
+    (1.0, inf)
     """
 
     epsilon_value: float

@@ -19,14 +19,20 @@ from gaugedp.guarantees.pure import pure_cost
 class GaussianDP(Guarantee):
     """Gaussian differential privacy, μ-GDP.
 
-    Use it for releases with Gaussian noise. It describes such noise exactly, and therefore usually allows more releases
-    than adding up ε and δ. The parameter μ has a simple meaning: neighbouring tables are at least as hard to tell apart
-    as the normal distributions N(0, 1) and N(μ, 1).
+    Use it to account for releases with Gaussian noise. It describes such noise exactly, so it usually allows more
+    releases than adding up the ε and δ of each. The number μ ≥ 0 has a simple meaning: to tell from the output whether
+    one unit's data was used is at least as hard as to tell the normal distributions N(0, 1) and N(μ, 1) apart by one
+    draw.
+
+    Parameters
+    ----------
+    mu : float
+        The number μ, at least 0. A smaller μ protects more.
 
     Notes
     -----
-    Gaussian noise of standard deviation σ on an answer of ℓ₂ sensitivity Δ satisfies μ-GDP with μ = Δ/σ, and with no
-    smaller μ (Dong, Roth and Su 2022, theorem 2.7 and corollary 2.13).
+    Let Δ be the largest ℓ₂ norm of a change of the answers by one unit. Gaussian noise with standard deviation σ
+    satisfies μ-GDP with μ = Δ/σ, and with no smaller μ (Dong, Roth and Su 2022, theorem 2.7 and corollary 2.13).
 
     Examples
     --------

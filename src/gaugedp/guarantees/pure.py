@@ -20,18 +20,17 @@ class PureDP(Guarantee):
     """Pure differential privacy, ε-DP.
 
     It is the strongest and simplest guarantee: the data of one unit, such as a person, changes the probability of any
-    output by at most a factor of e^ε. A smaller ε protects more. Use it as the guarantee of a release or as the budget
-    of a ledger.
+    output by at most a factor of e^ε. Use it as the guarantee of a release or as the budget of a ledger.
 
     Parameters
     ----------
     epsilon_value : float
-        ε, at least 0.
+        The privacy parameter ε, at least 0. A smaller ε protects more.
 
     Notes
     -----
-    The Rényi curve and the privacy profile δ(ε) are those of randomized response. The reason is that no ε-DP mechanism
-    reveals more than randomized response does (Kairouz, Oh and Viswanath 2015).
+    Of all mechanisms with ε-DP, randomized response reveals most (Kairouz, Oh and Viswanath 2015). Conversions to other
+    guarantees are therefore computed for randomized response.
 
     Examples
     --------

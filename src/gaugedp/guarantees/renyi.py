@@ -18,27 +18,28 @@ from gaugedp.guarantees.pure import PureDP
 
 @dataclass(frozen=True, eq=True)
 class RenyiDP(Guarantee):
-    """Rényi differential privacy at some orders.
+    """Rényi differential privacy, by bounds at some orders.
 
-    Use it if you know one or several bounds on the Rényi divergence of a mechanism, as many accountants state them.
-    Each bound is a `value` for one `order` a: it limits the Rényi divergence of order a between the outputs for two
-    neighbouring tables (Mironov 2017, definition 4).
+    Use it to account for a mechanism for which you know bounds on the Rényi divergence, as many other accountants
+    report them. The Rényi divergence of order a measures how much the output distributions for two neighbouring tables
+    differ. A larger order a gives more weight to outputs that reveal much.
 
     Parameters
     ----------
     orders : float or sequence of float
-        Orders in [1, ∞].
+        The orders a, each from 1 to infinity.
     values : float or sequence of float
-        The bound at each order, at least 0.
+        The upper bound on the divergence for each order, at least 0.
 
     Notes
     -----
-    Bounds between two orders follow from those at the orders, because D_a, the divergence of order a, increases, and
-    because (a − 1)·D_a is convex in a (van Erven and Harremoës 2014, corollary 2).
+    The guarantee is (a, value)-Rényi differential privacy for each order a (Mironov 2017, definition 4). Bounds at
+    other orders are interpolated. This is correct because the divergence D_a increases with a and (a − 1)·D_a is convex
+    in a (van Erven and Harremoës 2014, corollary 2).
 
     Examples
     --------
-    A bound of 0.5 at order 16 gives this ε at δ = 10⁻⁶:
+    A divergence of at most 0.5 at order 16 implies ε = 1.17 at δ = 10⁻⁶:
 
     >>> from gaugedp.guarantees import RenyiDP
     >>> round(RenyiDP(16, 0.5).epsilon(1e-6), 2)

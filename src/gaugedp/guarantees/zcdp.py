@@ -17,13 +17,18 @@ class ZCDP(Guarantee):
     """Zero-concentrated differential privacy, ρ-zCDP.
 
     It is the usual guarantee for many releases with Gaussian noise, because the ρ of all releases simply add up. Use it
-    as the budget of a ledger, or convert it with `epsilon(delta)`.
+    as the budget of a ledger, or convert it to ε for a given δ with `epsilon(delta)`.
+
+    Parameters
+    ----------
+    rho : float
+        The number ρ, at least 0. A smaller ρ protects more.
 
     Notes
     -----
-    ρ-zCDP means that the Rényi divergence of order a between the outputs for neighbouring tables is at most ρ·a, for
-    every a > 1 (Bun and Steinke 2016, definition 1.1). Gaussian noise of standard deviation σ on an answer of ℓ₂
-    sensitivity Δ, the largest change by one unit, satisfies it with ρ = Δ²/(2σ²).
+    The Rényi divergence of every order a > 1 between the outputs for two neighbouring tables is at most ρ·a (Bun and
+    Steinke 2016, definition 1.1). Let Δ be the largest ℓ₂ norm of a change of the answers by one unit. Gaussian noise
+    with standard deviation σ then satisfies the guarantee with ρ = Δ²/(2σ²).
 
     Examples
     --------

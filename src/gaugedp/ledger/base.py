@@ -34,13 +34,13 @@ _FORGETS = (
 class Ledger:
     """Durable account of the privacy budget of one table.
 
-    Open one ledger for each table with `Ledger.open`, and give it to every release of the table. A ledger has a budget
+    Open one ledger for each table with `Ledger.open`, and pass it to every release of the table. A ledger has a budget
     for one privacy unit, such as a person, and refuses any charge that would exceed the budget. Threads and processes
     can share a ledger: even if they race or are killed, all charges together stay within the budget.
 
-    A charge is written durably before the data is read, and it stays spent even if the release fails afterwards. A
-    crash may therefore cost budget, but it never costs privacy. Entries never change, and a hash chain reveals edits by
-    other programs. `is_new` is True if `open` created the ledger.
+    A charge is recorded durably before the data is read, and it stays spent even if the release fails afterwards. A
+    crash may therefore cost budget, but it never costs privacy. Entries never change, and a chain of hashes reveals
+    edits by other programs. `is_new` is True if `open` created the ledger.
     """
 
     is_new = False
@@ -70,23 +70,27 @@ class Ledger:
         ----------
         path : path or str
             A file, ":memory:", or "postgresql://user@host:port/database?ledger=people", where `ledger` names a schema
-            of the database (default "gaugedp"). Pass passwords in PGPASSWORD or a password file.
+            of the database (default "gaugedp"). Do not write a password here: use PGPASSWORD or a password file.
         budget : Guarantee, optional
-            The budget, such as `gd.PureDP(2)`, which a new ledger needs. The budget of an existing ledger never
-            changes: a different one is refused.
+            The budget, such as `gd.PureDP(2)`. A new ledger needs it. The budget of an existing ledger never changes,
+            so a different one is refused.
         table, unit : str and PrivacyUnit, optional
             The table and the unit that the ledger is for. By default the first charge sets them. Those of an existing
             ledger must match.
         timeout : float
             The seconds to wait while another process has locked the ledger. Default 30.
         approval : bool
-            Whether a new ledger refuses each charge that no second person approved. Default False. The first charge
-            sets its table and unit, unless they were set when it was created.
+            Whether a second person must approve each charge to a new ledger. Default False.
+
+        Raises
+        ------
+        LedgerRefused
+            If the ledger exists with another budget, table or unit, or cannot be read.
 
         Warns
         -----
         NotDurable
-            If the file system is in memory, or the server does not wait for its disk.
+            If a power cut may lose entries, as on a file system in memory.
 
         Examples
         --------
@@ -213,13 +217,13 @@ class Ledger:
     ) -> Reservation | Stored:
         """Charge a release, before any data is read.
 
-        Use it if you publish results of a mechanism of your own; `gd.release` calls it for you. On return, the charge
-        is written durably and is final. Afterwards, store the result with `settle`.
+        Use it if you publish results of a mechanism of your own; `gd.release` calls it for you. When it returns, the
+        charge is recorded durably and is final. Afterwards, store the result with `settle`.
 
         Parameters
         ----------
         guarantees : sequence of Guarantee
-            Guarantees that the release satisfies. The ledger charges the first one that its budget can express.
+            The guarantees that the release satisfies. The ledger charges the first one that its budget can express.
         table, unit : str and PrivacyUnit
             The table and the privacy unit of the release. They must be those of the ledger.
         request : mapping
@@ -230,6 +234,11 @@ class Ledger:
         resume : bool
             Whether to return the reservation of an earlier charge with this key that was never settled. Default False,
             which refuses such a key.
+
+        Returns
+        -------
+        Reservation or Stored
+            The charge, which you pass to `settle`, or the release that is stored under the key.
 
         Raises
         ------

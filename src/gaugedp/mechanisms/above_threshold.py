@@ -18,26 +18,25 @@ from gaugedp.samplers.discrete import check_scale, discrete_laplace
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AboveThreshold(Selection):
-    """Sparse vector technique: find the first score above a threshold.
+    """Private search for the first score above a threshold.
 
-    Use it to find the first of many scores that exceeds a public threshold, such as the first day with more than 100
-    cases. The privacy cost does not depend on the number of scores, because only one index is published. Noise is added
-    to the threshold and to the scores. The output is the index of the first noisy score that reaches the noisy
-    threshold, or k if none of the k scores does.
+    Use it to find, for example, the first day with more than 100 cases. The privacy cost does not depend on the number
+    of scores, because only one index is published. Noise is added to the public threshold and to each score. The output
+    is the index of the first noisy score that reaches the noisy threshold, or k if none of the k scores does. The
+    method is also known as the sparse vector technique.
 
     Notes
     -----
-    Let B be the largest change of one score between neighbouring tables, that is, tables that differ in one protected
-    unit. It is the ℓ_∞ radius of `body`, which contains all changes of the scores. The threshold gets discrete Laplace
-    noise of scale 2B/ε, and each score gets discrete Laplace noise of scale 4B/ε. For counts with units added or
-    removed, all scores move in the same direction, so the scale of a score's noise is only 2B/ε.
+    Let B be the largest change of one score by one protected unit, which is `body.radius(∞)`. The threshold gets
+    discrete Laplace noise of scale 2B/ε, and each score gets discrete Laplace noise of scale 4B/ε. If units are added
+    or removed, all counts change in the same direction. In this case, a scale of 2B/ε is sufficient for each score.
 
-    Theorem. The mechanism is ε-DP for every number k of scores (Dwork and Roth 2014, theorem 3.23, here with discrete
-    noise; Lyu, Su and Li 2017, theorem 4 for one answer). The proof is in docs/theory/above_threshold.md.
+    Theorem. The mechanism is ε-DP for every number k of scores (Dwork and Roth 2014, theorem 3.23; Lyu, Su and Li 2017,
+    theorem 4 for one answer). The proof for discrete noise is in docs/theory/above_threshold.md.
 
     Examples
     --------
-    Find the first of three counts that reaches 100. The threshold and each count get noise of scale 2:
+    Find the first of three daily counts that reaches 100. The threshold and each count get noise of scale 2:
 
     >>> import gaugedp as gd
     >>> body = gd.query(gd.Domain.of(day=["1", "2", "3"]), "day").sensitivity(gd.PrivacyUnit())

@@ -25,14 +25,20 @@ ApplyNoise = Callable[[np.ndarray], np.ndarray]  # from the exact answer to the 
 
 
 class Calibrated(ABC):
-    """Randomness that satisfies a chosen guarantee.
+    """Random procedure that satisfies a chosen privacy guarantee.
 
-    This is the base class of all mechanisms, which release answers, select candidates or collect responses.
+    This is the base class of all mechanisms: those that add noise to answers, select candidates or collect responses.
 
-    `exactness` states how precisely the random draws follow the distribution of the proof. "exact" draws are decided by
-    integers, or by floats within proved bounds. "idealized" draws are computed in ordinary floats, and "mixing" draws
-    come from a Markov chain. `form` names the family of the output distribution, by which an audit selects its tests;
-    it may be empty.
+    Attributes
+    ----------
+    guarantee : Guarantee
+        The guarantee that one output satisfies.
+    exactness : str
+        How exactly the random draws follow the proved distribution. "exact" draws use integer arithmetic, or floating
+        point within proved bounds. "idealized" draws use ordinary floating point. "mixing" draws come from a Markov
+        chain.
+    form : str
+        The family of the output distribution, from which an audit selects its tests. It may be empty.
     """
 
     name: ClassVar[str]
@@ -74,13 +80,23 @@ class Calibrated(ABC):
 
 
 class Mechanism(Calibrated):
-    """Randomness that turns an exact answer into a private one.
+    """Random procedure that turns exact answers into private ones.
 
-    A plan chooses a mechanism for you (`plan.mechanism`), or you calibrate one yourself, for example with
-    `gd.Laplace.calibrate`. The exact answer is a vector of integers, such as the counts of a table. The `guarantee`
-    holds if the answers of two neighbouring tables (tables that differ in one protected unit) differ by a point of
-    `body`, the sensitivity body. Errors and widths are in the units of the answers. Mechanisms for quantiles are an
-    exception (`in_rows` is True): their errors are distances in rank, counted in rows.
+    The exact answer is a vector of integers, such as the counts of a table. A plan chooses a mechanism for you
+    (`plan.mechanism`), or you calibrate one yourself, for example with `gd.Laplace.calibrate`. The `guarantee` holds if
+    one unit, such as a person, changes the exact answer by a point of `body`, which is called the sensitivity body.
+
+    Errors and widths are in the units of the answers. Mechanisms for quantiles are an exception (`in_rows` is True):
+    their errors are distances in rank, counted in rows.
+
+    Examples
+    --------
+    With probability 0.95, each of two noisy counts is at most 3 away from the exact count:
+
+    >>> import gaugedp as gd
+    >>> body = gd.query(gd.Domain.of(sex=["1", "2"]), "sex").sensitivity(gd.PrivacyUnit())
+    >>> gd.Laplace.calibrate(body, gd.PureDP(1)).half_widths(0.95).tolist()
+    [3.0, 3.0]
     """
 
     in_rows: ClassVar[bool] = False

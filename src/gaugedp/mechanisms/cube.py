@@ -33,19 +33,19 @@ from gaugedp.samplers.gauge_noise import gauge_noise
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cube(NormNoise):
-    """K-norm noise shaped to a box.
+    """Noise for answers that one unit can change independently.
 
-    Use it under pure differential privacy if one unit can change all answers at once, in almost any combination, so
-    that the possible changes nearly fill a box. The noise is a random point of a box of random size.
+    Use it under pure differential privacy if one unit can change all answers at once, in almost any combination. The
+    possible changes then nearly fill a box, and the noise is a random point of a box of random size. It is a K-norm
+    mechanism, that is, noise with the shape of a set K that contains the changes.
 
     Notes
     -----
-    Let z be a difference between the answers of neighbouring tables, and w the weights, by default 1. The ℓ_∞ radius Δ
-    of the body is the largest possible |z_i|/w_i, and the density of the noise is proportional to
-    e^{−ε·max_i|z_i|/(w_i·Δ)}.
-
-    For d answers the noise is drawn as R·U, where R ~ Gamma(d + 1) is its random size, and U is uniform on the box with
-    half sides w_i·Δ/ε (Steinke and Ullman 2017, for w = 1). Draws are rounded exactly (docs/theory/reals.md).
+    Let Δ be the largest |z_i|/w_i over all changes z that one unit can cause and all answers i, where w_i is the weight
+    of answer i (default 1). The density of the noise at a point z is proportional to exp(−ε·max_i|z_i|/(w_i·Δ)).
+    Therefore the release is ε-DP. For d answers, the noise is a uniform point of the box with half sides w_i·Δ/ε, times
+    a random size with the distribution Gamma(d + 1) (Steinke and Ullman 2017). Draws are rounded exactly
+    (docs/theory/reals.md).
 
     Examples
     --------

@@ -28,20 +28,18 @@ from gaugedp.samplers.variables import Spherical
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EllipsoidNoise(NormNoise):
-    """K-norm noise shaped to an ellipsoid around the sensitivity body.
+    """Noise that is larger in directions of larger changes.
 
     Use it under pure differential privacy if one unit can change some combinations of answers much more than others.
-    The sensitivity body, which contains all possible changes, is then long and thin. Of all ellipsoids around the body,
-    the mechanism uses the one for which the expected squared error is smallest.
+    The set of possible changes, called the sensitivity body, is then long and thin. The mechanism encloses this body in
+    the ellipsoid for which the expected squared error is smallest, and draws noise with the shape of the ellipsoid.
 
     Notes
     -----
-    The ellipsoid E = L·B₂ is the image of the unit ball B₂ under a matrix L. Its norm ‖z‖_E is the smallest t for which
-    z lies in t·E. The body lies in Δ·E, and the density of the noise is proportional to e^{−ε‖z‖_E/Δ}.
-
-    If the body has rank r (it spans r dimensions), the noise has the covariance (r + 1)(Δ/ε)²·LLᵀ. Therefore L
-    minimises tr LLᵀ among the matrices for which every generator of the body (every change that one row can cause) lies
-    in E (docs/theory/ellipsoid.md).
+    Let E be the ellipsoid, the image of the unit ball under a matrix L, and let ‖z‖_E be the smallest t for which z
+    lies in t·E. If the body lies in Δ·E, noise with a density proportional to exp(−ε‖z‖_E/Δ) is ε-DP. If the body spans
+    r dimensions, the covariance of this noise is (r + 1)(Δ/ε)²·LLᵀ. The matrix L minimises its trace among all matrices
+    for which E contains the change that each single row can cause (docs/theory/ellipsoid.md).
 
     Examples
     --------

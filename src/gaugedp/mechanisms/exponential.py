@@ -23,21 +23,21 @@ from gaugedp.samplers.choice import choose
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Exponential(Selection):
-    """Exponential mechanism for selecting a candidate with a high score.
+    """Private choice of a candidate with a high score.
 
     Use it to select one of finitely many candidates, such as the most frequent category. The output is the index of a
-    candidate. The higher the score of a candidate, the more likely it is to be selected.
+    candidate, and candidates with higher scores are more likely to be selected. The method is known as the exponential
+    mechanism. `PermuteAndFlip` has a smaller or equal expected error at the same ε.
 
     Notes
     -----
-    Let B be the largest change of one score between neighbouring tables, which is the ℓ_∞ radius of `body`. The
-    probability of index i is proportional to e^{ε·score_i/(2B)}. For counts of cells, prefixes or ranges with units
-    added or removed ("add_remove"), it is proportional to e^{ε·score_i/B}, because all these counts move in the same
-    direction.
+    Let B be the largest change of one score by one protected unit, which is `body.radius(∞)`. The probability of index
+    i is proportional to exp(ε·score_i/(2B)). If units are added or removed, all counts change in the same direction,
+    and B takes the place of 2B.
 
-    Theorem. Between neighbours, the privacy losses of any two outputs differ by at most ε. This property is
-    ExponentialLoss(ε), also known as bounded range; it implies ε-DP and ε²/8-zCDP (McSherry and Talwar 2007, theorem 6;
-    Dong, Durfee and Rogers 2020). The proof is in docs/theory/exponential.md.
+    Theorem. The privacy losses of any two outputs differ by at most ε between neighbouring tables. This property, known
+    as bounded range and here called ExponentialLoss(ε), implies ε-DP and ε²/8-zCDP (McSherry and Talwar 2007, theorem
+    6; Dong, Durfee and Rogers 2020). The proof is in docs/theory/exponential.md.
 
     Examples
     --------

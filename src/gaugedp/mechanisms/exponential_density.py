@@ -30,36 +30,35 @@ _PROPOSALS_AT_ONCE = 2**14
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExponentialDensity(Calibrated):
-    """Exponential mechanism for points of a continuous set.
+    """Private choice of a point with a high score.
 
-    Use it to select a point of a ball, an ellipsoid or a polytope, if you can score how well each point fits the exact
-    answer. Points with a higher score, their *quality*, are more likely to be drawn.
+    Use it to select a point of a ball, an ellipsoid or a polytope if you can score how well each point fits the exact
+    answer. `Quality` describes such a score. Points with higher scores are more likely to be drawn, as in the
+    exponential mechanism for finitely many candidates.
 
-    By default, the duration of a draw depends on the data. Whoever can measure this duration learns something that the
-    guarantee does not cover. With `constant_time`, a slower random walk draws the point, and its duration reveals
-    nothing.
+    By default, the time that a draw takes depends on the data. Whoever can measure this time learns something that the
+    guarantee does not cover. With `constant_time`, a slower method is used whose time reveals nothing.
 
     Notes
     -----
-    Let u(a, y) be the quality of a point y for the exact answer a (see `Quality`). The density of the selected point is
-    proportional to e^{ε·u(a, y)/2} on the set, and the point is then rounded to a lattice (McSherry and Talwar 2007).
+    The density of the selected point y is proportional to exp(ε·u(a, y)/2), where u(a, y) is the quality of y for the
+    exact answer a. The point is then rounded to a lattice, that is, a grid of equally spaced points (McSherry and
+    Talwar 2007).
 
-    Theorem. Under the hypotheses of `Quality`, the privacy losses of any two outputs differ by at most ε. This property
-    is ExponentialLoss(ε), and it implies ε-DP (their theorem 6; Dong, Durfee and Rogers 2020). Rounding is
-    post-processing. The proof is in docs/theory/exponential_density.md.
+    Theorem. Under the hypotheses of `Quality`, the privacy losses of any two outputs differ by at most ε. This
+    property, here called ExponentialLoss(ε), implies ε-DP (their theorem 6; Dong, Durfee and Rogers 2020). The proof is
+    in docs/theory/exponential_density.md.
 
-    By default, the sampler draws uniform points until it accepts one (rejection), which is exact in real arithmetic
-    ("idealized"). The number of tries depends on the answer; on average, it is at most e^{ε(high − low)/2}, where low
-    and high are the bounds of the quality.
-
-    With `proposals` = n > 0, a Metropolis walk always scores n uniform proposals ("mixing"). Its guarantee is
-    ApproxDP(ε, (1 + e^ε)·τ), where τ = (1 − e^{−ε(high − low)/2})^n bounds the total variation distance of the walk's
-    end from the distribution above (Mengersen and Tweedie 1996, theorem 2.1).
+    By default, uniform points are proposed until one is accepted (rejection sampling), which is exact in real
+    arithmetic ("idealized"). On average, this takes at most exp(ε·(high − low)/2) proposals, where low and high are the
+    bounds of the quality. With `constant_time`, a Metropolis walk over a fixed number n of `proposals` draws the point
+    ("mixing"). Its distribution is within τ = (1 − exp(−ε·(high − low)/2))^n of the target in total variation
+    (Mengersen and Tweedie 1996, theorem 2.1). Its guarantee is therefore ApproxDP(ε, (1 + e^ε)·τ).
 
     Examples
     --------
-    Draw a point of a disc of radius 5 that is probably near the exact answer (3, 0). The score of a point is minus its
-    distance from the answer. One unit moves the answer by at most 1, so it changes a score by at most 1:
+    Draw a point of a disc that is probably near the exact answer (3, 0). The score of a point is minus its distance
+    from the answer. One unit moves the answer by at most 1, so it changes a score by at most 1:
 
     >>> import gaugedp as gd
     >>> import numpy as np
@@ -67,8 +66,9 @@ class ExponentialDensity(Calibrated):
     >>> def nearness(answer, points):
     ...     return -np.linalg.norm(points - answer, axis=1)
     >>> quality = gd.Quality(nearness, LpBall(2, 2), bounds=(-10, 0))
-    >>> gd.ExponentialDensity.calibrate(quality, LpBall(2, 2, 5), gd.PureDP(1)).sample(np.array([3.0, 0.0])).shape
-    (2,)
+    >>> mechanism = gd.ExponentialDensity.calibrate(quality, LpBall(2, 2, 5), gd.PureDP(5))
+    >>> mechanism.sample(np.array([3.0, 0.0]), rng=gd.research_rng(1)).round(2).tolist()
+    [3.59, -0.55]
     """
 
     quality: Quality
@@ -84,20 +84,26 @@ class ExponentialDensity(Calibrated):
     def calibrate(
         cls, quality: Quality, over: Body, guarantee: Guarantee, constant_time: bool = False
     ) -> "ExponentialDensity":
-        """Return the mechanism for a quality on a set.
+        """Return the mechanism for a score on a set.
 
         Parameters
         ----------
         quality : Quality
-            The score of a point. `quality.check` tests it first.
+            The score of each point. Its method `check` tests it first.
         over : Body
-            The set of points, around the origin: a ball, an ellipsoid, or a polytope with exact uniform draws. Other
-            bodies are refused.
+            The set of points, symmetric around the origin: a ball, an ellipsoid, or a polytope with exact uniform
+            draws.
         guarantee : PureDP(ε), ExponentialLoss(ε) or ApproxDP(ε, δ)
             The guarantee of one draw, with ε > 0.
         constant_time : bool
-            Whether to use the walk, whose time does not depend on the data. The walk uses min(δ, 1e−9) of δ. It is
-            refused if it would need more than 10^7 proposals. Default False.
+            Whether the time of a draw must not depend on the data. The guarantee is then ApproxDP with the smaller of
+            1e−9 and a positive δ that you requested. Default False.
+
+        Raises
+        ------
+        InvalidRequest
+            If the score fails the test, the set or the guarantee is not supported, or `constant_time` would need more
+            than 10^7 proposals per draw.
         """
         epsilon = _epsilon(guarantee)
         _check_body(over)
@@ -157,17 +163,41 @@ class ExponentialDensity(Calibrated):
         return np.rint(points / step) * step
 
     def error_bound(self, t: float, slope: float) -> float:
-        """Return a bound on the gap to the best quality.
+        """Return a bound on the gap to the best score.
 
-        Use it before a draw, to see how far the quality of the output can fall below the best quality. The gap between
-        the two exceeds the bound with probability at most e^{−t}; for a walk, its τ is added to this probability.
+        Use it before a draw, to see how far the score of the selected point may fall below the best score of any point.
+
+        Parameters
+        ----------
+        t : float
+            The gap exceeds the bound with probability at most e^{−t}. With `constant_time`, this probability increases
+            by the number τ of the class docstring.
+        slope : float
+            The largest change of a score per distance of two points, measured in the norm of `over`, whose unit ball is
+            `over`.
+
+        Returns
+        -------
+        float
+            The bound, in the units of the score. It is at most the length of the score's range.
 
         Notes
         -----
-        The gap is max u − u(a, out). `slope` is a number with |u(a, y) − u(a, y′)| ≤ slope·‖y − y′‖_Y, where Y is the
-        body of points and ‖·‖_Y is its norm. The bound is the least 2λ·slope + (2/ε)·(r·log(1/λ) + t) over λ in (0, 1],
-        where r is the rank of Y, or the width of u if that is smaller. Proof: for a maximiser y*, u ≥ max u − 2λ·slope
-        on (1 − λ)y* + λY, which has λ^r of the volume of Y. So P(u(a, out) ≤ max u − 2λ·slope − g) ≤ e^{−εg/2}·λ^{−r}.
+        The bound holds for the point before rounding. It is the least value of 2λ·slope + (2/ε)·(r·log(1/λ) + t) over λ in
+        (0, 1], where r is the rank of the body Y of points, or the width of u if that is smaller. Proof: for a maximiser
+        y* of u, the quality is at least max u − 2λ·slope on (1 − λ)y* + λY, which has λ^r of the volume of Y. So, for
+        every g > 0, P(u(a, out) ≤ max u − 2λ·slope − g) ≤ e^{−εg/2}·λ^{−r}.
+
+        Examples
+        --------
+        For the example of the class, the gap exceeds 4.02 with probability at most e^{−3}, about 5 %:
+
+        >>> import gaugedp as gd
+        >>> import numpy as np
+        >>> from gaugedp.bodies import LpBall
+        >>> quality = gd.Quality(lambda a, points: -np.linalg.norm(points - a, axis=1), LpBall(2, 2), bounds=(-10, 0))
+        >>> round(gd.ExponentialDensity.calibrate(quality, LpBall(2, 2, 5), gd.PureDP(5)).error_bound(3, slope=5), 2)
+        4.02
         """
         non_negative(t=t)
         positive(slope=slope)

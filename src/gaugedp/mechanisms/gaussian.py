@@ -23,27 +23,27 @@ from gaugedp.samplers.laws import DiscreteGaussian, Law, RoundedGaussian
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Gaussian(IndependentNoise):
-    """Independent Gaussian noise, for approximate, Gaussian or concentrated DP.
+    """Independent Gaussian noise for each answer.
 
     Use it for many answers if you accept a small δ. Gaussian noise grows only with the square root of the number of
     answers that one unit can change, whereas Laplace noise grows with the number itself.
 
     Notes
     -----
-    Let z be a difference between the answers of neighbouring tables, and w the weights, by default 1. The ℓ₂ radius Δ
-    of the body is the largest possible length of z/w, and the standard deviation of answer i is w_i·σ.
+    Let z be a change of the answers that one unit can cause, and w the weights (default 1). The largest Euclidean
+    length of z/w is called the sensitivity Δ. Answer i gets noise of standard deviation w_i·σ. The number σ depends on
+    the guarantee:
 
-    - For μ-GDP, a normal variable with σ = Δ/μ is rounded to the lattice. Rounding is post-processing, so the release
-      is exactly μ-GDP (Dong, Roth and Su 2022, theorem 2.7).
-    - For (ε, δ)-DP, the noise is that of the largest μ for which μ-GDP implies (ε, δ)-DP.
-    - For ρ-zCDP, the noise is discrete Gaussian with σ² = Δ²/(2ρ) (Canonne, Kamath and Steinke 2020).
+    - For μ-GDP, σ is Δ/μ. The noise is normal and then rounded to multiples of a public step. Rounding is
+      post-processing, so the release is μ-GDP (Dong, Roth and Su 2022, theorem 2.7).
+    - For (ε, δ)-DP, the mechanism uses the largest μ for which μ-GDP implies (ε, δ)-DP.
+    - For ρ-zCDP, σ² is Δ²/(2ρ), and the noise is discrete Gaussian (Canonne, Kamath and Steinke 2020).
 
-    See docs/theory/gaussian.md.
+    The proofs are in docs/theory/gaussian.md.
 
     Examples
     --------
-    The noise for (1, 10⁻⁶)-DP, if one unit changes the answers by at most 1 in the ℓ₂ norm, has this standard
-    deviation:
+    If one unit changes two answers by a vector of length at most 1, (1, 10⁻⁶)-DP requires a standard deviation of 4.2:
 
     >>> import gaugedp as gd
     >>> gd.Gaussian.calibrate(gd.bodies.LpBall(2, 2), gd.ApproxDP(1, 1e-6))

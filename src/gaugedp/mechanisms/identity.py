@@ -34,21 +34,18 @@ _lately: "deque[tuple[tuple[Any, ...], float]]" = deque(maxlen=128)  # errors th
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Identity(AdditiveNoise):
-    """Discrete Laplace noise on every cell of the joint table.
+    """Laplace noise on every cell of a table.
 
-    Use it for queries that need many cells, such as the counts of all age ranges. Every cell of the table of all
-    attributes gets noise only once, and all answers are computed from the noisy cells. Therefore the answers are
-    consistent with one another: the count of a range is the sum of the counts of its parts.
+    Use it for queries that need many cells, such as the counts of all age ranges. Each cell of the table gets discrete
+    Laplace noise only once, and all answers are computed from the noisy cells. Therefore the answers are consistent
+    with one another: the count of a range is the sum of the counts of its parts.
 
     Notes
     -----
-    Let x be the vector of cells, and F the matrix that maps the cells to the answers. The release is F(x + η), where η
-    is discrete Laplace noise of scale c/ε on each cell, and c is the largest total change of the cells by one unit.
-
-    Theorem. Suppose that neighbours' answers differ by F·z for an integer vector z with ‖z‖₁ ≤ c. Then the release is
-    ε-DP, because it is a function of the ε-DP histogram x + η. If F has as many distinct columns as its rank (a
-    histogram, prefix sums, all ranges), this mechanism is the K-norm mechanism of F (Hardt and Talwar 2010;
-    docs/theory/identity.md).
+    Let c be the largest total change of the cells by one unit. The noise on each cell has the scale c/ε, so the noisy
+    cells are ε-DP, and so are all answers computed from them. Let F be the matrix that maps the cells to the answers.
+    If F has as many distinct columns as its rank, as for a histogram, prefix sums or all ranges, this mechanism is the
+    K-norm mechanism of F (Hardt and Talwar 2010; docs/theory/identity.md).
 
     Examples
     --------
@@ -150,17 +147,27 @@ class Identity(AdditiveNoise):
         return error
 
     def least_error(self, weights: np.ndarray | None = None) -> float:
-        """Return a proved lower bound on the expected ℓ₂ error.
+        """Return a lower bound on the expected error.
 
-        A plan uses it to rule this mechanism out without drawing its noise. The bound is for answers that add up cells,
-        without weights. Otherwise, and for noise so narrow that cosh overflows a float, it is 0.
+        The error is the Euclidean norm of the noise of all answers. A plan uses the bound to rule this mechanism out
+        without drawing its noise.
+
+        Parameters
+        ----------
+        weights : array, shape (d,), optional
+            The weights of the answers. No bound is known if they are given.
+
+        Returns
+        -------
+        float
+            The bound. It is 0 with weights, for answers that do not add up cells, and for noise of a scale below 0.05
+            steps.
 
         Notes
         -----
-        Let S = ‖F·η‖² be the squared error. The bound is √(E S/(1 + v)), where v ≥ Var S/(E S)²; it follows from
-        Hölder's inequality, E√S ≥ (E S)^{3/2}/√(E S²). With G = FᵀF, the moments are E S = σ²·tr G and Var S = 2σ⁴·tr
-        G² + κ·Σ G_jj², where κ = σ⁴·(2 + cosh(1/scale)) is the fourth cumulant of the noise. The trace tr G² is at most
-        tr G·‖G‖, and ‖G‖ is at most the largest sum of a row of |F| times that of a column.
+        Let S be the squared error. Hölder's inequality implies that the expected error is at least √(E[S]/(1 + v)),
+        where v is the variance of S divided by E[S]². Both moments follow from the variance and the fourth cumulant of
+        the noise, with a bound on the norm of FᵀF, where F maps the cells to the answers.
         """
         if weights is not None or not self._adds.all() or float(self.law.scale) < 0.05:  # scale in steps
             return 0.0
@@ -173,16 +180,27 @@ class Identity(AdditiveNoise):
         return math.sqrt(self.law.variance * float(rows.sum()) / (1 + v)) * (1 - 2.0**-40)
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return half-widths of intervals for the answers.
+        """Return half the widths of confidence intervals.
 
-        For answers that add up cells, the half-widths are exact. For others, they are quantiles of trial draws (noise
-        drawn only to measure it) or Chernoff bounds.
+        Parameters
+        ----------
+        level : float
+            The probability with which an interval contains the exact answer, between 0 and 1.
+        simultaneous : bool
+            Whether all intervals together must hold with this probability. Default False, which is for each interval by
+            itself.
+
+        Returns
+        -------
+        array, shape (d,)
+            For each of the d answers, the largest distance between the noisy and the exact answer at this level.
 
         Notes
         -----
-        Simultaneous half-widths are quantiles of the largest noise relative to its standard deviation in trial draws.
-        With too few draws, they are the individual half-widths at the level 1 − (1 − level)/d, for d answers. Quantiles
-        of draws are raised by three standard errors.
+        The numbers are exact for answers that add up cells. For other answers they come from Chernoff's bound or, like
+        all simultaneous ones, from quantiles of simulated noise that are raised by three standard errors. If too few
+        draws were made for the level, simultaneous intervals are individual ones with the error probability divided by
+        d.
         """
         if not simultaneous:
             return self._each(level)

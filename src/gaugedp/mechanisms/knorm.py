@@ -32,26 +32,24 @@ from gaugedp.samplers.rejection import RejectionNoise
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KNorm(NormNoise):
-    """K-norm mechanism: noise shaped to the sensitivity body.
+    """Noise with the shape of the possible changes.
 
-    Use it for a few correlated answers under pure differential privacy. The sensitivity body K is a symmetric convex
-    set that contains all changes that one protected unit can cause in the answers. Noise with the shape of K is large
-    only in the directions in which the answers can change, so it can be much smaller than independent noise on each
-    answer.
+    Use it for a few correlated answers under pure differential privacy. All changes that one protected unit can cause
+    in the answers form the sensitivity body K, a symmetric convex set. Noise with the shape of K is large only in
+    directions in which the answers can change. It can therefore be much smaller than independent noise on each answer.
 
     Notes
     -----
-    The density of the noise is proportional to e^{−ε‖z‖_K} in the span of K, where ‖z‖_K is the smallest t for which z
-    lies in t·K (Hardt and Talwar 2010).
+    Let ‖z‖_K be the smallest t for which z lies in t·K. The density of the noise is proportional to exp(−ε‖z‖_K), which
+    is ε-DP (Hardt and Talwar 2010).
 
-    The noise is drawn directly for balls, ellipsoids, the hull of a box and its negative, and polytopes with as many
-    generators (points ±v_i that span it) as their rank. For polytopes of rank at most 8 it is drawn from the list of
-    facets. In plans, it is drawn from a box if the answers are integers and the body is flat.
+    The noise is drawn directly for balls, ellipsoids, hulls of boxes, polytopes of rank at most 8, and polytopes with
+    as many generators as their rank. (Generators are the points v_i for which a polytope is the hull of all ±v_i.) In
+    plans, it is drawn from a box if the answers are integers and the body is flat.
 
-    For all other bodies, a random walk over the facets draws the noise. The mechanism is then "mixing", and its
-    `guarantee` is ApproxDP(ε, δ) even if you requested PureDP(ε): δ is an allowance for the distance of the walk from
-    its target distribution. A rule measures that the walk meets this allowance; it is not proved
-    (docs/theory/knorm.md).
+    For all other bodies, a random walk draws the noise. The mechanism is then "mixing", and its guarantee is
+    ApproxDP(ε, δ) even if you requested PureDP(ε). Here δ is an allowance for the distance of the walk from its target
+    distribution. That the walk meets this allowance is measured but not proved (docs/theory/knorm.md).
 
     Examples
     --------
@@ -74,16 +72,21 @@ class KNorm(NormNoise):
         Parameters
         ----------
         body : Body
-            The sensitivity body of the answers.
+            The sensitivity body, which contains all changes that one unit can cause in the answers.
         guarantee : PureDP or ApproxDP
-            The guarantee of the release. Balls and ellipsoids use all of δ: their noise is the smallest that satisfies
-            (ε, δ), and their guarantee is the exact privacy loss (docs/theory/knorm_delta.md). Other bodies use ε only,
-            because no proof is known that δ permits smaller noise.
+            The guarantee of the release. For balls and ellipsoids, a positive δ makes the noise smaller
+            (docs/theory/knorm_delta.md). For other bodies only ε matters, because no proof is known that δ permits
+            smaller noise.
         walk : bool
-            Whether a random walk may draw the noise of a body that needs one. A walk uses at most min(δ, 1e−9) as its
-            allowance, so PureDP(ε) becomes ApproxDP(ε, 1e−9). With False, the noise is drawn by rejection from a box
-            around the body and is pure; it is refused if that takes too many trials (docs/theory/walks.md). For integer
-            answers in a flat body it is exact (docs/theory/flat_knorm.md). Default True.
+            Whether a random walk may draw the noise if it cannot be drawn directly. With a walk, the guarantee is
+            ApproxDP(ε, δ′), where δ′ is the smaller of 1e−9 and a positive δ that you requested. If False, such noise
+            is drawn by rejection from a box, which remains pure, and which is exact for integer answers in a flat body
+            (docs/theory/walks.md and docs/theory/flat_knorm.md). Default True.
+
+        Raises
+        ------
+        InvalidRequest
+            If the guarantee is not supported, or if `walk` is False and the draws would need too many trials.
         """
         noise = gauge_noise(body)
         if noise.walks and not walk:

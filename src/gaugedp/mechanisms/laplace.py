@@ -20,19 +20,19 @@ from gaugedp.samplers.laws import DiscreteLaplace
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Laplace(IndependentNoise):
-    """Independent discrete Laplace noise, for pure differential privacy.
+    """Independent Laplace noise for each answer.
 
-    Use it for a single count or a histogram: it is the simplest mechanism and the usual choice. If one unit can change
-    all answers together by at most Δ, every answer gets noise of scale Δ/ε.
+    Use it for a single count or a histogram under pure differential privacy: it is the simplest mechanism and the usual
+    choice. If one unit can change all answers together by at most Δ, every answer gets noise of scale Δ/ε.
 
     Notes
     -----
-    Let z be a difference between the answers of neighbouring tables, and w the weights, by default 1. The ℓ₁ radius Δ
-    of the body is the largest possible Σ_i |z_i|/w_i, and the scale of answer i is w_i·Δ/ε.
+    Let z be a change of the answers that one unit can cause, and w the weights (default 1). The largest sum of
+    |z_i|/w_i over the answers i is called the sensitivity Δ. Answer i gets discrete Laplace noise of scale w_i·Δ/ε.
 
-    Theorem. If the answers on the lattice differ between neighbours by a point z of `body`, the release is ε-DP. The
-    reason is that the ratio of two outputs' probabilities is at most exp(Σ_i |z_i|·ε/(w_i·Δ)) ≤ e^ε (for one answer:
-    Ghosh, Roughgarden and Sundararajan 2012; docs/theory/laplace.md).
+    Theorem. If neighbouring answers, rounded to multiples of a public step, differ by a point of `body`, the release is
+    ε-DP. The probabilities of an output differ by at most the factor exp(Σ_i |z_i|·ε/(w_i·Δ)), which is at most e^ε
+    (docs/theory/laplace.md; Ghosh, Roughgarden and Sundararajan 2012 for one answer).
 
     Examples
     --------
@@ -42,7 +42,7 @@ class Laplace(IndependentNoise):
     >>> gd.Laplace.calibrate(gd.bodies.LpBall(2, 1), gd.PureDP(1))
     Laplace(discrete Laplace, scale 1.00024 on steps of 1/8192, PureDP(1), exact)
 
-    The scale is slightly larger than 1, because the answers are first rounded to the lattice.
+    The scale is slightly larger than 1, because the answers are first rounded to multiples of 1/8192.
     """
 
     name: ClassVar[str] = "Laplace"

@@ -48,25 +48,27 @@ _MOST_TRIALS = 20_000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Matrix(AdditiveNoise):
-    """Matrix mechanism: correlated noise, optimised for a whole query.
+    """Correlated noise that is optimised for all answers together.
 
-    Use it for many overlapping answers, such as all two-way tables of a survey. Its noise is correlated and chosen for
-    all answers together, so its error can be much smaller than that of independent noise.
+    Use it for many overlapping answers, such as all two-way tables of a survey. Its error can be much smaller than that
+    of independent noise, because the noise of overlapping answers is chosen jointly. It is known as the matrix
+    mechanism.
 
     Notes
     -----
-    Let g be a vector of independent standard normal (or Laplace) variables. A matrix L, called the *strategy*, maps g
-    to the answers, and the noise is round(s·L·g). The sensitivity body lies in Δ·L·{‖u‖_p ≤ 1}, where p = 2 (or 1 for
-    Laplace variables). `scale` is s in lattice steps, rounded up.
+    Let g be a vector of independent standard normal variables, or of Laplace variables for pure differential privacy. A
+    matrix L, called the *strategy*, maps g to the answers, and the noise is s·L·g, rounded. Every change of the answers
+    by one unit is L·u for a vector u of length at most Δ, in the ℓ₂ norm, or in the ℓ₁ norm for Laplace variables.
+    `scale` is s divided by the public `step` to whose multiples answers are rounded, and is rounded up.
 
-    Theorem (docs/theory/matrix.md, theorem 1). With s = Δ/μ and normal g, the release is μ-GDP, and ρ-zCDP for μ² = 2ρ.
-    With s = Δ/ε and Laplace g, it is ε-DP. The reason is that two neighbouring answers differ by L·u, so both releases
-    are one function, applied to g and to g + u/s. Rounding is post-processing on lattice answers.
+    Theorem (docs/theory/matrix.md, theorem 1). With normal variables and s = Δ/μ, the release is μ-GDP, and ρ-zCDP if
+    μ² = 2ρ. With Laplace variables and s = Δ/ε, it is ε-DP. The reason is that the changed answer is obtained from g +
+    u/s in the same way as the original one from g.
 
-    A Gaussian strategy minimises E‖noise/weights‖₂² over all L if the strategy states so (Edmonds, Nikolov and Ullman
-    2020; Nikolov 2015). A strategy for pure differential privacy is found by local search (McKenna, Miklau, Hay and
-    Machanavajjhala 2018). Laplace noise on merged cells and sums is rounded exactly (docs/theory/reals.md). For other
-    strategies, the products are computed in floating point, with errors far below the lattice spacing: "idealized".
+    A Gaussian strategy minimises the expected squared error over all L if the strategy states so (Edmonds, Nikolov and
+    Ullman 2020; Nikolov 2015). A strategy with Laplace variables is found by local search (McKenna, Miklau, Hay and
+    Machanavajjhala 2018). Draws are "exact" for Laplace noise on merged cells and sums (docs/theory/reals.md), and
+    otherwise "idealized", with floating-point errors far below this step.
 
     Examples
     --------

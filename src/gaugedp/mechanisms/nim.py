@@ -157,23 +157,32 @@ class NestedNoise(GaugeNoise):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NIM(NormNoise):
-    """Nested K-norm mechanism with corrected recursion.
+    """Noise that is chosen separately for large and small changes.
 
     Use it under pure differential privacy if one unit can change some combinations of answers much more than others.
-    The sensitivity body, which contains these changes, is then long in some directions and short in others, and a
-    single K-norm mechanism adds more noise than necessary in the long ones.
+    The set of possible changes, the sensitivity body, is then long in some directions and short in others. Noise with
+    the shape of the whole body (`KNorm`) is larger than necessary in the long directions.
 
-    NIM works on several *levels*. Each level adds K-norm noise to the answers and projects the body onto half of its
-    directions, the eigendirections with the largest moments, for the next level (Hardt and Talwar 2010). The noisy
-    answers of all levels are then combined.
+    The nested K-norm mechanism works on several *levels*. Each level adds noise with the shape of its body, and then
+    projects the body onto the half of the directions in which it is longest, for the next level. The noisy answers of
+    all levels are combined at the end.
 
     Notes
     -----
-    Theorem. Let the shares ε_l of the levels l sum to ε, and let orthogonal splits not depend on data. Then the answers
-    of all levels together are ε-DP, and so is any function of them (docs/theory/nim.md).
+    Theorem. The levels together are ε-DP if their shares of ε sum to ε and the directions do not depend on data, and so
+    is any function of their answers (Hardt and Talwar 2010; docs/theory/nim.md). The directions are eigenvectors of
+    estimated second moments. An error of these estimates costs accuracy, but no privacy.
 
-    The splits follow the eigenvectors of the estimated second moments, whose error costs accuracy only. The share ε_l
-    is proportional to the cube root of the level's mean square. The number of levels is the best of all, or `depth`.
+    Examples
+    --------
+    One unit can change two of twelve answers a hundred times more than the others. The expected length of the noise is
+    314, compared with 444 for `KNorm`:
+
+    >>> import gaugedp as gd
+    >>> import numpy as np
+    >>> body = gd.bodies.image(gd.bodies.LpBall(12, 2), np.diag([100] * 2 + [1] * 10))
+    >>> [round(noise.calibrate(body, gd.PureDP(1)).error()) for noise in (gd.NIM, gd.KNorm)]
+    [314, 444]
     """
 
     name: ClassVar[str] = "NIM"
@@ -186,14 +195,13 @@ class NIM(NormNoise):
         Parameters
         ----------
         body : Body
-            The sensitivity body: a polytope, an ellipsoid, or an ℓ_p ball whose coordinates may have different units
-            (`bodies.image` by a diagonal matrix). Other bodies with a sampler have one level, which is the K-norm
-            mechanism.
+            The sensitivity body. It is divided into levels if it is a polytope, an ellipsoid, or an ℓ_p ball whose
+            coordinates may have different units (an image of a ball under a diagonal matrix). For other bodies there is
+            one level, and the mechanism is the same as `KNorm`.
         guarantee : PureDP or ApproxDP
-            The guarantee of the release. For PureDP(ε) and a body that needs a random walk, it becomes ApproxDP(ε,
-            1e−9).
+            The guarantee of the release. If the body needs a random walk, PureDP(ε) becomes ApproxDP(ε, 1e−9).
         depth : int, optional
-            The number of levels. By default the number with the smallest error.
+            The number of levels. By default it is the number with the smallest error.
         """
         check_body(body)
         if depth is not None:

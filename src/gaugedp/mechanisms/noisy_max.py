@@ -21,21 +21,21 @@ _JOINT_COST = Fraction(3, 2)  # joint cost of PrivateMax's index and value, rela
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoisyMax(Selection):
-    """Report noisy max: the index of the largest noisy score.
+    """Private choice of the candidate with the largest noisy score.
 
-    Use it to select the candidate with the largest score, such as the most frequent answer, by a method that is simple
-    to explain. Every score gets discrete Laplace noise, and the index of the largest noisy score is released (with
-    `absolute`, of the largest in size). If several are equal, the first index is released. On request, the output is a
-    pair (index, value), where the value is the selected score with fresh noise.
+    Use it to select, for example, the most frequent answer, by a method that is simple to explain. Every score gets
+    discrete Laplace noise, and the index of the largest noisy score is released. If several noisy scores are equal, it
+    is the first of them. With `absolute`, the largest noisy score in absolute value is selected. With `with_value`, the
+    output is a pair of the index and the selected score with fresh noise.
 
     Notes
     -----
-    Let B be the largest change of one score between neighbouring tables, which is the ℓ_∞ radius of `body`.
+    Let B be the largest change of one score by one protected unit, which is `body.radius(∞)`.
 
-    Theorem. With noise of scale 2B/ε on every score, the index by itself is ε-DP. For counts with units added or
-    removed, all scores move in the same direction, and noise of scale B/ε is sufficient (Dwork and Roth 2014, claim
-    3.9). The proof does not cover the noisy maximum itself. Therefore the value, if requested, has fresh noise of scale
-    `value_scale`, which costs a further B/value_scale of ε. See docs/theory/noisy_max.md.
+    Theorem. With noise of scale 2B/ε on every score, the index is ε-DP. If units are added or removed, all counts
+    change in the same direction, and a scale of B/ε is sufficient (Dwork and Roth 2014, claim 3.9). The proof does not
+    cover the noisy maximum itself, so the value gets fresh noise of scale `value_scale` and costs a further ε of
+    B/`value_scale` (docs/theory/noisy_max.md).
 
     Examples
     --------

@@ -25,19 +25,18 @@ _DOWN = 1 - NORMS
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PartitionSelection(Calibrated):
-    """Partition selection: the keys whose noisy counts reach a threshold.
+    """Private selection of the categories that enough people share.
 
     Use it to publish the categories of a column that are not known in advance, such as the products that people bought.
-    Each category, called a *key*, has a count n ≥ 1 of people. Random noise N is added to this count. A key is
-    published, with its noisy count n + N, only if the noisy count reaches a threshold. Keys that few people have
-    therefore stay hidden.
+    The number of people in each category, which is called a *key*, gets random noise. A key is published with its noisy
+    number only if this number reaches a threshold. Keys that few people have therefore stay hidden.
 
     Notes
     -----
-    Theorem. Let the counts of neighbouring tables differ by one in at most `n_changed` keys, including the keys that
-    only one of the tables has. Then the published keys and counts are (ε, δ)-DP. If one key changes, the selection is
-    optimal: no (ε, δ)-DP selection that treats keys independently shows a key with a larger probability, whatever its
-    count. See docs/theory/partition_selection.md.
+    Theorem. Suppose that one unit changes the numbers of at most `n_changed` keys, each by one, including keys that
+    only one of two neighbouring tables has. Then the published keys and numbers are (ε, δ)-DP. If one key changes, no
+    (ε, δ)-DP selection that treats keys independently shows a key with a larger probability, whatever the number of
+    people. The proofs are in docs/theory/partition_selection.md.
 
     Examples
     --------

@@ -32,35 +32,35 @@ NOISES = ("gumbel", "laplace")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Peeling(Selection):
-    """Selection of the `k` largest scores, with noisy values.
+    """Private selection of the largest scores, with noisy values.
 
-    Use it to select several candidates with large scores and to release their scores, such as the ten most frequent
-    words. It chooses one index after another, privately: each time the one with the largest absolute score or, for
-    counts with units added or removed, with the largest score. An output is a row (i_1 … i_k, v_1 … v_k) of indices and
-    values; `split` separates the two.
+    Use it to select `k` candidates and to release their scores, such as the ten most frequent words. Candidates are
+    selected one after another: each time the one with the largest absolute score or, for counts if units are added or
+    removed, with the largest score. An output is a row of k indices followed by k values, and `split` separates the
+    two.
 
     Notes
     -----
-    Let B be the largest change of one score between neighbouring tables, which is the ℓ_∞ radius of `body`.
+    Let B be the largest change of one score by one protected unit, which is `body.radius(∞)`.
 
-    Theorem. With `noise` = "gumbel" (default), the choice consists of k exponential mechanisms, each of which is
-    ExponentialLoss(e). They are drawn jointly, as the top k of the scores with Gumbel noise (Durfee and Rogers 2019).
-    The values have Gaussian noise, which is μ-GDP with μ = min(√k·B, ℓ₂ radius)/std. Together they are k *
-    ExponentialLoss(e) + GaussianDP(μ). Under PureDP, the values have discrete Laplace noise.
+    Theorem. By default (`noise` = "gumbel"), the selection consists of k exponential mechanisms, each of which
+    satisfies ExponentialLoss(e) for a share e of the budget. They are drawn jointly as the k largest scores with Gumbel
+    noise (Durfee and Rogers 2019). The values get Gaussian noise, which is μ-GDP if its standard deviation is the
+    smaller of √k·B and the ℓ₂ radius of `body`, divided by μ. Under PureDP, they get discrete Laplace noise instead.
 
-    With `noise` = "laplace", it is the algorithm as published (Cai, Wang and Zhang 2021, algorithm 2): k times
-    PrivateMax with noise of scale 2B·2√(3k·log(1/δ))/ε, whose true guarantee is k * PureDP(1.5·ε/(2√(3k·log(1/δ)))).
-    See docs/theory/peeling.md.
+    With `noise` = "laplace", the algorithm is the one that Cai, Wang and Zhang published (2021, algorithm 2). Each of
+    its rounds costs 1.5 times the published ε, but the total is still (ε, δ)-DP (docs/theory/peeling.md).
 
     Examples
     --------
-    Select two of three parties. The output has two indices, followed by two noisy numbers of votes:
+    Select two of three parties, which have 10, 9 and 5 votes, at a large ε. The first two numbers of the output are the
+    selected indices, and the last two are the noisy numbers of votes:
 
     >>> import gaugedp as gd
     >>> import numpy as np
     >>> body = gd.query(gd.Domain.of(party=["a", "b", "c"]), "party").sensitivity(gd.PrivacyUnit())
-    >>> gd.Peeling.calibrate(body, gd.PureDP(1), 2).sample(np.array([10, 9, 5])).shape
-    (4,)
+    >>> gd.Peeling.calibrate(body, gd.PureDP(9), 2).sample(np.array([10, 9, 5]), rng=gd.research_rng(1)).tolist()
+    [0.0, 1.0, 10.0, 9.0]
     """
 
     k: int

@@ -17,21 +17,21 @@ from gaugedp.samplers.choice import coins, one_of_each
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PermuteAndFlip(Selection):
-    """Permute-and-flip: select a candidate with a high score.
+    """Private choice of a candidate, with a small expected error.
 
     Use it in place of the exponential mechanism to select one of finitely many candidates, because its expected error
     at the same ε is never larger. The candidates are visited in random order. Each one tosses a coin, which shows heads
-    more often for a higher score, and the first candidate with heads is chosen.
+    more often for a higher score, and the first candidate with heads is selected.
 
     Notes
     -----
-    Let B be the largest change of one score between neighbouring tables, which is the ℓ_∞ radius of `body`. The
-    probability of heads is e^{−ε·(max score − score_i)/(2B)}. For counts with units added or removed, B takes the place
-    of 2B, because all scores then move in the same direction.
+    Let B be the largest change of one score by one protected unit, which is `body.radius(∞)`. The probability of heads
+    is exp(−ε·g/(2B)) for a score that is g below the best one. If units are added or removed, all counts change in the
+    same direction, and B takes the place of 2B.
 
-    Theorem. The choice reveals no more than Laplace noise of scale 1/ε on an answer of sensitivity 1. Its guarantee is
-    therefore LaplaceLoss(1/ε), which implies ε-DP. Its expected gap to the best score is at most that of the
-    exponential mechanism at the same ε, for all scores (McKenna and Sheldon 2020, theorem 2). See
+    Theorem. The selection reveals no more than Laplace noise of scale 1/ε on an answer that one unit changes by at most
+    1. This guarantee, LaplaceLoss(1/ε), implies ε-DP. For all scores, the expected gap to the best score is at most
+    that of the exponential mechanism (McKenna and Sheldon 2020, theorem 2). The proofs are in
     docs/theory/permute_and_flip.md.
 
     Examples

@@ -24,28 +24,40 @@ _FAILURES = (ArithmeticError, AssertionError, AttributeError, LookupError, Runti
 
 @dataclass(frozen=True, eq=False)
 class Quality:
-    """Quality of an output point for an exact answer.
+    """Score of how well a point fits an answer.
 
-    `ExponentialDensity` uses it to select a point that fits the answer. You pass a function `score`(a, points), which
-    scores points for the answer a, for example by their negative distance from it. You must prove two hypotheses:
+    `ExponentialDensity` uses it to select a point that fits the answer, for example one that is near it. The selection
+    is private only if your score satisfies two conditions, which you must verify:
 
-    - The score of a point depends on that point only, not on the other points.
-    - |u(a + z, y) − u(a, y)| ≤ 1 for all answers a, all points y, and all z in `body`, the sensitivity body of the
-      query.
+    - The score of a point depends on that point and on the answer only, not on other points or on chance.
+    - One unit changes the clipped score of any point by at most 1. More precisely, for each answer and each change of
+      it in `body`, the clipped scores before and after the change differ by at most 1.
 
-    `check` tests both on random pairs, but a score that passes may still violate them elsewhere.
+    The method `check` tests both conditions at random points, but a score that passes may still violate them elsewhere.
 
     Parameters
     ----------
     score : callable
-        Returns one number for each of the `points`, shape (k, m), given the answer a, shape (d,).
+        A function of an answer, of shape (d,), and of points, of shape (k, m). It returns one number for each point.
     body : Body
-        The sensitivity body of the query, in ℝ^d.
+        The sensitivity body of the query, which contains all changes of the answer that one unit can cause.
     bounds : (float, float)
-        The numbers (low, high) to which scores are clipped. The quality u is the clipped score; where the score is not
-        a number, u is low.
+        The lowest and the highest score. Scores outside are clipped, and a score that is not a number counts as the
+        lowest.
     clipped : bool
-        Whether scores may exceed the bounds at the answer 0. If not, such a score is refused. Default False.
+        Whether scores at the answer 0 may exceed the bounds. Default False, which refuses a function with such scores.
+
+    Examples
+    --------
+    The score is minus the distance from the answer, so it changes by at most 1 if the answer moves by at most 1. For
+    the answer (3, 0), the point (3, 1) has a better score than the origin:
+
+    >>> import gaugedp as gd
+    >>> import numpy as np
+    >>> from gaugedp.bodies import LpBall
+    >>> quality = gd.Quality(lambda a, points: -np.linalg.norm(points - a, axis=1), LpBall(2, 2), bounds=(-10, 0))
+    >>> quality.values(np.array([3.0, 0.0]), np.array([[3.0, 1.0], [0.0, 0.0]])).tolist()
+    [-1.0, -3.0]
     """
 
     score: Score

@@ -23,7 +23,7 @@ from gaugedp.samplers.choice import choose
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RandomizedResponse(Calibrated):
-    """Randomized response: each person reports a random category.
+    """Random responses that hide each person's true category.
 
     Use it if nobody may know the true answers, not even the one who collects the data. With k categories, a person
     reports the true one with probability e^ε/(e^ε + k − 1), and otherwise one of the others at random. From the
@@ -31,15 +31,13 @@ class RandomizedResponse(Calibrated):
 
     Notes
     -----
-    Theorem. The response of a person is ε-DP if the person's category is replaced (Warner 1965 for k = 2; Kairouz, Oh
-    and Viswanath 2015). A table of responses, one per row, is ε-DP if one row is replaced. The proof is in
-    docs/theory/randomized_response.md.
-
-    `body` contains the changes of the one-hot scores of the categories, in ℝ^k. A body in ℝ¹ stands for yes or no.
+    Theorem. A person's response is ε-DP with respect to the person's category (Warner 1965 for k = 2; Kairouz, Oh and
+    Viswanath 2015). A table of responses, one per row, is ε-DP if neighbouring tables differ by the replacement of one
+    row. The proof is in docs/theory/randomized_response.md.
 
     Examples
     --------
-    Three categories at ε = 1: a person reports the true one with probability 0.576.
+    With three categories and ε = 1, a person reports the true category with probability 0.576:
 
     >>> import gaugedp as gd
     >>> gd.RandomizedResponse.calibrate(3, gd.PureDP(1))
@@ -120,17 +118,36 @@ class RandomizedResponse(Calibrated):
         return (counts - counts.sum() * self.other) / (self.truth - self.other)
 
     def interval(self, responses: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """Return a confidence interval (lower, upper) for each category count.
+        """Return confidence intervals for the numbers of true categories.
 
-        Each interval contains the true count of its category with probability at least `level` over the randomness of
-        the responses, for fixed rows.
+        Use it to see how precisely the responses determine how many people truly have each category.
+
+        Parameters
+        ----------
+        responses : array of int, shape (n,)
+            One response per person, from 0 to k − 1 for k categories.
+        level : float
+            The probability with which each interval contains the true number. Default 0.95.
+
+        Returns
+        -------
+        (lower, upper) : arrays of int, shape (k,)
+            The ends of the interval for each category.
 
         Notes
         -----
-        If m of n rows have a category, the number of its responses is distributed as Binomial(m, p) + Binomial(n − m,
-        q). Here p is the probability of reporting the true category, and q that of reporting one particular other
-        category. The interval contains every m for which the observed number lies in neither tail of probability (1 −
-        level)/2.
+        The probability is over the randomness of the responses, for a fixed table. It holds for each interval by itself
+        (docs/theory/randomized_response.md, theorem 2).
+
+        Examples
+        --------
+        600 of 1,000 people reported category 0, but between 657 and 777 truly have it:
+
+        >>> import gaugedp as gd
+        >>> import numpy as np
+        >>> low, high = gd.RandomizedResponse.calibrate(2, gd.PureDP(1)).interval(np.repeat([0, 1], [600, 400]))
+        >>> (low.tolist(), high.tolist())
+        ([657, 223], [777, 343])
         """
         between(0, 1, level=level)
         counts = self._counts(responses)

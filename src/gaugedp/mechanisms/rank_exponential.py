@@ -29,23 +29,23 @@ _LARGEST_SHIFT = 2**62  # in units of 1/b rows, and of a limit in parts; leaves 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankExponential(Mechanism):
-    """Exponential mechanism for several quantiles jointly, with intervals.
+    """Random draw of several quantiles, with intervals.
 
     `gd.quantiles` uses it to release medians and other quantiles of a column, in one or several cells. It draws values
-    at random: the nearer the rank of a value is to the rank of the quantile, the more probable the value is. Two more
-    draws give the lower and the upper ends of the intervals. Without a `level`, no intervals are drawn.
+    at random: the nearer the rank of a value is to the rank of the quantile, the more probable it is. Two more draws
+    give the lower and upper ends of the intervals, unless `level` is None.
 
     Notes
     -----
-    Take a cell with n rows, L of them below a value y and E equal to y. The rank distance of y from a rank s is d(y) =
-    max(L − s, s − L − E, 0). For the q_j-quantile the target s is q_j·n, and for its ends it is q_j·n ∓ t_j, with a
-    public number t_j of rows. Values are drawn with P(y_1, …, y_k) ∝ e^{−(ε/2)·max_j d_j(y_j)/Δ_j}, where Δ_j =
-    `rank_sensitivity`; for the ends, values beyond the lattice count as far away. `body` is that of the histogram,
-    whose values vary fastest.
+    The rank distance d of a value y from a rank s is the number of rows by which s lies outside the ranks of rows equal
+    to y. For the quantile q of a cell with n rows, the rank s is q·n. For the ends of its interval, it is q·n − t and
+    q·n + t with a public number t. The probability of values y_1, …, y_k is proportional to exp(−(ε/2)·max_j d_j/Δ_j),
+    where Δ_j is `rank_sensitivity`, the largest change of d_j by one unit. `body` is that of the histogram, whose
+    values vary fastest.
 
-    Theorem (docs/theory/rank_exponential.md). Neighbours change the max_j d_j/Δ_j of all cells together by at most 1,
-    whatever t is. One draw of all quantiles in all cells is ExponentialLoss(ε); `budget` gives the draws' multiples of
-    ε = `epsilon`. For every histogram, all intervals contain their quantiles together with probability `level`.
+    Theorem (docs/theory/rank_exponential.md). One draw of all quantiles in all cells is ExponentialLoss(ε). `budget`
+    states which multiple of ε each draw uses. All intervals together contain their quantiles with probability at least
+    `level`.
     """
 
     body: Polytope
@@ -66,10 +66,10 @@ class RankExponential(Mechanism):
     ) -> "RankExponential":
         """Return the mechanism for the quantiles of a histogram.
 
-        `body` is the sensitivity body of the histogram's counts; `first` is the number to release for its first value.
-        The guarantee is PureDP, ApproxDP, ZCDP or GaussianDP. With `level` None (default 0.95) there are no intervals,
-        and the answers get all of a pure ε; else they get half (two thirds if several), and both kinds of ends share
-        the rest equally.
+        `body` is the sensitivity body of the histogram's counts, and `first` is the number that stands for its first
+        value. The guarantee is PureDP, ApproxDP, ZCDP or GaussianDP. `level` (default 0.95) is for all intervals
+        together. If it is None, there are no intervals, and the answers get all of a pure ε. Otherwise the answers get
+        half of ε, or two thirds if there are several quantiles, and both kinds of ends share the rest.
         """
         shares = tuple(sorted(quantiles))
         between(
@@ -163,12 +163,12 @@ class RankExponential(Mechanism):
         return shares / shares.sum()
 
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
-        """Return a bound on the expected norm of rank distances.
+        """Return a bound on the expected error in ranks.
 
-        It bounds the norm over all answers. At rate r, with m values and k quantiles, weights above T are below
-        e^{−rT}, and those at 0 sum to at least 1, so P(d > T) ≤ m^k·e^{−rT}. With l = k·log m, integrals give E d ≤ (l
-        + 1)/r and E d² ≤ (l² + 2·l + 2)/r². Sorting raises no sum, because d² is convex in differences of ranks
-        (growing in y) and targets (in q).
+        The error is the norm, over all answers, of the distances in rows between the rank of an answer and that of its
+        quantile. `norm` is 1 or 2 (default 2), and `weights`, by default 1, divide the distances. The bound integrates
+        the tail: with k quantiles of m values drawn at rate r, a distance exceeds T with probability at most
+        m^k·e^{−rT}. Sorting the answers does not increase the error.
         """
         one_of(("1", "2"), norm=f"{norm:g}")
         size = float(self.reach(len(self.quantiles), 1))

@@ -24,18 +24,20 @@ from gaugedp.samplers.discrete import check_scale
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankTree(Mechanism):
-    """Quantiles drawn jointly, with interval ends from noisy counts.
+    """Random draw of quantiles, with intervals from noisy counts.
 
     `gd.quantiles` uses it for medians and other quantiles if it gives the shortest intervals. It draws the quantiles,
-    and in addition releases noisy counts of the rows in ranges of values. The ranges form a tree: each one is divided
-    into smaller ones. From these counts it reads off interval ends on either side of the true quantile.
+    and in addition releases noisy counts of the rows in ranges of values. The ranges form a tree, because each one is
+    divided into smaller ones. The ends of the intervals are read off from these counts.
 
     Notes
     -----
-    Theorem (docs/theory/rank_tree.md). The draw of `ranks` is ExponentialLoss(speed·ε), and the counts in a tree, of
-    all cells, are 2ε-DP together. The ends are computed from the counts, so they cost nothing more. Whatever the
-    histogram, the first pairs of ends contain all their true quantiles simultaneously with probability `ranks.level`.
-    Each of the second pairs contains its own quantile with probability `alone`.
+    Theorem (docs/theory/rank_tree.md). Let ε be `ranks.epsilon`. The counts of all cells together are 2ε-DP, and the
+    draw is ExponentialLoss of a public multiple of ε. The ends cost nothing more, because they are computed from the
+    counts.
+
+    For every table, the first intervals contain all true quantiles simultaneously with probability `ranks.level`. The
+    second intervals contain each true quantile by itself with probability `alone`.
     """
 
     ranks: RankExponential

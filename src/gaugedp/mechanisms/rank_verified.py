@@ -30,21 +30,21 @@ _SHARES = RankBudget((4, 7), counts=5), RankBudget((4, 4), counts=3)  # for one 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankVerified(Mechanism):
-    """Quantiles drawn jointly, with interval ends that noisy counts verify.
+    """Random draw of quantiles, with intervals that noisy counts verify.
 
     `gd.quantiles` uses it for medians and other quantiles if it gives the shortest intervals. It works in three steps:
 
-    - A joint draw proposes interval ends, at a distance of t rows (`shifts`) from the rank of the quantile.
+    - A joint draw proposes interval ends, at a distance of some rows (`shifts`) from the rank of the quantile.
     - Noisy counts of the rows between the proposed ends show which of these ends lie on the right side of the quantile.
-    - The answers are drawn. If the counts do not verify an end, ends that are so far off that they need no verification
-      (`far`) are drawn too.
+    - The answers are drawn. If the counts do not verify an end, an end that is so far off that it needs no verification
+      (`far`) is drawn too.
 
     Notes
     -----
-    Theorem (docs/theory/rank_verified.md). In adaptive composition, the two draws are ExponentialLoss(a·ε) and
-    ExponentialLoss(b·ε), and the counts are PureDP(c·ε), with (a, b) and c of `ranks.budget` and ε = `ranks.epsilon`.
-    Whatever the histogram, all intervals contain their true quantiles simultaneously with probability `ranks.level`.
-    The distance t does not depend on the number of values.
+    Theorem (docs/theory/rank_verified.md). The proposals and the answers satisfy ExponentialLoss, and the counts
+    satisfy PureDP, each with the multiple of `ranks.epsilon` that `ranks.budget` states. For every table, all intervals
+    contain their true quantiles simultaneously with probability `ranks.level`. The distance does not depend on the
+    number of values.
     """
 
     ranks: RankExponential

@@ -25,10 +25,23 @@ class Selection(Calibrated):
     """Private choice among k candidates by their scores.
 
     It is the common interface of mechanisms such as `Exponential`, which select, for example, the most frequent
-    category. Scores are first rounded to equally spaced numbers, a *lattice*. Between neighbouring tables, each score
-    changes by at most B = `body.radius(∞)`; `width` is B in lattice steps. `epsilon` sets the noise, and `guarantee` is
-    the guarantee that the choice satisfies. `monotone` is True if all scores of neighbours move in the same direction,
-    as counts do if a unit is added; less noise is then sufficient.
+    category. The output is the index of a candidate, and it may include a noisy score.
+
+    Attributes
+    ----------
+    body : Body
+        The sensitivity body: all changes of the k scores that one unit can cause.
+    guarantee : Guarantee
+        The guarantee of one choice.
+    epsilon : Fraction
+        The ε that sets the amount of noise.
+    step : Fraction
+        The distance of the equally spaced numbers, called a lattice, to which scores are rounded.
+    width : int
+        The largest change of one score by one unit, in steps.
+    monotone : bool
+        Whether one unit changes all scores in the same direction, as counts do if a unit is added. This requires less
+        noise.
     """
 
     body: Body

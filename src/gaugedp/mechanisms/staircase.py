@@ -91,19 +91,20 @@ class StaircaseLaw(SymmetricLaw):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Staircase(AdditiveNoise):
-    """Staircase noise, which minimises the expected error of one answer.
+    """Noise with the smallest expected error for one answer.
 
-    Use it for a single sum, where it is more accurate than Laplace noise, above all at a large ε. The probabilities of
-    the noise fall like a staircase, not smoothly.
+    Use it for a single sum under pure differential privacy. It is more accurate than Laplace noise, above all at a
+    large ε. For a count, both are the same. The probabilities of the noise fall in steps, like a staircase, and not
+    smoothly.
 
     Notes
     -----
-    Sums lie on a lattice, and one unit changes a sum by at most Δ of its steps. The probabilities fall by a factor of
-    e^−ε within every Δ steps, with stairs of the widths r and Δ − r.
+    Sums are integers in units of a public step, and one unit changes a sum by at most Δ steps. The probabilities of the
+    noise fall by the factor e^{−ε} within every Δ steps, on two stairs of the widths r and Δ − r.
 
-    Theorem. If the answers of neighbours differ by at most Δ steps, the release is ε-DP for every r. The reason is that
-    P(k + z) ≥ P(|k| + Δ) = e^−ε·P(k) for |z| ≤ Δ. No other additive noise on the integers for one answer is ε-DP with a
-    smaller E|N| than that of the best r (Geng and Viswanath 2016; docs/theory/staircase.md).
+    Theorem. The release is ε-DP for every r, because a shift by at most Δ steps changes the probability of an output by
+    at most the factor e^ε. With the best r, no other ε-DP noise on the integers has a smaller expected absolute value
+    (Geng and Viswanath 2016; docs/theory/staircase.md).
 
     Examples
     --------

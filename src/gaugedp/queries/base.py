@@ -94,12 +94,21 @@ class MechanismChoice(ABC):
 
 
 class Query(ABC):
-    """Request for numbers about a table, made without reading it.
+    """Request for private statistics about a table.
 
-    `gd.query` makes one from text, such as `sex*age` for a table of counts. You can plan a query, release it, or
-    combine it with other queries. A query turns a table into integers, and knows by how much one person or row can
-    change these integers (`sensitivity`). A release adds noise to the integers, and computes the answers (`estimates`)
-    from the noisy integers.
+    `gd.query` makes a query from text, such as `sex*age` for a table of counts. No data is read until you pass the
+    query to `gd.release`. You can plan a query, release it, or combine it with other queries.
+
+    A query defines exact integers, such as counts, and how much one person or row can change them (`sensitivity`). A
+    release adds noise to the integers and computes the answers from them, for example means (`estimates`).
+
+    Examples
+    --------
+    Each answer has a label, which names its term and its cell:
+
+    >>> import gaugedp as gd
+    >>> list(gd.query(gd.Domain.of(sex=["1", "2"]), "sex").labels)
+    [('sex', 'sex=1'), ('sex', 'sex=2')]
     """
 
     if TYPE_CHECKING:  # read-only: a field of some queries, computed by others

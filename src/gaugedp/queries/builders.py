@@ -25,23 +25,22 @@ Names = str | Sequence[str] | None
 
 
 def marginals(domain: Domain, *attribute_sets: Sequence[str] | str) -> Workload:
-    """Count the rows by attributes, such as sex, or sex and age.
+    """Return the query for counts by attributes.
+
+    Use it to count rows by one attribute or by several, such as by sex and age. Such counts are known as marginals.
 
     Parameters
     ----------
     domain : Domain
-        Description of the table.
+        The description of the table.
     *attribute_sets : str or sequence of str
         One attribute, or the attributes of one table. The last attribute varies fastest in the answers.
 
     Examples
     --------
-    The query has 2 counts by sex, and 20 counts by sex and age.
-
     >>> import gaugedp as gd
-    >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10))
-    >>> gd.marginals(domain, "sex", ["sex", "age"]).n_answers
-    22
+    >>> list(gd.marginals(gd.Domain.of(sex=["1", "2"], home=["own", "rent"]), "sex", "home").labels)
+    [('sex', 'sex=1'), ('sex', 'sex=2'), ('home', 'home=own'), ('home', 'home=rent')]
     """
     return Workload(domain, tuple(_marginal(domain, _names(names)) for names in attribute_sets))
 
@@ -115,14 +114,14 @@ def ranges(domain: Domain, attribute: str) -> Workload:
 
 
 def product(*queries: Workload) -> Workload:
-    """Cross several count queries into one.
+    """Repeat count queries within each cell of other count queries.
 
-    Use it to repeat counts for every group, such as counts by age for each sex. The queries are marginals, prefix sums
-    or ranges of different attributes. In the result, the answers of the last query vary fastest.
+    Use it to count, for example, every range of ages for each sex. The queries are marginals, prefix sums or ranges,
+    and each must be of different attributes. In the result, the answers of the last query vary fastest.
 
     Examples
     --------
-    The query counts the rows in each of 55 ranges of age, for each sex.
+    There are 55 ranges of ten age groups, and two sexes:
 
     >>> import gaugedp as gd
     >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
@@ -157,26 +156,25 @@ def _factor(query: Workload) -> tuple[tuple[str, ...], list[CellMap]]:
 
 
 def workload(matrix: np.ndarray, domain: Domain) -> Workload:
-    """Return a query for given linear combinations of cell counts.
+    """Return the query for linear combinations of counts.
 
     Use it for combinations that no other function offers, such as weighted sums of counts.
 
     Parameters
     ----------
     matrix : array_like, shape (n_answers, n_cells)
-        The answers are `matrix @ counts`. The counts are those of the contingency table of all attributes of `domain`,
-        the last attribute fastest. Entries are rounded: fractions with small denominators stay exact, and other entries
-        change by at most 2^−24 of the largest entry of their row.
+        The coefficients: the answers are `matrix @ counts`, where the counts are those of the cross-table of all
+        attributes of `domain`, the last attribute fastest. Fractions with small denominators stay exact. Other
+        coefficients are rounded by at most 2^−24 of the largest one in their row.
     domain : Domain
-        Description of the table.
+        The description of the table.
 
     Examples
     --------
-    The two answers are the sum and the difference of the two counts.
+    The two answers are the sum and the difference of the two counts:
 
     >>> import gaugedp as gd
-    >>> domain = gd.Domain.of(sex=["1", "2"])
-    >>> gd.workload([[1, 1], [1, -1]], domain).n_answers
+    >>> gd.workload([[1, 1], [1, -1]], gd.Domain.of(sex=["1", "2"])).n_answers
     2
     """
     if not isinstance(domain, Domain):
@@ -201,16 +199,16 @@ def workload(matrix: np.ndarray, domain: Domain) -> Workload:
 def bounded_sums(domain: Domain, column: str, by: Names = None, *, weighted: bool = True) -> Workload:
     """Return the query for the sum of a bounded column.
 
-    Use it for totals, such as the total pay of each sex. The query adds up the column over all rows, or within each
-    group if you name attributes `by`. In a domain with weights, each value is multiplied by its row's weight unless
-    `weighted` is False.
+    Use it for totals, such as the total pay of each sex. The values of `column` are added up over all rows or, if you
+    pass attributes `by`, over the rows in each of their cells. In a domain with survey weights, each value is
+    multiplied by the weight of its row unless `weighted` is False.
 
     Examples
     --------
     >>> import gaugedp as gd
     >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
-    >>> gd.bounded_sums(domain, "pay", by="sex").text
-    'sum(pay) by sex'
+    >>> list(gd.bounded_sums(domain, "pay", by="sex").labels)
+    [('sum(pay) by sex', 'sex=1'), ('sum(pay) by sex', 'sex=2')]
     """
     return measured(domain, Sum, column, by, weighted=weighted)
 
@@ -218,8 +216,9 @@ def bounded_sums(domain: Domain, column: str, by: Names = None, *, weighted: boo
 def bounded_means(domain: Domain, column: str, by: Names = None, *, weighted: bool = True) -> Workload:
     """Return the query for the mean of a bounded column.
 
-    Use it for averages, such as the mean pay of each sex. The query averages the column over all rows, or within each
-    group if you name attributes `by`. In a domain with weights, the mean is weighted unless `weighted` is False.
+    Use it for averages, such as the mean pay of each sex. The mean of `column` is over all rows or, if you pass
+    attributes `by`, over the rows in each of their cells. In a domain with survey weights, it is weighted unless
+    `weighted` is False.
 
     A release computes each mean from a noisy count and a noisy sum of distances from the middle of the bounds. A group
     whose noisy count is not positive gets this middle.
@@ -228,8 +227,8 @@ def bounded_means(domain: Domain, column: str, by: Names = None, *, weighted: bo
     --------
     >>> import gaugedp as gd
     >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
-    >>> gd.bounded_means(domain, "pay", by="sex").text
-    'mean(pay) by sex'
+    >>> list(gd.bounded_means(domain, "pay", by="sex").labels)
+    [('mean(pay) by sex', 'sex=1'), ('mean(pay) by sex', 'sex=2')]
     """
     return measured(domain, ColumnMean, column, by, weighted=weighted)
 
@@ -237,67 +236,64 @@ def bounded_means(domain: Domain, column: str, by: Names = None, *, weighted: bo
 def bounded_deviations(domain: Domain, column: str, by: Names = None, *, weighted: bool = True) -> Workload:
     """Return the query for the standard deviation of a column.
 
-    Use it to show how much a number, such as pay, varies among all rows, or within each group if you name attributes
-    `by`. In a domain with weights, the result is weighted unless `weighted` is False.
-
-    The divisor is the number of rows. The answer is computed from noisy counts, sums and sums of squares. Values are
-    squared in integer steps, with a rounding error of at most 2^−24 of the range (more if weighted, see
-    `tables.aggregate.Coarse`). A group whose noisy count is not positive gets a quarter of the range.
+    Use it to show how much a number, such as pay, varies among all rows or, if you pass attributes `by`, among the rows
+    in each of their cells. In a domain with survey weights, the result is weighted unless `weighted` is False. It is
+    computed from noisy counts, sums and sums of squares, with the number of rows as the divisor. A group whose noisy
+    count is not positive gets a quarter of the range. Squares are rounded by at most 2^−24 of the range, or more if
+    they are weighted.
 
     Examples
     --------
     >>> import gaugedp as gd
     >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
-    >>> gd.bounded_deviations(domain, "pay").text
-    'sd(pay)'
+    >>> list(gd.bounded_deviations(domain, "pay", by="sex").labels)
+    [('sd(pay) by sex', 'sex=1'), ('sd(pay) by sex', 'sex=2')]
     """
     return measured(domain, StandardDeviation, column, by, weighted=weighted)
 
 
 def shares(domain: Domain, attributes: Sequence[str] | str, by: Names = None, *, weighted: bool = True) -> Workload:
-    """Return the query for the share of rows in each cell.
+    """Return the query for the shares of rows in cells.
 
     Use it for percentages, such as the share of each sex in every age group. The cells are the combinations of
-    categories of `attributes`. Their shares add up to 1 over all rows, or within each group if you name attributes
-    `by`. They are computed from noisy counts, which are weighted in a domain with weights unless `weighted` is False. A
-    group whose noisy total is not positive gets equal shares.
+    categories of `attributes`. Their shares add up to 1 over all rows or, if you pass attributes `by`, over the rows in
+    each of their cells. They are computed from noisy counts, which are weighted in a domain with survey weights unless
+    `weighted` is False. A group whose noisy total is not positive gets equal shares.
 
     Examples
     --------
     >>> import gaugedp as gd
-    >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
-    >>> gd.shares(domain, "sex", by="age").text
-    'share(sex) by age'
+    >>> list(gd.shares(gd.Domain.of(sex=["1", "2"]), "sex").labels)
+    [('share(sex)', 'sex=1'), ('share(sex)', 'sex=2')]
     """
     return measured(domain, Share, attributes, by, weighted=weighted)
 
 
 def comparisons(domain: Domain, kind: str, attribute: str, by: Names = None, *, weighted: bool = True) -> Workload:
-    """Compare the counts of an attribute's categories.
+    """Return the query for comparisons of counts.
+
+    Use it for ratios of groups, or for changes over time. If a noisy denominator is below 1, both counts are raised to
+    at least 1.
 
     Parameters
     ----------
     domain : Domain
-        Description of the table.
+        The description of the table.
     kind : {"difference", "ratio", "index", "change"}
         "difference", "ratio" and "index" (100 times the ratio) compare each cell with the first cell. "change" compares
         each cell with the previous one, such as a year with the year before, in percent of the previous one.
     attribute : str
-        An attribute with at least two cells. The counts are compared within each group of `by`.
+        The attribute whose cells are compared. It has at least two cells.
+    by : str or sequence of str, optional
+        Attributes in whose cells the counts are compared separately. By default there are none.
     weighted : bool
-        Whether to use the domain's weights, if it has any. Default True.
-
-    Notes
-    -----
-    The comparisons are computed from noisy counts. If the noisy denominator is below 1, both counts are raised to at
-    least 1.
+        Whether to use the survey weights of the domain, if it has any. Default True.
 
     Examples
     --------
     >>> import gaugedp as gd
-    >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
-    >>> gd.comparisons(domain, "ratio", "sex", by="age").text
-    'ratio(sex) by age'
+    >>> list(gd.comparisons(gd.Domain.of(year=["2023", "2024", "2025"]), "change", "year").labels)
+    [('change(year)', 'year=2024'), ('change(year)', 'year=2025')]
     """
     if kind not in COMPARISONS:
         raise UnknownName.among("comparison", str(kind), COMPARISONS)
@@ -357,18 +353,18 @@ def equality(
 
 
 def stack(*queries: Query) -> Query:
-    """Join queries about the same rows into one query.
+    """Join queries about the same table into one query.
 
     Use it to answer several queries together, for one charge. Counts, sums and means share one mechanism, which is
-    chosen for all of them. Each quantile query has its own mechanism and an equal share of the guarantee. Simultaneous
-    intervals hold for all answers together.
+    chosen for all of them. Each quantile query has its own mechanism and an equal share of the privacy budget.
+    Simultaneous intervals hold for all answers together.
 
     Examples
     --------
     >>> import gaugedp as gd
     >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
-    >>> gd.stack(gd.marginals(domain, "sex"), gd.quantiles(domain, "pay", 0.5)).text
-    'sex; median(pay)'
+    >>> list(gd.stack(gd.marginals(domain, "sex"), gd.quantiles(domain, "pay", 0.5)).labels)
+    [('sex', 'sex=1'), ('sex', 'sex=2'), ('median(pay)', 'all')]
     """
     if not queries:
         raise InvalidRequest("No queries to stack are given.", "Pass at least one query.")

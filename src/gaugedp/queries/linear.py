@@ -58,9 +58,10 @@ class Workload(Query):
     Make it with `gd.query` or a function such as `gd.marginals`. It can have several terms, such as `sex; mean(pay)`,
     which are answered together.
 
-    All terms use the same rows. If a row's value in an attribute of any term is missing or out of domain, and the rule
-    of this attribute is "drop", the row is left out of the whole query. A bounded column with this rule leaves the row
-    out of only the terms about that column. Attributes in `also` leave rows out in the same way.
+    All terms use the same rows. A row is left out of the whole query if its value in an attribute of any term is
+    missing or out of domain, and the rule of this attribute is "drop". Attributes in `also` leave rows out in the same
+    way. If the rule of a bounded column is "drop", a row without a value is left out only of the terms about this
+    column.
     """
 
     domain: Domain
@@ -145,13 +146,21 @@ class Workload(Query):
         """Return the query with some terms more important than others.
 
         Use it if some terms need to be more accurate than others, such as totals compared with details. The mechanism
-        is then chosen to minimise the weighted sum of squared errors. The exact answers and the guarantee do not
-        change.
+        is then chosen to minimise the weighted sum of squared errors. The exact answers and the privacy guarantee do
+        not change.
 
         Parameters
         ----------
         importance : mapping of str to float
-            Weights above 0, by the text of a term. Terms that are not named have weight 1.
+            The weight of each term, above 0, by the text of the term. Terms that are not named have the weight 1.
+
+        Examples
+        --------
+        A squared error of the total has a hundred times the weight of one of a count by sex:
+
+        >>> import gaugedp as gd
+        >>> gd.query(gd.Domain.of(sex=["1", "2"]), "count; sex").with_importance({"count": 100}).importance
+        (100.0, 1.0)
         """
         texts = [term.text for term in self.terms]
         for text, times in importance.items():
@@ -171,21 +180,26 @@ class Workload(Query):
         return WorkloadColumns.of(self.domain, self.choices, self.pieces)
 
     def sensitivity(self, unit: PrivacyUnit) -> Polytope:
-        """Return the sensitivity body of the query.
+        """Return all changes that one unit can cause.
 
-        The body contains all changes of the exact answers between neighbouring tables, which differ in one protected
-        unit. Mechanisms scale their noise to it.
+        Mechanisms scale their noise to this set, which is called the sensitivity body. Changes are those of the exact
+        answers if one protected unit, such as a person, is added, removed or replaced.
+
+        Parameters
+        ----------
+        unit : PrivacyUnit
+            The protected unit, with its largest number of rows, `max_rows`.
 
         Notes
         -----
-        Let v run over the possible contributions of a row to the answers, and let conv be the convex hull. If units are
-        added or removed ("add_remove"), the body is max_rows·conv{±v}. If they are replaced ("replace"), it is
-        max_rows·conv({v − v′} ∪ {±v}), which includes the ±v because a rule may leave a row out.
+        Let v run over the possible contributions of one row to the answers. If units are added or removed, the body is
+        the convex hull of all points v and −v, times `max_rows`. If units are replaced, the hull also contains all
+        differences of two such points. In a query with weighted terms only, the body is multiplied by the largest
+        weight.
 
         The body is a `BoxHull` for sums of several columns over all rows, and for means of columns that have a value in
         every row. Its radii are exact for these, for single marginals, prefix sums, ranges and sums, and for stacks of
-        marginals; otherwise they are upper bounds. If all terms are weighted, the body is the largest weight times the
-        body without weights.
+        marginals; otherwise they are upper bounds.
 
         Examples
         --------

@@ -48,15 +48,16 @@ _LARGEST_WEIGHT = 2**12  # steps of a weight: ranks of 2^31 rows, times denomina
 class Quantiles(Query):
     """Query for quantiles of a bounded column, with confidence intervals.
 
-    Make it with `gd.quantiles` or `gd.query`, for example for a median income by region. The release publishes each
-    quantile and both ends of its interval. All intervals together contain the exact quantiles with probability at least
-    `level`, whatever the rows are. Without `interval`, only the quantiles are published.
+    Make it with `gd.quantiles` or `gd.query`, for example for the median income of each region. The release publishes
+    each quantile and both ends of its interval. All intervals together contain the exact quantiles with probability at
+    least `level`, whatever the data. Without `interval`, only the quantiles are published.
 
     Notes
     -----
-    For 0 < q < 1, a q-quantile of n rows has at most q·n rows below it and at most (1 − q)·n above it. If several
-    values qualify, the interval contains them all; in an empty cell every value qualifies. Values are clipped and
-    rounded as for sums. The released integers, in steps, are all answers, then all lower ends, then all upper ends.
+    For a number q between 0 and 1, a q-quantile of n rows is a value with at most q·n rows below it and at most (1 −
+    q)·n rows above it. If several values qualify, the interval contains them all, and in an empty cell every value
+    qualifies. Values are clipped to the bounds and rounded to steps, as for sums. The released integers, in steps, are
+    all answers, then all lower ends, then all upper ends.
     """
 
     domain: Domain
@@ -287,30 +288,35 @@ def quantiles(
     Parameters
     ----------
     domain : Domain
-        Description of the table.
+        The description of the table.
     column : str
         The bounded column. It may have at most 10^7 values, counted over all cells.
     *shares : float or Fraction
-        Which quantiles: 1 to 100 numbers between 0 and 1 with at most six decimals, such as 0.5 for the median. The
-        answers are in increasing order.
+        The quantiles: 1 to 100 numbers between 0 and 1 with at most six decimals, such as 0.5 for the median. The
+        answers are in increasing order of these numbers.
     by : str or sequence of str, optional
-        Attributes. The quantiles are computed in each of their cells; by default over all rows.
+        The attributes in whose cells the quantiles are computed. By default they are computed over all rows.
     level : float
-        The probability with which all released intervals hold simultaneously, 0.95 (default) to 0.999.
+        The probability with which all released intervals hold simultaneously, from 0.95 to 0.999. Default 0.95.
     interval : bool
         Whether to publish intervals. Without them, the answers get the whole budget. Default True.
     weighted : bool
-        Whether to use the domain's weights, if it has any. A row then counts as often as its weight divided by the step
-        of weights, at most 4,096 times. Default True.
+        Whether to use the survey weights of the domain, if it has any. A row then counts as often as its weight has
+        steps, which may be at most 4,096. Default True.
+
+    Returns
+    -------
+    Quantiles
+        The query, for `gd.plan` and `gd.release`.
 
     Examples
     --------
     Two quartiles for each of two sexes are four answers:
 
     >>> import gaugedp as gd
-    >>> domain = gd.Domain.of(sex=["1", "2"], age=gd.bins(0, 100, 10), pay=gd.bounded(0, 100))
-    >>> gd.quantiles(domain, "pay", 0.25, 0.75, by="sex").n_answers
-    4
+    >>> domain = gd.Domain.of(sex=["1", "2"], pay=gd.bounded(0, 100))
+    >>> [cell for term, cell in gd.quantiles(domain, "pay", 0.25, 0.75, by="sex").labels]
+    ['sex=1, quantile=0.25', 'sex=1, quantile=0.75', 'sex=2, quantile=0.25', 'sex=2, quantile=0.75']
     """
     check_level(level)
     if not interval and level != LEVEL:

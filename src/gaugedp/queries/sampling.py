@@ -71,30 +71,34 @@ def sampling_share(domain: Domain) -> float:
 
 
 def with_sampling_error(query: Query, share: float | None = None) -> Query:
-    """Return the query together with estimates of its sampling errors.
+    """Return a survey query whose intervals include the sampling error.
 
-    Use it for a survey, where an answer differs from the population for two reasons: the noise, and the sample. A
-    release of the returned query has intervals that allow for both. They are for weighted counts, sums, means, shares
-    and comparisons. The sample is treated as drawn with replacement, within the strata or by the clusters that the
-    domain names (docs/theory/survey_weights.md, theorems 4 to 6).
+    Use it for a sample survey, where an answer differs from that of the population for two reasons: noise was added,
+    and only a sample was asked. Confidence intervals of the returned query allow for both. The function supports
+    weighted counts, sums, means, shares and comparisons.
 
     Parameters
     ----------
     query : Query
         A query with weighted terms, in a domain with weights.
     share : float, optional
-        The part of the privacy guarantee to spend on sampling errors, between 0 and 1. Default 0.25; with strata 0.35,
-        with clusters 0.5.
+        The part of the privacy budget, between 0 and 1, that is spent on estimates of the sampling errors. The default
+        is 0.25 for a simple sample, 0.35 if the domain names strata, and 0.5 if it names clusters.
 
     Returns
     -------
     Query
-        The query and, in addition, the sums of squared weights and values. `query` receives the rest of the guarantee.
+        The query, which gets the rest of the budget, followed by terms for sums of squared weights and values.
 
     Raises
     ------
     InvalidRequest
         If no term has a sampling error that can be estimated, or if `share` is not between 0 and 1.
+
+    Notes
+    -----
+    The sample is treated as drawn with replacement. If the domain names strata or clusters, it is treated as drawn
+    separately in each stratum, or as a sample of clusters (docs/theory/survey_weights.md, theorems 4 to 6).
 
     Examples
     --------

@@ -13,20 +13,27 @@ from gaugedp.tables.select import FUNCTIONS, Selected, read_select
 def sql_query(domain: Domain, statement: str) -> Query:
     """Translate a SELECT statement into a query.
 
-    Use it if you already have the SQL statement of a table. Each aggregate becomes a term of the query, and GROUP BY
-    becomes `by`. The statement itself is never run: release the query to get the answers.
+    Use it if you already have a statement in SQL. Each aggregate becomes a term of the query, and GROUP BY becomes
+    `by`. The statement itself is never run: pass the query to `gd.release` to get private answers.
 
     Parameters
     ----------
     domain : Domain
-        Description of the table, whose names the statement uses.
+        The description of the table, whose names the statement uses.
     statement : str
-        A statement `SELECT … FROM one table GROUP BY attributes`, with aggregates such as COUNT(*), SUM and AVG.
+        A statement of the form `SELECT … FROM table GROUP BY attributes`, with aggregates such as COUNT(*), SUM and
+        AVG. It must read exactly one table, and may have any name for it.
 
     Returns
     -------
     Query
         The query, whose terms are answered together for one charge.
+
+    Raises
+    ------
+    InvalidRequest, UnknownName
+        If the statement uses a part of SQL that is not supported, which the message names, or a name that the domain
+        lacks.
 
     Examples
     --------

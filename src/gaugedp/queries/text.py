@@ -52,18 +52,18 @@ def query(domain: Domain, text: str) -> Query:
     Parameters
     ----------
     domain : Domain
-        Description of the table. Below, A, B and R are attributes and C is a bounded column of it.
+        The description of the table. Below, A, B and R are attributes and C is a bounded column of it.
     text : str
-        One term, or several terms joined by `;`. All terms are answered together, for one charge.
+        One term, or several terms joined by `;`. All terms are answered together, for one charge. The terms are:
 
-        - Counts: `count`, `A`, `A*B` (a contingency table), `prefix(A)` (cumulative counts), `ranges(A)` (every range
-          of cells), and products of them such as `prefix(A)*R`.
-        - Bounded columns: `sum(C)`, `mean(C) by A`, `sd(C) by A`, `median(C)`, `quantiles(C, 0.1, 0.9) by A`, and
-          `median(C) by A without interval`.
+        - Counts: `count` (all rows), `A` (rows in each cell), `A*B` (a table), `prefix(A)` (cumulative counts),
+          `ranges(A)` (every range of cells), and products of them such as `prefix(A)*R`.
+        - Statistics of bounded columns: `sum(C)`, `mean(C) by A`, `sd(C) by A`, `median(C)`, `quantiles(C, 0.1, 0.9) by
+          A`, and `median(C) by A without interval`.
         - Shares and comparisons: `share(A) by B`, `change(A) by B`, and likewise `difference`, `ratio` and `index`.
         - Tests, which give p-values: `independence(A, B) by R`, `test(share(A) by B)` and `test(mean(C) by B)`.
-        - In a domain with survey weights, statistics are weighted. `weighted count by A` is the sum of the weights, and
-          `unweighted mean(C)` ignores them.
+        - Survey weights, if the domain has any: all statistics are weighted, `weighted count by A` is the sum of the
+          weights, and `unweighted mean(C)` ignores the weights.
 
         Write a name that contains `*`, `;`, `(`, `)` or a quote in double quotes.
 
@@ -85,8 +85,8 @@ def query(domain: Domain, text: str) -> Query:
 
     >>> import gaugedp as gd
     >>> domain = gd.Domain.of(sex=["1", "2"], pay=gd.bounded(0, 100))
-    >>> gd.query(domain, "sex; mean(pay) by sex").n_answers
-    4
+    >>> list(gd.query(domain, "sex; mean(pay) by sex").labels)
+    [('sex', 'sex=1'), ('sex', 'sex=2'), ('mean(pay) by sex', 'sex=1'), ('mean(pay) by sex', 'sex=2')]
     """
     if not isinstance(domain, Domain) or not isinstance(text, str):
         raise InvalidRequest(

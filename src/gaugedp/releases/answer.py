@@ -55,12 +55,12 @@ _MOST_PLACES = 64  # per released number, in a curve of widths: 52 for a standar
 
 @dataclass(frozen=True, eq=False)
 class Release(Tabular):
-    """Published answers with their confidence intervals and public facts.
+    """Published answers with confidence intervals and public facts.
 
-    `gd.release` returns it. The answers are in `values`, and `interval` returns their confidence intervals; `to_frame`
-    and `save_html` show both. Everything in a release is public. `facts` describes how the release was made: query,
-    privacy unit, rules for rows, guarantee, mechanism, and the account at that time. `numbers` are the noisy integers
-    behind the answers, in units fixed before the data is read.
+    `gd.release` returns it. The answers are in `values`, in the order of `labels`, and `interval` returns their
+    confidence intervals. `to_frame` and `save_html` show both. Everything in a release is public. `facts` describes how
+    the release was made: its query, privacy unit, rules for rows, guarantee and mechanism. `numbers` are the noisy
+    integers from which the answers were computed.
     """
 
     numbers: np.ndarray
@@ -100,13 +100,13 @@ class Release(Tabular):
         Parameters
         ----------
         *steps : {"consistent", "non_negative", "rounded", "rounded to 5"}
-            The steps, which are applied to the raw answers in this order. "consistent" moves the answers to the nearest
-            ones that some table could have, by weighted least squares; quantiles stay as they are. "non_negative"
-            raises negative counts and shares to 0, and "rounded" rounds counts. "consistent" and "non_negative"
-            together fit one table of at most 100,000 cells, without negative cells. "consistent" and "rounded" make
-            rounded counts add up exactly, for at most 4,096 joint cells or one tree.
+            The steps, which are applied to the raw answers in this order. "consistent" replaces the answers, except
+            quantiles, by the nearest ones that some table could have (by weighted least squares). "non_negative" raises
+            negative counts and shares to 0, and "rounded" rounds counts. With "consistent" and "non_negative", one
+            table of at most 100,000 cells without negative cells is fitted. With "consistent" and "rounded", rounded
+            counts add up exactly, for at most 4,096 joint cells or one tree.
         query : Query, optional
-            The query of this release, which "consistent" needs.
+            The query of this release, which only "consistent" needs.
 
         Raises
         ------
@@ -151,20 +151,19 @@ class Release(Tabular):
     def interval(self, level: float = 0.95, simultaneous: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Return confidence intervals (lower, upper) of the raw answers.
 
-        Each interval contains the exact answer, without the rows that the rules leave out, with probability at least
-        `level` over the noise. If `intervals` is "total", those of weighted terms approximately include sampling error.
-
-        An interval for a mean contains all m for which |sum − m·count| is at most the `level` quantile of |noise_sum −
-        m·noise_count| (Fieller). For a share, its count and its group's total take the places of sum and count.
+        Each interval contains the exact answer, which excludes rows that the rules leave out, with probability at least
+        `level` over the noise. If `intervals` is "total", the intervals of weighted terms approximately include the
+        sampling error. Both results have the shape (n_answers,). docs/theory/derived.md explains how intervals of means
+        and shares are found.
 
         Parameters
         ----------
         level : float
-            The probability, raised to the next of LEVELS. Default 0.95, at most 0.999. Intervals of quantiles have the
-            level at which they were released, and a higher one is refused.
+            The probability, from 0 to 0.999. It is raised to the next level that is stored. Default 0.95. Intervals of
+            quantiles have the level at which they were released, and a higher one is refused.
         simultaneous : bool
-            Whether all intervals together contain their answers with that probability. Widths then allow for 0.6 of the
-            error 1 − level, and the ends of quantiles for the rest. Default False.
+            Whether all intervals together contain their answers with this probability, which makes them wider. By
+            default, the probability is for each interval by itself.
         """
         between(0, LEVELS[-2] + 1e-12, level=level)
         for estimate in self.estimates:

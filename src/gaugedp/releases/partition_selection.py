@@ -38,9 +38,10 @@ _RULES = (
 class KeyRelease:
     """Categories that enough people share, from `gd.release_keys`.
 
-    `keys` lists these categories in order; they are public from now on. `counts`, of shape (n,), holds the noisy number
-    of people in each. Because a key is published only if its noisy count is large, these counts are too large on
-    average. For counts with confidence intervals, release a query about the attribute.
+    `keys` lists these categories in order, and they are public from now on. `counts`, of shape (n,), holds the noisy
+    number of people in each. A category is published only if its noisy number is large, so these numbers are too large
+    on average. If you need counts with confidence intervals, release a query about the attribute, in the domain that
+    `added_to` returns.
     """
 
     attribute: str
@@ -129,16 +130,16 @@ def release_keys(  # noqa: PLR0913 - a public entry point
 ) -> KeyRelease:
     """Publish the categories of an attribute that enough people share.
 
-    Use this partition selection if the categories are not known in advance, such as cities or products: a rare category
-    could identify a person. A category is published if its noisy number of people reaches a threshold, so that rare
-    ones stay hidden.
+    Use it if the categories are not known in advance, such as cities or products, because a rare category could
+    identify a person. A category is published if its noisy number of people reaches a threshold, so that rare ones stay
+    hidden. The method is known as partition selection.
 
     Parameters
     ----------
     table : Table
         The rows, which are read only after the charge.
     attribute : str
-        An attribute that `gd.unknown_keys` describes.
+        The attribute, which `gd.unknown_keys` describes in the domain.
     guarantee : ApproxDP
         The guarantee (ε, δ) that the release satisfies, with δ above 0.
     ledger : Ledger
@@ -146,9 +147,10 @@ def release_keys(  # noqa: PLR0913 - a public entry point
     key : str, optional
         A name for this request. If you repeat the request with its key, you get the stored result at no cost.
     rng : Entropy, optional
-        Reproducible noise, for research only: noise that others can reproduce protects nobody.
+        Reproducible noise, for research only, because noise that others can reproduce protects nobody.
     on_stage, on_progress : callable, optional
-        Called with the name of each stage ("plan", "pay", "look", "store") as it begins, and with the completed share.
+        Functions that are called with the name of each stage ("plan", "pay", "look", "store") as it begins, and with
+        the completed share.
 
     Returns
     -------

@@ -152,13 +152,14 @@ class Plan:
         ]
 
     def terms(self) -> list[dict[str, Any]]:
-        """Return one row per term with the widths of intervals.
+        """Return one row per term, with widths of intervals.
 
-        Use it to see how precise each table will be. The widths are half-widths of intervals with the chosen mechanism.
-        For means, shares and standard deviations they are those of the (centred) sums and counts behind them, and
-        `of_1000_rows` is the worst-case half-width, [individual, simultaneous], in a cell of 1,000 rows. For quantiles
-        they are worst-case errors in rank, and `ordinary_95` (else None) is the error to expect on ordinary tables,
-        whose values spread over many steps. `quantile_widths` converts ranks into the column's unit, such as euros.
+        Use it to see how precise each table will be. "interval_95" and "simultaneous_95" are half-widths of 95 %
+        intervals with the chosen mechanism. For means, shares and standard deviations they are those of the sums and
+        counts behind them, and "of_1000_rows" has the worst-case half-widths, individual and simultaneous, in a cell of
+        1,000 rows. For quantiles they are worst-case errors in rank, and "ordinary_95" is the error on ordinary tables,
+        whose values spread over many steps. `quantile_widths` converts ranks into the unit of the column, such as
+        euros.
         """
         single, all_at_once = self._widths(self.mechanism), self._widths(self.mechanism, simultaneous=True)
         has_ranks = any(estimate.ends for estimate in self.query.estimates)
@@ -304,27 +305,29 @@ def plan(
     mu: float | None = None,
     error: float | None = None,
 ) -> Plan:
-    """Plan a query without data: choose a mechanism, predict errors.
+    """Predict how precise the answers to a query will be.
 
-    Use it before a release to see how precise the answers will be. Pass a guarantee or the `error` that you accept.
+    Use it before a release. The plan chooses a mechanism and predicts its errors. No data is read, and no budget is
+    spent. Pass the guarantee that you want, or the `error` that you accept.
 
     Parameters
     ----------
-    query, unit : Query and PrivacyUnit
-        What to publish, and who is protected, such as one person.
+    query : Query
+        What to publish.
+    unit : PrivacyUnit
+        Who is protected, such as one person.
     epsilon, delta, rho, mu : float, optional
-        ε of pure, ε and δ of approximate, ρ of zero-concentrated, or μ of Gaussian differential privacy.
+        The guarantee: ε of pure, ε and δ of approximate, ρ of zero-concentrated, or μ of Gaussian differential privacy.
     error : float, optional
-        A target for the expected ℓ₂ norm of the noise over all answers, in `Plan.unit_of_error` (rows for a mean). The
-        plan has the smallest ε that reaches it, rounded up to three digits.
+        The accepted expected ℓ₂ norm of the errors of all answers, in `Plan.unit_of_error`. The plan has the smallest ε
+        that reaches it, rounded up to three digits.
 
     Examples
     --------
     >>> import gaugedp as gd
-    >>> domain = gd.Domain.of(sex=["1", "2"])
-    >>> plan = gd.plan(gd.query(domain, "sex"), gd.PrivacyUnit(), epsilon=1.0)
-    >>> plan.epsilon, plan.unit_of_error
-    (1.0, 'rows')
+    >>> plan = gd.plan(gd.query(gd.Domain.of(sex=["1", "2"]), "sex"), gd.PrivacyUnit(), epsilon=1.0)
+    >>> plan.mechanism.name, round(plan.error, 2), plan.unit_of_error
+    ('Laplace', 1.47, 'rows')
     """
     if not isinstance(query, Query) or not isinstance(unit, PrivacyUnit):
         raise InvalidRequest(

@@ -17,9 +17,9 @@ _MEDIAN = "0.5"
 def quantile_widths(plan: Plan, like: Release | np.ndarray, rows: int) -> list[dict[str, Any]]:
     """Predict the widths of quantile intervals from example values.
 
-    Use it to learn how wide the interval of a median or another quantile will be in the column's unit, such as euros. A
-    plan can state these widths in ranks only, because in the column's unit they depend on the distribution of its
-    values. Take such a distribution from public sources. Nothing is read or spent.
+    Use it to learn how wide the interval of a median or another quantile will be in the unit of the column, such as
+    euros. A plan can state these widths in ranks only, because in the unit of the column they depend on the
+    distribution of its values. Take such a distribution from public sources. No table is read, and no budget is spent.
 
     Parameters
     ----------
@@ -29,13 +29,14 @@ def quantile_widths(plan: Plan, like: Release | np.ndarray, rows: int) -> list[d
         A distribution like that of the column: public values, or an earlier release with quantiles of the column in one
         cell. Between released quantiles and the bounds, values are taken as uniform.
     rows : int
-        The expected number of rows in each cell, at least 1; with weights, the sum of their weights in steps.
+        The expected number of rows in each cell, at least 1. With survey weights, it is the sum of their weights in
+        steps.
 
     Returns
     -------
     list of dict
-        One row per quantile, with `quantile`, its `value`, and two half-widths: `ordinary` for ordinary tables and
-        `worst` for the worst case, in the column's unit.
+        One row per quantile, with `quantile`, its `value`, and two half-widths in the unit of the column: `ordinary`
+        for ordinary tables and `worst` for the worst case.
 
     Raises
     ------

@@ -53,11 +53,11 @@ def release(
     """Answer a query about a table and charge the ledger.
 
     Use it to publish statistics about people under differential privacy. You get noisy answers with confidence
-    intervals, and their cost is charged to the privacy budget in the ledger. State the guarantee that you want (by
-    `epsilon`, by `epsilon` and `delta`, by `rho` or by `mu`), or give `planned` or `mechanism`, which contain one.
+    intervals, and their cost is charged to the privacy budget in the ledger. State the guarantee by `epsilon`, by
+    `epsilon` and `delta`, by `rho` or by `mu`. Alternatively, pass `planned` or `mechanism`, which contain a guarantee.
 
-    A release plans the query, draws the noise, charges the ledger durably, evaluates the query, stores the answers and
-    returns them. Because the charge comes before the data is read, a crash may cost budget but discloses nothing.
+    A release plans the query, draws the noise, charges the ledger, evaluates the query, stores the answers and returns
+    them. Because the charge is recorded before the data is read, a crash may cost budget but discloses nothing.
 
     Parameters
     ----------
@@ -72,23 +72,24 @@ def release(
     rho, mu : float, optional
         ρ of zero-concentrated, or μ of Gaussian, differential privacy.
     mechanism : Mechanism, optional
-        A mechanism for this query and the table's unit, such as `plan.mechanism`. By default a plan chooses one.
+        A mechanism for this query and the unit of the table, such as `plan.mechanism`. By default a plan chooses one.
     planned : Plan, optional
-        A plan for this query and the table's unit, if you have already made one with `gd.plan`.
+        A plan for this query and the unit of the table, if you have already made one with `gd.plan`.
     processing : str or sequence of str
-        Names of the post-processing steps that `Release.processed` describes, such as "rounded". They cost nothing, and
+        The names of post-processing steps that `Release.processed` describes, such as "rounded". They cost nothing, and
         the ledger stores the raw answers. By default nothing is processed.
     intervals : {"noise", "total"}
-        The errors that the confidence intervals include. "noise" (default) is the noise of the release; "total" adds
-        the sampling error of weighted terms, and spends a part of the guarantee on estimating it.
+        The errors that the confidence intervals include. With "noise", the default, it is the noise of the release.
+        "total" adds the sampling error of weighted terms, and spends a part of the guarantee on estimating it.
     key : str, optional
         A name for this request. If you repeat the request with its key, you get the stored answers at no cost.
     rng : Entropy, optional
-        Reproducible noise, for research only: noise that others can reproduce protects nobody.
+        Reproducible noise, for research only, because noise that others can reproduce protects nobody.
     noise : Prepared, optional
-        A result of `mechanism.pool` for the mechanism of this release, drawn in advance.
+        Noise drawn in advance by `mechanism.pool`, for the mechanism of this release.
     on_stage, on_progress : callable, optional
-        Called with the name of each stage ("plan", "pay", "look", "store") as it begins, and with the completed share.
+        Functions that are called with the name of each stage ("plan", "pay", "look", "store") as it begins, and with
+        the completed share.
 
     Returns
     -------
@@ -103,8 +104,8 @@ def release(
 
     Notes
     -----
-    A table with a folder (`Table.in_buckets`) can finish a release that was killed: the same request with the same key
-    is not charged again.
+    If a release of a table with a folder (`Table.in_buckets`) is killed, repeat the request with the same key to finish
+    it. It is not charged again.
 
     Examples
     --------

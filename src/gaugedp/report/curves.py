@@ -40,13 +40,25 @@ _FIGURES: dict[str, tuple[str, str, Callable[[str], Guarantee], tuple[str, ...]]
 
 
 def renyi_svg(guarantees: Mapping[str, Guarantee], title: str = "Rényi divergence by order, at most") -> str:
-    """Plot the Rényi curves of up to six guarantees.
+    """Plot the Rényi divergences of up to six guarantees.
 
-    Use it to compare guarantees of different kinds, such as `PureDP` and `ZCDP`. The lower a curve, the stronger the
-    guarantee. The result is SVG text, and the function needs `gaugedp[report]`.
+    Use it to compare guarantees of different kinds, such as `PureDP` and `ZCDP`. The Rényi divergence of an order
+    measures how much the outputs for two neighbouring tables can differ, so a lower curve is a stronger guarantee. The
+    horizontal axis shows the order, from 1 to 21, and the vertical axis an upper bound on the divergence in nats. A
+    dotted line marks the value at order ∞, which is the pure ε. Infinite values are left out. The function needs the
+    extra `report`.
 
-    The horizontal axis shows the order, from 1 to 21. The vertical axis shows an upper bound on the Rényi divergence in
-    nats, at 161 orders. A dotted line marks the pure ε, the value at order ∞. Infinite values are left out.
+    Parameters
+    ----------
+    guarantees : mapping of str to Guarantee
+        One to six guarantees, by the names that the figure shows.
+    title : str
+        The title of the figure.
+
+    Returns
+    -------
+    str
+        The figure as SVG text, for a page or a file.
     """
     if not 1 <= len(guarantees) <= 6:
         raise InvalidRequest(
@@ -114,13 +126,22 @@ def _raised_by_renyi(guarantee: Guarantee) -> float:
 
 
 def tradeoff_svg(guarantees: Mapping[str, Guarantee]) -> str:
-    """Plot the trade-off functions of up to six guarantees.
+    """Plot how well up to six guarantees protect against tests.
 
-    Use it to show what a guarantee means for an attacker who tests whether one unit is in the data. The larger the area
-    below a curve, the stronger the protection. The result is SVG text, and the function needs `gaugedp[report]`.
+    Use it to show what a guarantee means for an attacker who tests whether one unit is in the data. The horizontal axis
+    shows the false-positive rate of the test, and the vertical axis a lower bound on its false-negative rate. The
+    larger the area below a curve, the stronger the protection. The dashed line is a guess without data. The curves,
+    which are known as trade-off functions, are computed from 61 values of ε. The function needs the extra `report`.
 
-    The horizontal axis shows the false-positive rate of a test. The vertical axis shows a lower bound on its
-    false-negative rate, from lines for 61 values of ε. The dashed line is guessing.
+    Parameters
+    ----------
+    guarantees : mapping of str to Guarantee
+        One to six guarantees, by the names that the figure shows.
+
+    Returns
+    -------
+    str
+        The figure as SVG text, for a page or a file.
     """
     if not 1 <= len(guarantees) <= 6:
         raise InvalidRequest(

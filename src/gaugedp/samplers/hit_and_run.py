@@ -28,41 +28,46 @@ def hit_and_run(
     burn_in: int | None = None,
     thin: int | None = None,
 ) -> np.ndarray:
-    """Draw nearly uniform points of a body by hit-and-run walks.
+    """Draw nearly uniform points of a body by random walks.
 
-    Use it for experiments with bodies for which `uniform` has no exact method. Each step chooses a random chord through
-    the current point and moves to a uniform point of this chord.
+    Use it for experiments with bodies for which `uniform` has no exact method. Each step of the walk, which is known as
+    hit-and-run, chooses a random chord through the current point and moves to a uniform point of this chord.
 
     Parameters
     ----------
-    body, size, rng
-        As for `ball_walk`.
+    body : Body
+        The body in ℝ^d. Below, r is its rank, the number of dimensions that it spans.
+    size : int
+        The number of points to draw.
+    rng : Entropy, optional
+        The source of randomness. The default is that of the operating system.
     chains : int
-        The number of independent walks, at most `size`. The rows of one walk follow those of another. Default 32.
+        The number of independent walks, at most `size`. The points of one walk follow those of another. Default 32.
     burn_in : int, optional
-        The number of steps of each walk before its first row. Default 20·r, where r is the rank of the body.
+        The number of steps of each walk before its first point. Default 20·r.
     thin : int, optional
-        The number of steps per row. Default r.
+        The number of steps per point. Default r.
 
     Returns
     -------
-    numpy.ndarray
-        The points, shape (size, d).
+    array, shape (size, d)
+        The points.
 
     Notes
     -----
-    The walk is `mixing`: its stationary distribution is uniform (Smith 1984), but nothing proves how near a finite walk
-    is to it. Steps are exact on polytopes. On other bodies, the ends of the chords are found by bisection of the gauge,
-    the norm of which the body is the unit ball.
+    The draws are `mixing`: a walk of infinite length is uniform on the body (Smith 1984), but nothing proves how near a
+    finite walk is to it. Steps are exact on polytopes. On other bodies, the ends of the chords are found by bisection.
 
     Examples
     --------
-    Six points of a hexagon, the hull of ±(1, 0), ±(0, 1) and ±(1, 1):
+    All points lie in the hexagon, so their norm is at most 1:
 
     >>> from gaugedp.bodies import Polytope
     >>> from gaugedp.samplers import hit_and_run
-    >>> hit_and_run(Polytope.symmetric_hull([[1, 0, 1], [0, 1, 1]]), 6).shape
-    (6, 2)
+    >>> hexagon = Polytope.symmetric_hull([[1, 0, 1], [0, 1, 1]])
+    >>> points = hit_and_run(hexagon, 6)
+    >>> points.shape, bool((hexagon.gauge(points) < 1 + 1e-6).all())
+    ((6, 2), True)
     """
     whole(minimum=1, chains=chains)
     whole(minimum=0, size=size)

@@ -67,32 +67,31 @@ def ball_walk(
     burn_in: int | None = None,
     thin: int | None = None,
 ) -> np.ndarray:
-    """Draw nearly uniform points of a body by a ball walk.
+    """Draw nearly uniform points of a body by short steps.
 
-    Use it for experiments only; no mechanism uses it. Each step proposes a uniform point of a small ball around the
-    current point. The walk is `mixing`: its stationary distribution is uniform on the body (Metropolis and others
-    1953), but no number of steps is proved to be sufficient, and successive rows are dependent.
+    Use it for experiments only; no mechanism uses it. Each step of this random walk proposes a uniform point of a small
+    ball around the current point, and moves there if the point lies in the body.
 
     Parameters
     ----------
     body : Body
-        A body in ℝ^d with a gauge (a norm that tells which points lie inside). Below, r is its rank, the number of
+        A body in ℝ^d whose gauge, which shows which points lie inside, is known. Below, r is its rank, the number of
         dimensions that it spans.
     size : int
         The number of points to draw.
     rng : Entropy, optional
-        The source of randomness. By default the operating system's.
+        The source of randomness. The default is that of the operating system.
     radius : float, optional
         The radius of the small ball, in units of a basis of points on the boundary. Default 1/√r.
     burn_in : int, optional
-        The number of steps from the origin before the first row. Default 10·r².
+        The number of steps from the origin before the first point. Default 10·r².
     thin : int, optional
-        The number of steps per row. Default r².
+        The number of steps per point. Default r².
 
     Returns
     -------
-    numpy.ndarray
-        The points, shape (size, d).
+    array, shape (size, d)
+        The points, of which successive ones are dependent.
 
     Raises
     ------
@@ -101,17 +100,20 @@ def ball_walk(
 
     Notes
     -----
-    If a proposal lies outside the body, it is rejected and the current point is counted again. The program of Lodrant
-    (2019, appendix A) instead proposes until a point is accepted, which visits the boundary too rarely.
+    The draws are `mixing`: a walk of infinite length is uniform on the body (Metropolis and others 1953), but no number
+    of steps is proved to be sufficient. If a proposal lies outside the body, the current point counts again. The
+    program of Lodrant (2019, appendix A) instead proposes until a point is accepted, which visits the boundary too
+    rarely.
 
     Examples
     --------
-    Four points of the octahedron, with a short burn-in:
+    All points lie in the octahedron, so the sum of their absolute coordinates is at most 1:
 
     >>> from gaugedp.bodies import LpBall
     >>> from gaugedp.samplers import ball_walk
-    >>> ball_walk(LpBall(3, 1), 4, burn_in=20).shape
-    (4, 3)
+    >>> points = ball_walk(LpBall(3, 1), 4, burn_in=20)
+    >>> points.shape, bool((abs(points).sum(axis=1) <= 1).all())
+    ((4, 3), True)
     """
     basis = chart(body)
     rank = basis.shape[1]
@@ -130,36 +132,45 @@ def grid_walk(
     burn_in: int | None = None,
     thin: int | None = None,
 ) -> np.ndarray:
-    """Draw nearly uniform lattice points of a body by a grid walk.
+    """Draw nearly uniform lattice points of a body.
 
-    Use it for experiments only; no mechanism uses it. Each step moves to a neighbouring point of a lattice, that is, of
-    a grid of equally spaced points. The walk is `mixing`: its stationary distribution is uniform on the lattice points
-    of the body that can be reached (Dyer, Frieze and Kannan 1991).
+    Use it for experiments only; no mechanism uses it. A lattice is a grid of equally spaced points, and each step of
+    this random walk moves to a neighbouring point of the lattice.
 
     Parameters
     ----------
-    body, size, rng
-        As for `ball_walk`.
+    body : Body
+        A body in ℝ^d whose gauge is known. Below, r is its rank, the number of dimensions that it spans.
+    size : int
+        The number of points to draw.
+    rng : Entropy, optional
+        The source of randomness. The default is that of the operating system.
     spacing : float, optional
-        The distance of lattice points, in units of a basis of points on the boundary. Default 1/(2r) for rank r.
+        The distance of lattice points, in units of a basis of points on the boundary. Default 1/(2r).
     burn_in : int, optional
-        The number of steps before the first row. Default 10·r³.
+        The number of steps before the first point. Default 10·r³.
     thin : int, optional
-        The number of steps per row. Default r³.
+        The number of steps per point. Default r³.
 
     Returns
     -------
-    numpy.ndarray
-        The points, shape (size, d).
+    array, shape (size, d)
+        The points.
+
+    Notes
+    -----
+    The draws are `mixing`: a walk of infinite length is uniform on the lattice points that it can reach (Dyer, Frieze
+    and Kannan 1991). Successive points are dependent.
 
     Examples
     --------
-    Four lattice points of the disc, a quarter of the radius apart:
+    The coordinates are multiples of a quarter:
 
+    >>> from gaugedp import research_rng
     >>> from gaugedp.bodies import LpBall
     >>> from gaugedp.samplers import grid_walk
-    >>> grid_walk(LpBall(2, 2), 4, spacing=0.25).shape
-    (4, 2)
+    >>> grid_walk(LpBall(2, 2), 3, research_rng(1), spacing=0.25).tolist()
+    [[-0.25, -0.25], [0.0, 0.0], [0.25, 0.25]]
     """
     basis = chart(body)
     rank = basis.shape[1]

@@ -15,9 +15,9 @@ from gaugedp.samplers.sums import uniform_sum
 
 
 def uniform(body: Body, size: int, rng: Entropy | None = None) -> np.ndarray:
-    """Draw uniform points of a body, shape (size, d).
+    """Draw uniform points of a body.
 
-    Use it to estimate properties of a body, such as its moments, or to simulate noise that is shaped to it.
+    Use it to estimate properties of a body, such as its moments, or to simulate noise with its shape.
 
     Parameters
     ----------
@@ -26,23 +26,30 @@ def uniform(body: Body, size: int, rng: Entropy | None = None) -> np.ndarray:
     size : int
         The number of points to draw.
     rng : Entropy, optional
-        The source of random bits. By default the operating system's.
+        The source of randomness. The default is that of the operating system.
+
+    Returns
+    -------
+    array, shape (size, d)
+        The points.
 
     Notes
     -----
-    Draws are exact and independent for balls, ellipsoids, and polytopes of rank at most 8 or with as many generators as
-    their rank. For other polytopes they are nearly uniform and correlated, because a walk over facets draws them (see
-    `gauge_noise`). Points of a `MinkowskiSum` are drawn from a box around it, until one lies in the sum (rejection).
-    This is exact, and is used if at least 3 of 500 points of the box lie in the sum; otherwise `ball_walk` draws them.
+    Draws are exact and independent for balls, ellipsoids, and polytopes that span at most 8 dimensions or have as many
+    generators as their rank. For other polytopes a random walk draws them, so they are nearly uniform and correlated.
+    For a `MinkowskiSum`, points of a box are drawn until one lies in the sum. If fewer than 3 of 500 points of the box
+    do, `ball_walk` draws the points instead.
 
     Examples
     --------
-    Five points of a ball around the origin:
+    All points lie in the ball, whose radius is 2:
 
+    >>> import numpy as np
     >>> from gaugedp.bodies import LpBall
     >>> from gaugedp.samplers import uniform
-    >>> uniform(LpBall(3, 2.0), size=5).shape
-    (5, 3)
+    >>> points = uniform(LpBall(3, 2, 2.0), size=5)
+    >>> points.shape, bool((np.linalg.norm(points, axis=1) <= 2).all())
+    ((5, 3), True)
     """
     whole(minimum=1, size=size)
     stream = system_rng() if rng is None else rng
@@ -53,13 +60,25 @@ def uniform(body: Body, size: int, rng: Entropy | None = None) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class UniformMoments:
-    """Moments of a random point that is uniform in a body.
+    """Mean length and second moments of a random point.
 
-    They determine the expected error of K-norm noise that is shaped to the body. For a uniform point Z, `mean_norm` is
-    E‖Z‖₂ and `second_moment` is the matrix E ZZᵀ, shape (d, d). `kind` states how the second moment is known: "exact"
-    up to rounding, or "estimated" from random draws with a public seed. `mean_norm` always comes from such draws, and
-    `standard_error` is its standard error. `autocorrelation_time`, in steps, is that of the walk that made the draws,
-    or 0 if no walk did.
+    `moments` returns it for a point that is uniform in a body. The numbers determine the expected error of K-norm
+    noise, which has the shape of the body.
+
+    Attributes
+    ----------
+    rank : int
+        The number of dimensions that the body spans.
+    mean_norm : float
+        The expected Euclidean length of the point, estimated from random draws with a public seed.
+    standard_error : float
+        The standard error of this estimate.
+    second_moment : array, shape (d, d)
+        The expected products of pairs of coordinates.
+    kind : str
+        "exact" if the second moments are exact up to rounding, and "estimated" if they come from the draws too.
+    autocorrelation_time : float
+        The autocorrelation time of the random walk that made the draws, in steps, or 0 if no walk did.
     """
 
     rank: int
@@ -71,15 +90,36 @@ class UniformMoments:
 
 
 def moments(body: Body) -> UniformMoments:
-    """Return the moments of a random point that is uniform in a body.
+    """Return moments of a random point of a body.
 
-    Use it to compute the expected error of K-norm noise. The moments are computed only once for each body.
+    The moments are the mean length and the mean products of coordinates of a point that is uniform in the body. Use
+    them to compute the expected error of K-norm noise, which has the shape of the body. They are computed only once for
+    each body.
+
+    Parameters
+    ----------
+    body : Body
+        The body in ℝ^d.
+
+    Returns
+    -------
+    UniformMoments
+        The expected length (`mean_norm`) and the matrix of second moments (`second_moment`), of shape (d, d).
 
     Notes
     -----
-    The density of K-norm noise N is proportional to e^{−‖z‖_K}. For a body K of rank r, E‖N‖₂ = (r + 1)·E‖Z‖₂ and E NNᵀ
-    = (r + 1)(r + 2)·E ZZᵀ. The reason is that N is R·Z, where R ~ Gamma(r + 1) is independent of the uniform point Z
-    (Hardt and Talwar 2010).
+    K-norm noise with ε = 1 is a uniform point of the body, times an independent random size (Hardt and Talwar 2010).
+    The size has the distribution Gamma(r + 1) for a body of rank r. Its expected length is therefore r + 1 times that
+    of the point, and its second moments are (r + 1)(r + 2) times those of the point.
+
+    Examples
+    --------
+    A uniform point of the unit disc has the expected length 2/3:
+
+    >>> from gaugedp.bodies import LpBall
+    >>> from gaugedp.samplers import moments
+    >>> round(moments(LpBall(2, 2)).mean_norm, 2), moments(LpBall(2, 2)).second_moment.round(2).tolist()
+    (0.67, [[0.25, 0.0], [0.0, 0.25]])
     """
     noise = gauge_noise(body)
     lengths = np.linalg.norm(noise.trials, axis=2).mean(axis=1) / (noise.rank + 1)

@@ -184,21 +184,27 @@ class Statistic(ABC):
 
     @abstractmethod
     def intervals(self, values: np.ndarray, widths: np.ndarray, curves: np.ndarray | None = None) -> Ends:
-        """Return intervals of the answers from the noise of the released numbers.
+        """Return intervals of the answers, given bounds on the noise.
 
-        For example, the interval of a mean follows from the widths of its sum and its count. The intervals contain
-        `answers` too.
+        A release publishes noisy numbers, such as sums and counts. This method turns bounds on their noise into
+        intervals of the answers, such as means, that are computed from them. The intervals contain the published
+        answers too.
 
         Parameters
         ----------
         values : ndarray, shape (n_released,)
-            The released numbers, such as sums and counts.
+            The released numbers.
         widths : ndarray
-            Bounds on the noise of the released numbers. Without `curves`, an interval holds the answers for all numbers
+            The bounds on the noise of these numbers. Without `curves`, an interval contains the answers for all numbers
             that are within their widths of the released ones.
         curves : ndarray, shape (n_answers, n), optional
-            Widths of a pivot, a combination of the noise, at n possible values of each answer. An interval then holds
-            the values at which the pivot is within its width.
+            For n possible values of each answer, the bound on a combination of the noise, called a pivot. An interval
+            then contains the values at which the pivot is within its bound.
+
+        Returns
+        -------
+        (lower, upper) : ndarrays, shape (n_answers,)
+            The ends of the intervals.
         """
 
     def simultaneous_intervals(self, values: np.ndarray, widths: np.ndarray) -> Ends:

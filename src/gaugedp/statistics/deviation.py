@@ -65,13 +65,15 @@ class StandardDeviation(Statistic, kind="standard deviation"):
     def intervals(self, values: np.ndarray, widths: np.ndarray, curves: np.ndarray | None = None) -> Ends:
         """Return intervals of the standard deviations.
 
-        They are computed from the released sum, sum of squares and count of each cell.
+        They are computed from the noisy sum, sum of squares and number of rows of each cell, and they contain the
+        published answers. `values`, `widths` and `curves` are as for `Statistic.intervals`.
 
         Notes
         -----
-        Call these numbers B, A and N. Without `curves`, an interval contains all v for which A, B and N are within
-        `widths`. With `curves`, it contains all v with |A − 4m·B + c·N| ≤ q(m, c) + 2·s(m)²/N at m = B/N. Here q(m, c)
-        are widths of the pivot, and s(m) are sizes of the noise of B − m·N.
+        Without `curves`, an interval contains the standard deviations for all sums, sums of squares and numbers of rows
+        that are within `widths` of the released ones. With `curves`, it is found by a pivot: a combination of the three
+        numbers that has mean 0, up to a term that is bounded too, if the variance is the true one
+        (docs/theory/derived.md).
         """
         released = self._scaled(values)
         if curves is None:

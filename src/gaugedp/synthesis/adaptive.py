@@ -49,23 +49,26 @@ def release_adaptively(  # noqa: PLR0913 - the arguments of `release`
 ) -> Release:
     """Publish tables of counts that are selected adaptively.
 
-    Use it to make synthetic rows for a table with many attributes, where you do not know which combinations matter:
-    `gd.synthesize` draws the rows from the release. All one-attribute tables are measured first. Then each round
-    selects the table that a model of all measured tables predicts worst (by the exponential mechanism), and measures
-    it. The release satisfies the requested guarantee.
+    Use it to make synthetic rows for a table with many attributes, if you do not know which combinations of attributes
+    matter. `gd.synthesize` draws the rows from the release. First, the counts of every single attribute are measured
+    with noise. Then each round selects the table that a model of all measured tables predicts worst, and measures it.
 
     Parameters
     ----------
     query : Query
-        Tables of counts. These tables and all their marginals are the candidates.
+        Tables of counts. These tables, and all tables of some of their attributes, are the candidates.
     table : Table
-        The rows; they are read once, after the whole budget is charged.
+        The rows, which are read once, after the whole budget is charged.
     ledger : Ledger
         The ledger to charge.
     epsilon, delta, rho : float, optional
-        ε and δ of approximate, or ρ of zero-concentrated, differential privacy.
-    key, rng, on_stage, on_progress : optional
-        As for `gd.release`.
+        The guarantee: ε and δ of approximate, or ρ of zero-concentrated, differential privacy.
+    key : str, optional
+        A name for this request. If you repeat the request with its key, you get the stored answers at no cost.
+    rng : Entropy, optional
+        Reproducible noise, for research only.
+    on_stage, on_progress : callable, optional
+        Functions that are called with the name of each stage as it begins, and with the completed share.
 
     Returns
     -------
@@ -81,9 +84,9 @@ def release_adaptively(  # noqa: PLR0913 - the arguments of `release`
     Notes
     -----
     The release is ρ-zCDP for the largest ρ that implies (ε, δ)-DP. This ρ bounds the sum over all rounds, because the
-    selection, the noise of a round and the number of rounds depend on released results only
-    (docs/theory/adaptive_tables.md, theorems 1 and 2; McKenna, Mullins, Sheldon and Miklau 2022). The noise is discrete
-    Gaussian; exactness is "exact".
+    selection, the noise and the number of rounds depend on released results only (docs/theory/adaptive_tables.md,
+    theorems 1 and 2; McKenna, Mullins, Sheldon and Miklau 2022). Tables are selected by the exponential mechanism. The
+    noise is discrete Gaussian, with exact draws.
     """
     on_stage("plan")
     check_kinds(table, ledger, query)

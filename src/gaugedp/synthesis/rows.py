@@ -27,7 +27,7 @@ def synthesize(release: Release | Sequence[Release], n_rows: int | None = None, 
     """Draw synthetic rows that match released counts.
 
     Use it if software or colleagues need rows instead of tables, for example to test a program. The rows are computed
-    from releases only: no table is read and nothing is spent. They have one column for each attribute of a released
+    from releases only: no table is read, and no budget is spent. They have one column for each attribute of a released
     table of counts.
 
     Parameters
@@ -37,12 +37,23 @@ def synthesize(release: Release | Sequence[Release], n_rows: int | None = None, 
     n_rows : int, optional
         The number of rows to draw. By default it is estimated from the releases.
     rng : Entropy, optional
-        The source of random bits; `gd.research_rng(seed)` gives the same rows again. By default the operating system's.
+        The source of randomness. The default is that of the operating system. Use `gd.research_rng(seed)` to get the
+        same rows again.
 
     Returns
     -------
     frame
-        A frame of the same kind as the released table, or else of pandas. `draw_rows` also compares the counts.
+        The rows, in a frame of the library from which the released table came, and otherwise in a pandas frame.
+
+    Examples
+    --------
+    >>> import gaugedp as gd
+    >>> import pandas as pd
+    >>> people = pd.DataFrame({"sex": ["1", "2"] * 50})
+    >>> table = gd.Table.scan(people, domain=gd.Domain.of(sex=["1", "2"]), name="people")
+    >>> query, ledger = gd.query(table.domain, "sex"), gd.Ledger.in_memory(gd.PureDP(1))
+    >>> gd.synthesize(gd.release(query, table, ledger=ledger, epsilon=1.0), n_rows=10).shape
+    (10, 1)
     """
     return draw_rows(release, n_rows, rng).to_frame()
 
@@ -50,19 +61,20 @@ def synthesize(release: Release | Sequence[Release], n_rows: int | None = None, 
 def draw_rows(
     release: Release | Sequence[Release], n_rows: int | None = None, rng: Entropy | None = None
 ) -> "SyntheticRows":
-    """Draw the rows of `synthesize`, with a comparison of counts.
+    """Draw synthetic rows, with a comparison of counts.
 
-    Use it to check how well the synthetic rows reproduce the released counts. Raw counts are used, without
-    post-processing.
+    Use it instead of `synthesize` to check how well the synthetic rows reproduce the released counts. The rows are
+    drawn from the raw counts, without post-processing.
 
     Parameters
     ----------
     release : Release or sequence of Release
-        Counts of cells, from one table, unit and set of cells. More than 10 million cells together are refused.
+        One or several releases of counts, for the same table, unit and cells. They may have at most 10 million cells
+        together.
     n_rows : int, optional
         The number of rows to draw. By default it is estimated from the released totals.
     rng : Entropy, optional
-        The source of random bits. By default the operating system's.
+        The source of randomness. The default is that of the operating system.
 
     Returns
     -------
@@ -71,9 +83,8 @@ def draw_rows(
 
     Notes
     -----
-    The rows follow the distribution of maximum entropy near the released counts, fitted by least squares in which a
-    squared error is divided by its variance. Attributes that no released table contains together therefore depend on
-    each other as little as possible.
+    The rows follow the distribution of maximum entropy near the released counts, which is fitted by weighted least
+    squares. Attributes that no released table contains together therefore depend on each other as little as possible.
     """
     releases = (release,) if isinstance(release, Release) else tuple(release)
     if n_rows is not None:

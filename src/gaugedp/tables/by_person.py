@@ -9,8 +9,8 @@ def by_person(table: Table, person: str, /, **made: PerPerson) -> Table:
     """Return the table with one row per person.
 
     Use it if a person may have several rows, such as visits or payments. Each value of a person is computed from all of
-    that person's rows, as you specify. A person then changes only one row of the table, so no rows need to be left out
-    (docs/theory/persons.md). Nothing is read now. Build queries from the `domain` of the result.
+    that person's rows, as you specify. A person then changes only one row of the result, so no rows need to be left out
+    (docs/theory/persons.md). No data is read now. Build queries from the `domain` of the result.
 
     Parameters
     ----------
@@ -19,7 +19,13 @@ def by_person(table: Table, person: str, /, **made: PerPerson) -> Table:
     person : str
         The column that identifies the person of a row, as in `table.unit`. Rows without a person are left out.
     **made : PerPerson
-        The values of a person, by name: `gd.PerPerson.count`, `sum`, `max`, `min`, `any` or `last`.
+        For each value of a person, by its name, how it is computed: `gd.PerPerson.count`, `sum`, `max`, `min`, `any` or
+        `last`.
+
+    Returns
+    -------
+    Table
+        The table with one row per person and one column for each value.
 
     Raises
     ------
@@ -30,7 +36,7 @@ def by_person(table: Table, person: str, /, **made: PerPerson) -> Table:
 
     Examples
     --------
-    Count the visits of each person, up to 9:
+    Count the visits of each person, up to 9. The table of three visits becomes a table of two persons:
 
     >>> import gaugedp as gd
     >>> import pandas as pd
@@ -38,10 +44,8 @@ def by_person(table: Table, person: str, /, **made: PerPerson) -> Table:
     >>> domain = gd.Domain.of(ill=["yes", "no"])
     >>> table = gd.Table.scan(rows, domain=domain, unit=gd.PrivacyUnit("who"), name="visits")
     >>> people = gd.by_person(table, "who", visits=gd.PerPerson.count(gd.integers(1, 9)))
-    >>> list(people.domain.attributes)
-    ['visits']
-
-    The new table has two rows, one for each person, and one attribute.
+    >>> people.domain.origins(["visits"])
+    ["visits is the number of a who's rows."]
     """
     if not isinstance(table, Table):
         raise InvalidRequest(

@@ -71,21 +71,22 @@ class Custody:
 def check(table: Table, *, on_progress: Progress = silent) -> Custody:
     """Find values that do not fit a table's domain.
 
-    Use it as the custodian of the data, to find mistakes in codes and formats before a release. It reads all rows and
-    charges nothing, so its result is not private. Do not publish it.
+    Use it before a release if you hold the data, to find mistakes in codes and formats. It reads all rows, adds no
+    noise and charges nothing, so its result is not private and must not be published.
 
     Parameters
     ----------
     table : Table
-        The table to check. Values are listed for files and frames; for PostgreSQL and Spark only numbers of rows.
+        The table to check.
     on_progress : callable, optional
-        Called with the completed share of the rows.
+        A function that is called with the completed share of the rows, from 0 to 1.
 
     Returns
     -------
     Custody
         One finding for each problem of a column: values out of domain, out of bounds or missing, rows without a person,
-        and persons with too many rows. For a text file, `lines` describes the lines that are not rows.
+        and persons with too many rows. Its method `table` lists them, with examples of values for files and frames. For
+        a text file, `lines` describes the lines that are not rows.
 
     Examples
     --------
@@ -95,8 +96,8 @@ def check(table: Table, *, on_progress: Progress = silent) -> Custody:
     >>> import pandas as pd
     >>> domain = gd.Domain.of(sex=["1", "2"])
     >>> table = gd.Table.scan(pd.DataFrame({"sex": ["1", "2", "3"]}), domain=domain, name="people")
-    >>> [(row["column"], row["problem"]) for row in gd.check(table).table()]
-    [('sex', 'out of domain')]
+    >>> [(row["column"], row["problem"], row["examples"]) for row in gd.check(table).table()]
+    [('sex', 'out of domain', "'3' (1)")]
     """
     if not isinstance(table, Table):
         raise InvalidRequest(

@@ -56,7 +56,7 @@ class Table(Rows):
     ) -> "Table":
         """Return a table over a source, without reading its rows.
 
-        This is the first step of every release. Only the names and types of the columns are read now; a release reads
+        This is the first step of every release. Only the names and types of the columns are read now. A release reads
         the rows after it has been charged. If the domain has a section [person], the rows are aggregated to one row per
         person (`gd.by_person`).
 
@@ -64,14 +64,14 @@ class Table(Rows):
         ----------
         source : path, frame, relation or address
             The rows: a file that ends in .csv or .tsv (also with .gz or .zst) or in .parquet, a folder of Parquet
-            files, a frame of pandas, polars (also lazy), pyarrow or Spark, a relation of DuckDB, or the
-            address of a table on a PostgreSQL server.
+            files, a frame of pandas, polars (also lazy), pyarrow or Spark, a relation of DuckDB, or the address of a
+            table on a PostgreSQL server.
         domain : Domain
-            Description of the attributes and bounded columns, all of which must be in the source.
+            The description of the attributes and bounded columns, all of which must be in the source.
         unit : PrivacyUnit, optional
             Who is protected. The default is the unit of the domain file, or one row if it has none.
         name : str, optional
-            Name of the table in ledgers and releases. By default it is taken from the source.
+            The name of the table in ledgers and releases. By default it is the name of the domain.
 
         Raises
         ------
@@ -131,43 +131,48 @@ class Table(Rows):
     ) -> "Table":
         """Return this table, to be read in several parts.
 
-        Use it if reading the whole table at once would need too much memory; the answers are the same. `scan` makes
-        this choice by itself for a large file.
+        Use it if reading the whole table at once would need too much memory. The answers are the same. For a large
+        file, `scan` makes this choice by itself.
 
         Parameters
         ----------
         count : int, optional
-            The number of parts into which the people are divided. By default it follows from memory and file size.
+            The number of parts into which the people are divided. By default it follows from the memory and the file
+            size.
         memory_bytes : int, optional
-            The approximate memory that DuckDB uses for files and frames. By default half of the machine's memory.
+            The approximate memory that may be used to read files and frames. By default it is half of the machine's
+            memory.
         folder : path, optional
             A folder for the exact sums over finished parts, which are as private as the table. If a release is killed
-            while it reads the table, the same request with the same `key` then finishes it, and is not charged again.
+            while it reads the table, the same request with the same `key` finishes it from there and is not charged
+            again. By default nothing is stored.
         """
         buckets = self._buckets.sized(count, memory_bytes, folder)
         return replace(self, _engine=buckets.limited(self._engine), _buckets=buckets)
 
     def totals(self, totals: Sequence[Aggregate], row_key: bytes) -> list[np.ndarray]:
-        """Read the rows once and return the exact totals.
+        """Read the rows once and return exact counts and sums.
 
-        Queries call it to compute their exact answers, which are not private. All totals of one call describe the same
+        Queries call it to compute their exact answers, which are not private. All totals of one call are over the same
         rows.
 
         Parameters
         ----------
         totals : sequence of Aggregate
-            The totals. Each result is a flat array over the cells of its `attributes`, the last attribute fastest;
-            without attributes it has one cell. With `each`, the values low … high of the column, in steps, are one more
-            axis, the fastest.
+            The counts and sums, each over the cells of some attributes.
         row_key : bytes
-            A random key, which selects the rows of persons with more than `max_rows` rows.
+            A random key that determines which rows of a person count, if the person has more than `max_rows` rows.
 
         Returns
         -------
         list of ndarray
-            Counts are int64. Sums are Python integers: a row adds 2·k − (low_steps + high_steps), where k is its
-            clipped value in steps, rounded half away from 0. In a weighted total, this is multiplied by the row's
-            weight in steps.
+            For each total, a flat array over the cells of its attributes, the last attribute fastest. Without
+            attributes it has one number. With `each`, the values of the column from its lower to its upper bound are
+            one more axis, the fastest.
+
+            Counts are int64. Sums are Python integers, in half steps from the middle of the bounds: a row whose clipped
+            value is k steps adds 2·k − (low_steps + high_steps). Values are rounded half away from 0. In a weighted
+            total, this number is multiplied by the row's weight in steps.
 
         Raises
         ------
@@ -178,10 +183,10 @@ class Table(Rows):
 
         Notes
         -----
-        A row is left out if a total uses an attribute with outside = "drop" in which the row has no cell. It is also
-        left out if the unit has a person column and the row has no person. Of the rest, at most `max_rows` rows of each
-        person remain, which are chosen uniformly, whatever the order of rows. A row without a value in a bounded column
-        with missing = "drop" is left out only of the totals of that column.
+        A row is left out if it has no person, or if it has no cell in an attribute of any total whose rule is "drop".
+        Of the other rows, at most `max_rows` of each person count. They are chosen uniformly, whatever the order of
+        rows. A row without a value in a bounded column whose rule is "drop" is left out only of the totals of that
+        column.
         """
         from gaugedp.tables.statement import Aggregation
 
@@ -203,15 +208,15 @@ class Table(Rows):
         return tallies.cut(engine.add_up(part.listed(row_key), tallies))
 
     def rows(self, attributes: Sequence[str], columns: Sequence[str], row_key: bytes) -> tuple[np.ndarray, np.ndarray]:
-        """Read the remaining rows once and return (cells, steps), int64.
+        """Read the rows once, into two integer arrays.
 
-        Estimators call it if they need single rows, which are not private. `cells` (n, len(attributes)) holds the cell
-        of each attribute. `steps` (n, len(columns)) holds the clipped value of each column in steps above its lower
-        bound, rounded half away from 0, or −1 if it is missing.
+        Estimators call it if they need single rows, which are not private. The first array, of shape (n,
+        len(attributes)), holds the cell of each attribute. The second, of shape (n, len(columns)), holds the clipped
+        value of each bounded column in steps above its lower bound, rounded half away from 0, or −1 if it is missing.
 
-        The remaining rows are the same as for `totals`: those that the rules do not leave out, at most `max_rows` per
-        person. They are sorted by their contents, so the order of the source has no influence. Their number depends on
-        the data.
+        The rows are those that the rules of `totals` do not leave out, at most `max_rows` per person, chosen by
+        `row_key`. They are sorted by their contents, so the order of the source has no influence. Their number n
+        depends on the data.
         """
         aggregation = self._listing(attributes, columns)
         parts = (replace(aggregation, bucket=bucket) for bucket in self._buckets.of_people(self.unit))
@@ -219,12 +224,13 @@ class Table(Rows):
         return _parts(lines, len(attributes), len(columns))
 
     def vector_sum(self, names: tuple[Sequence[str], Sequence[str]], of: RowSum, row_key: bytes) -> np.ndarray:
-        """Read the remaining rows once and return a vector sum.
+        """Read the rows once and sum a function of them.
 
-        Use it to add up a function of your own over all rows. The function `of`(cells, steps) is called with batches of
-        rows as in `rows`, in any order, for `names` = (attributes, columns). It returns integers, each a sum over the
-        batch, in the same shape for every batch, also for an empty one. On Spark it runs where the rows are, so it must
-        be picklable, and gaugedp must be installed there.
+        Estimators use it for sums that `totals` and `moments` do not offer. The function `of`(cells, steps) is called
+        with batches of rows in the form of `rows`, for `names` = (attributes, columns), in any order. It returns
+        integers, summed over the batch, in the same shape for every batch, also for an empty one. The result, which is
+        not private, is the sum over all batches. On Spark, the function runs where the rows are, so it must be
+        picklable, and gaugedp must be installed there.
         """
         attributes, columns = names
         aggregation, on_batch = self._listing(attributes, columns), OnBatch(len(attributes), len(columns), of)
@@ -235,12 +241,13 @@ class Table(Rows):
         return sum((part.reshape(none.shape) for part in sums if len(part)), none)
 
     def moments(self, columns: Sequence[str], row_key: bytes, bits: int = 12, products: bool = True) -> "Moments":
-        """Read the remaining rows and return first and second moments.
+        """Read the rows and return sums of columns and products.
 
-        Use it for a regression or principal components. The moments are Σ x and, with `products`, Σ x xᵀ. For each row,
-        the vector x holds the clipped values of the bounded columns, scaled to ±2^bits and rounded to integers; a
-        missing value counts as 0. The result is the same on every engine. `bits` is at most 22, or 12 with products.
-        For many columns, the products are computed in batches, as in `vector_sum`.
+        Estimators use it for regressions and principal components. Let x be the vector of a row's values in the bounded
+        `columns`: clipped, scaled so that the bounds become ±2^`bits`, and rounded to integers, with 0 for a missing
+        value. The result has the number of rows, the sum of x as `first` and, with `products`, the sum of the matrices
+        x·xᵀ as `second`. It is not private. `bits` (default 12) is at most 22, or 12 with products. `row_key` is as for
+        `totals`.
         """
         from gaugedp.tables.moments import Scaled
 

@@ -42,8 +42,8 @@ def compare_releases(
 ) -> Release:
     """Compare the answers of two releases, at no cost.
 
-    Use it for changes from one year to the next, or for differences between two tables. You get the comparison as a
-    release, with intervals that include the noise of both. Nothing is read or spent: the result satisfies the
+    Use it for changes from one year to the next, or for differences between two tables. The comparison is a release
+    with intervals that include the noise of both. No table is read and no budget is spent: the comparison satisfies the
     composition of the guarantees of both releases. Their noise must be independent, as it is in separate releases.
 
     Parameters
@@ -56,16 +56,16 @@ def compare_releases(
     domain : Domain, optional
         The domain of both releases. It is needed for sums, means and numeric cells.
     planned : tuple of Plan, optional
-        The plans of both releases, such as those of publications. They can be given instead of a domain.
+        The plans of both releases, such as those of publications, which can be given instead of a domain.
     level : float
-        Confidence level of the intervals, 0.95 (default) to 0.999.
+        The confidence level of the intervals, from 0.95 to 0.999. Default 0.95.
 
     Returns
     -------
     Release
-        The comparisons of the exact answers, with intervals for the noise of both releases. Comparisons whose interval
-        excludes "no change" are marked `*`. Sampling error is not included. For means the coverage is approximate
-        (docs/theory/derived.md, theorem 8).
+        The comparisons, with intervals for the noise of both releases but not for sampling error. A comparison whose
+        interval excludes "no change" is marked `*`. For means, the coverage is approximate (docs/theory/derived.md,
+        theorem 8).
 
     Raises
     ------
@@ -84,10 +84,10 @@ def compare_releases(
     ...     table = gd.Table.scan(pd.DataFrame({"sex": ["1", "2"] * n}), domain=domain, name="people")
     ...     ledger = gd.Ledger.in_memory(gd.PureDP(2))
     ...     years.append(gd.release(gd.query(domain, "sex"), table, ledger=ledger, epsilon=1.0))
-    >>> gd.compare_releases(years[1], years[0], "change(sex)").facts["query"]
-    'change(sex)'
+    >>> list(gd.compare_releases(years[1], years[0], "change(sex)").labels)
+    [('change(sex)', 'sex=1'), ('change(sex)', 'sex=2')]
 
-    The values of the result are near 20, because each sex has grown from 50 to 60 rows.
+    Both values of the result are near 20, because each sex has grown from 50 to 60 rows.
     """
     check_level(level)
     if _is_one(later, earlier):

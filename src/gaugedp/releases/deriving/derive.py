@@ -154,28 +154,28 @@ def derive(
 
     Use it if you need a statistic that you did not request but that follows from released counts, sums or means by
     adding up cells. For example, `REGION`, `share(SEX) by REGION`, `change(SEX)` and `independence(SEX, REGION)` all
-    follow from `SEX*REGION`. Nothing is read or spent, and the guarantee stays that of the release.
+    follow from `SEX*REGION`. No table is read and no budget is spent, and the guarantee stays that of the release.
 
     Parameters
     ----------
     release : Release
-        The release, whose raw answers are used. Only rows with a cell in all released attributes count.
+        The release, whose raw answers are used. The statistics are over rows with a cell in all released attributes.
     text : str
-        Terms of `gd.query`, joined by `;`, or one of the following. `difference(mean(C) by A*B)`, `ratio`, `index` and
-        `change` compare means along A. `gini(A) by B` is the Gini index. `lorenz(A, 0.5, 0.9) by B` gives shares of the
-        total for the lowest half and the lowest nine tenths of rows.
+        Terms of `gd.query`, joined by `;`, or one of the following. `difference(mean(C) by A*B)`, and likewise `ratio`,
+        `index` and `change`, compare means along A. `gini(A) by B` is the Gini index. `lorenz(A, 0.5, 0.9) by B` gives
+        the shares of the total for the lowest half and the lowest nine tenths of rows.
     domain : Domain, optional
         The domain of the release. It is needed for sums, means and numeric cells.
     planned : Plan, optional
         The plan of the release, if it was not made by `gd.plan`, such as the plan of a publication.
     level : float
-        Confidence level, 0.95 (default) to 0.999, of the intervals for terms that `gd.query` does not have.
+        The confidence level of intervals for terms that `gd.query` does not have, from 0.95 to 0.999. Default 0.95.
 
     Returns
     -------
     Release
-        The statistics. Their intervals are computed from simulated draws of the release's noise. For Gini, Lorenz and
-        compared means, the coverage is approximate (docs/theory/derived.md, theorem 8).
+        The statistics. Their intervals are computed from simulated noise. For Gini, Lorenz and compared means, the
+        coverage is approximate (docs/theory/derived.md, theorem 8).
 
     Raises
     ------
@@ -184,7 +184,7 @@ def derive(
 
     Examples
     --------
-    Counts by sex follow from released counts by sex and age; the ledger is charged only once.
+    Counts by sex follow from released counts by sex and age, so the ledger is charged only once:
 
     >>> import gaugedp as gd
     >>> import pandas as pd
@@ -193,8 +193,8 @@ def derive(
     >>> table = gd.Table.scan(rows, domain=domain, name="people")
     >>> ledger = gd.Ledger.in_memory(gd.PureDP(2))
     >>> released = gd.release(gd.query(domain, "sex*age"), table, ledger=ledger, epsilon=1.0)
-    >>> gd.derive(released, "sex").facts["query"], ledger.spent
-    ('sex', PureDP(1))
+    >>> list(gd.derive(released, "sex").labels), ledger.spent
+    ([('sex', 'sex=1'), ('sex', 'sex=2')], PureDP(1))
     """
     check_level(level)
     source = Source.of(release, domain, planned)

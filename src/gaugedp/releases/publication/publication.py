@@ -65,13 +65,14 @@ class Publication:
     Use it for a regular publication, such as an annual report. A TOML file describes its tables, and `Publication.load`
     reads it (docs/how-to/publish.md).
 
-    All tables share one guarantee. A table's share is in proportion to its `weight` (default 1). A table with `within`
-    instead gets the smallest share for which its 95 % intervals are at most ± `within`, and the tables with weights
-    divide the rest. If `intervals` is "total", a part of the guarantee is spent on estimating sampling errors
-    (`queries.sampling`).
+    The tables share one guarantee, and each gets a part in proportion to its `weight`, which is 1 by default. A table
+    with `within` instead gets the smallest part for which its 95 % intervals are at most ± `within`, and the other
+    tables divide the rest. If `intervals` is "total", a part of the guarantee is spent on estimates of the sampling
+    error (`gd.with_sampling_error`).
 
-    The remaining options cost nothing: the `processing` steps of each table, the `flags` that mark its noisy answers,
-    the `labels` of cells in files ("codes", "labels" or "both"), and the `language` of pages and notes.
+    The remaining options cost nothing. `processing` names the steps of post-processing of a table, and `flags` marks
+    noisy answers. `labels` states whether files contain codes, labels or both, and `language` is that of pages and
+    notes.
     """
 
     title: str

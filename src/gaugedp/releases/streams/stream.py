@@ -35,15 +35,15 @@ class Stream:
 
     Use it to publish the same counts or sums every month, for a number of months that you fix in advance. Open it with
     `Stream.open`, and call `next` with the table of each period. The noise is correlated over the periods, so that the
-    running totals are accurate too. All answers together satisfy `guarantee` for two series of tables that differ in
-    one unit, such as a person, in at most `periods_per_person` periods (docs/theory/streams.md, theorem 1). The library
-    cannot check in how many periods a person appears; you vouch for it.
+    running totals are accurate too. The `guarantee` is for all answers together and for units, such as persons, that
+    appear in at most `periods_per_person` periods (docs/theory/streams.md, theorem 1). The library cannot check in how
+    many periods a person appears, so you must make sure of it.
 
     Notes
     -----
-    In each period, the ledger notes the beginning of the period, the noise is drawn and saved in the state file, the
-    table is read, the ledger stores the answer, and the state advances. Therefore a period gets only one answer, even
-    if the process is killed. The state file holds the noise: keep it as secret as the tables.
+    In each period, the noise is saved in the state file before the table is read, and the ledger stores the answer. A
+    period therefore gets only one answer, even if the process is killed. Keep the state file as secret as the tables,
+    because it holds the noise.
     """
 
     def __init__(self, file: StateFile, query: Query, unit: PrivacyUnit, ledger: Ledger, noise: StreamNoise) -> None:
@@ -66,28 +66,28 @@ class Stream:
         periods_per_person: int = 1,
         places: Mapping[str, str] | None = None,
     ) -> "Stream":
-        """Open the stream in a file, or create and charge it.
+        """Open the stream in a file, or create it.
 
-        An existing stream is returned unchanged, at no cost.
+        A new stream is charged to the ledger. An existing stream is returned unchanged, at no cost.
 
         Parameters
         ----------
         path : path
-            The state file. It holds the noise: keep it as secret as the tables.
+            The state file. Keep it as secret as the tables, because it holds the noise.
         query : Query
-            Counts and sums to publish for each period. Means and quantiles are refused.
+            The counts and sums to publish for each period. Means and quantiles are refused.
         unit : PrivacyUnit
-            Who is protected.
+            Who is protected, such as one person.
         ledger : Ledger
             The ledger to charge, once for all periods.
         periods : int
             The number of periods.
         epsilon, delta, rho, mu : float, optional
-            The guarantee of all answers together: ε and δ, or ρ, or μ.
+            The guarantee of all answers together, by ε and δ, by ρ, or by μ.
         periods_per_person : int
             The largest number of periods in which one person appears. Default 1.
         places : mapping, optional
-            Public notes to store in the state file, such as the path of the domain file.
+            Public notes to store in the state file, such as the path of the domain file. By default there are none.
 
         Raises
         ------
@@ -166,8 +166,8 @@ class Stream:
         returns the stored answer and reads nothing. If an earlier call was killed before it stored an answer, the
         period is answered now with new noise. `rng` is for research only.
 
-        The method refuses a table of another domain or unit, a period after the next one, a stream without periods
-        left, and a state file that is older than the ledger. Nothing is read then.
+        A table of another domain or unit is refused, and so are a period after the next one, a call after the last, and
+        a state file that is older than the ledger. Nothing is read then.
         """
         self._check_table(table)
         with self._file.locked():
