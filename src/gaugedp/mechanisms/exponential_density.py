@@ -185,8 +185,8 @@ class ExponentialDensity(Calibrated):
         -----
         The bound holds for the point before rounding. It is the least value of 2λ·slope + (2/ε)·(r·log(1/λ) + t) over λ
         in (0, 1], or the length of the score's range if that is smaller. Here r is the rank of the body Y of points.
-        Proof: for a best point y* and a score u, the score is at least max u − 2λ·slope on (1 − λ)y* + λY, which has λ^r
-        of the volume of Y. So, for every g > 0, P(u(a, out) ≤ max u − 2λ·slope − g) ≤ e^{−εg/2}·λ^{−r}.
+        Proof: for a best point y* of a score u, the score is at least max u − 2λ·slope on (1 − λ)y* + λY. This set has
+        λ^r of the volume of Y. So, for every g > 0, P(u(a, out) ≤ max u − 2λ·slope − g) ≤ e^{−εg/2}·λ^{−r}.
 
         Examples
         --------
