@@ -139,7 +139,7 @@ def test_every_answer_and_fact_is_shown(answer: gd.Release, page: str) -> None:
     for cell, *numbers in zip(cells, *(answer.columns()[name] for name in ("estimate", "lower", "upper")), strict=True):
         row = "".join(f"<td>{f'{number:,}'.replace('-', '−')}</td>" for number in numbers)
         estimate, low, high = (f"{number:,}".replace("-", "−") for number in numbers)
-        single = f"<strong>{estimate}</strong></p><p>The 95% interval is {low} to {high}."
+        single = f"<strong>{estimate}</strong></p><p>The 95% interval ranges from {low} to {high}."
         assert (single if cell == "all" else f'<th scope="row">{cell}</th>{row}') in page
     paid = answer.facts["account"]
     for expected in (
@@ -201,7 +201,7 @@ GUARANTEES = [
         {"epsilon": 0.5, "delta": 1e-6},
         ("shares refer to ε.", "This release spent 25% of the budget"),
     ),
-    (gd.ZCDP(2), {"rho": 0.02}, ("concentrated", "At δ = 10⁻⁶", "This release spent 1% of the budget")),
+    (gd.ZCDP(2), {"rho": 0.02}, ("concentrated", "With δ = 10⁻⁶", "This release spent 1% of the budget")),
     (gd.GaussianDP(1), {"mu": 0.5}, ("shifted by 0.5 standard deviations", "This release spent 25% of the budget")),
 ]
 
@@ -407,7 +407,7 @@ def test_a_page_has_one_kind_of_interval_and_names_it(question: str) -> None:
 
 def test_a_single_bar_holds_alone() -> None:
     shown = of_incomes("median(PAY)")
-    assert "The 95% interval is " in shown
+    assert "The 95% interval ranges from " in shown
     assert "intervals (simultaneous)" not in shown
 
 
@@ -478,9 +478,12 @@ def test_counts_of_numbers_are_areas_over_their_true_widths() -> None:
     assert areas.cut == 1000
     assert areas.per_count.tolist() == [1, 1, 0.5, 10 / 960], "heights tell counts for each 10"
     assert "“other” has no place on the axis" in areas.remark
+    left_out = "The category “other” is not included in this comparison."
     page = render(made("pay", BROKEN_DOWN))
     assert "Number of rows per 10" in page
     assert "… 1,000" in page
+    assert left_out in page
+    assert left_out not in render(made("area", BROKEN_DOWN))
     assert chart("pay*where")[1].form == "dots"
     assert chart("index(pay)")[1].form == "dots", "no counts"
 
@@ -523,8 +526,7 @@ def test_a_sentence_is_written_as_people_write() -> None:
     pair = dataclasses.replace(pair, estimate=estimate, lower=estimate - 9, upper=estimate + 9)
     between = "(between {} and {})".format
     assert finding(pair) == (
-        f"The number of rows is higher for ill “no”, at 900 {between(891, 909)}, "
-        f"than for ill “yes”, at 100 {between(91, 109)}."
+        f"The number of rows is 900 {between(891, 909)} for ill “no” and 100 {between(91, 109)} for ill “yes”."
     )
     near = dataclasses.replace(pair, lower=estimate - 500, upper=estimate + 500)
     assert finding(near).endswith("These two intervals overlap, so the noise may explain the difference.")
@@ -560,7 +562,8 @@ def test_parts_of_a_guarantee_are_counted_in_words() -> None:
     said = in_detail(2 * loss(0.25) + loss(0.125))
     assert "three parts: one with about ε = 0.125 and two with about ε = 0.25. Together they give ε = 0.625." in said
     assert "two parts, with guarantees of about ε = 0.125 and ε = 0.25, which" in in_detail(loss(0.25) + loss(0.125))
-    assert in_detail(loss(0.25)).startswith("At δ = ")
+    assert in_detail(loss(0.25)) == "", "ε is the same at δ = 10⁻⁶"
+    assert " With δ = 10⁻⁶, the guarantee also holds for ε = " in in_detail(200 * loss(0.125))
 
 
 @pytest.mark.parametrize(
@@ -595,10 +598,11 @@ def test_a_group_is_worded_by_phrases() -> None:
         )
     assert said[0].startswith("The number of persons is highest for men aged 60 to 99 in the south, at 700 (between ")
     assert ", and lowest for women below 60 in the north, at 0 (" in said[0]
-    assert said[1].startswith("The number of persons is higher for persons aged 60 to 99, at 100 (between ")
-    assert ", than for persons below 60, at 0 (" in said[1]
-    assert said[2].startswith("The number of persons is higher in the south, at 100 (")
-    assert said[3].startswith("The percentage of persons below 60 is higher in the south, at 100% (")
+    assert said[1] == (
+        "The data contain 100 persons aged 60 to 99 (between 91 and 109) and 0 persons below 60 (between 0 and 9)."
+    )
+    assert said[2].startswith("The data contain 100 persons in the south (between 91 and 109) and 0 persons in the n")
+    assert said[3].startswith("The percentage of persons below 60 is 100% (between 91% and 109%) in the south and ")
 
 
 def test_rules_name_tables_and_labels() -> None:

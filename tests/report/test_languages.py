@@ -106,7 +106,7 @@ def test_a_fact_is_read_to_its_last_word() -> None:
         for fact, said in wanted.items():
             assert said in translated(fact)
     answer = made("SEX; AGEP; SEX*AGEP", epsilon=0.5).in_language("de")
-    assert "Der erwartete Fehler betrug " in render(answer)
+    assert "hatte den kleinsten erwarteten Fehler" in render(answer)
     assert "(against" not in render(answer)
 
 

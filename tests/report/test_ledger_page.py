@@ -123,13 +123,13 @@ def test_what_the_rest_would_buy_is_affordable(clock: Any, kind: str) -> None:
 
 def test_nothing_is_bought_with_nothing() -> None:
     ledger = gd.Ledger.in_memory(gd.PureDP(0.3))
-    assert "No count" not in text(ledger_page(ledger))
+    assert "Too little" not in text(ledger_page(ledger))
     assert "more charge" not in text(ledger_page(ledger))
     for _ in range(3):
         ledger.reserve([gd.PureDP(0.1)], table="people", unit=UNIT, request={})
     shown = text(ledger_page(ledger))
-    assert "No count: too little is left." in shown
-    assert "0 more charges like the median one" in shown
+    assert "Too little is left for a count." in shown
+    assert "The remaining budget covers no more charges like entry " in shown
     assert "± " not in shown
 
 
@@ -166,9 +166,9 @@ def test_the_tables_say_what_was_paid(clock: Any) -> None:
     assert [row[-1] for row in payments].count("answered; seeded: not private") == 1
     shown = text(page)
     for said in (
-        "Earlier releases had spent 5% of the budget. The year 2026 spent 65% of the budget, which leaves 30%.",
+        "Earlier releases had spent 5% of the budget. Releases in 2026 spent 65% of the budget, which leaves 30%.",
         "ε = 0.9, δ = 8.6 × 10⁻⁶",
-        "1 charge without",
+        "1 charge has no answer: a run was stopped",
     ):
         assert said in shown
     assert SECRET.decode() not in page
@@ -195,10 +195,10 @@ def test_the_year_is_that_of_the_last_entry_or_a_chosen_one(clock: Any) -> None:
     ledger = filled(clock, "pure")
     assert ledger_page(ledger) == ledger_page(ledger, 2026)
     earlier, later = text(ledger_page(ledger, 2025)), text(ledger_page(ledger, 2027))
-    assert "No budget had been spent before 2025. The year 2025 spent 5% of the budget, which leaves 95%." in earlier
+    assert "No budget had been spent before 2025. Releases in 2025 spent 5% of the budget, which leaves 95%." in earlier
     assert "ε = 0.6" in earlier  # left now, whichever year is shown
-    assert "None in 2027." in later
-    assert "like the median one of all years" in later
+    assert "There were no charges in 2027." in later
+    assert ", the median charge of all years (ε = 0.1)." in later
     for wrong in (0, -1, 2026.0, "2026"):
         with pytest.raises(InvalidRequest, match="`year` is"):
             ledger_page(ledger, wrong)  # type: ignore[arg-type]
@@ -207,7 +207,7 @@ def test_the_year_is_that_of_the_last_entry_or_a_chosen_one(clock: Any) -> None:
 def test_a_new_ledger_has_a_page() -> None:
     shown = text(ledger_page(gd.Ledger.in_memory(gd.PureDP(2))))
     assert "no table yet" in shown
-    assert "All 1 entries are valid" in shown
+    assert "The only entry was checked: the hash chain, the sums and the budget are valid." in shown
 
 
 def test_an_altered_ledger_says_so(clock: Any, tmp_path: Path) -> None:

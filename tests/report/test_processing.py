@@ -43,7 +43,7 @@ def test_what_was_done_is_told_in_words(steps: tuple[str, ...], words: list[str]
     assert "Dots are the released answers" not in shown
     assert "Counts below 0, and cells" not in shown
     assert page.count("error bars of the unprocessed estimates") == 2 * 3  # the label and the description of each chart
-    assert "95% interval of the unprocessed estimates is" in shown
+    assert "95% interval of the unprocessed estimates ranges from " in shown
     assert f"processing={steps!r}" in shown.replace("&#x27;", "'")
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import compress, islice, product
 
 import numpy as np
@@ -14,7 +15,6 @@ from gaugedp.report.terms import ReportTerm, labels
 from gaugedp.statistics.comparison import Change
 from gaugedp.statistics.share import Share
 
-_COMPARED = {(False, False): "ranked", (False, True): "pair", (True, False): "range", (True, True): "both"}
 _MONTH = re.compile(r"\d{4}-\d{2}")
 _UNSURE = {(True, False): "first_unsure", (False, True): "last_unsure", (True, True): "both_unsure"}
 
@@ -30,16 +30,28 @@ def finding(term: ReportTerm) -> str:
     at = _compared(term)
     if len(at) < 2:
         return ""
+    pairs = list(zip(term.axes, term.levels, strict=True))[int(_compares_shares(term)) :]
+    left_out = [say("findings.left_out", cell=levels[-1]) for axis, levels in pairs if _has_other(axis)]
+    hidden = [say("findings.hidden")] * (len(term.shown) < len(term.estimate))
+    return " ".join([_comparison(term, at), *left_out, *hidden])
+
+
+def _comparison(term: ReportTerm, at: np.ndarray) -> str:
+    """Describe the largest and the smallest estimate of the places `at`, and whether it is sure which they are."""
     lower, upper, estimate = (column[at] for column in (term.lower, term.upper, term.estimate))
     top, bottom = int(np.argmax(estimate)), int(np.argmin(estimate))
     overlaps, is_pair = bool(lower[top] <= upper[bottom]), len(at) == 2
-    places = {"top": _placed(term, at[top]), "bottom": _placed(term, at[bottom])}
+    subject = _subject(term, at[0])
+    named = replace(term, rows=say("findings.those") or term.rows) if f" {term.rows}" in subject else term
+    places = {"top": _placed(named, at[top]), "bottom": _placed(named, at[bottom])}
     if term.kind == Change.kind and term.subject and lower[top] > 0 > upper[bottom]:
         said = _changed(term, at[[top, bottom]], places)
+    elif is_pair and (counted := _counted(term, at[[top, bottom]])):
+        said = say("findings.counted", high=counted[0], low=counted[1])
     else:
         high, low = _numbers(term, at[[top, bottom]])
-        subject = _subject(term, at[0])
-        said = say(f"findings.{_COMPARED[overlaps, is_pair]}", subject=subject, high=high, low=low, **places)
+        form = "both" if is_pair else "range" if overlaps else "ranked"
+        said = say(f"findings.{form}", subject=subject, high=high, low=low, **places)
     said = said[0].upper() + said[1:]
     if not overlaps:
         unsure = bool(np.delete(upper, top).max() >= lower[top]), bool(np.delete(lower, bottom).min() <= upper[bottom])
@@ -58,6 +70,18 @@ def _changed(term: ReportTerm, at: np.ndarray, places: Mapping[str, str]) -> str
     high, low = _numbers(term, at, np.array([1, -1]))
     counted = say("subjects.count", rows=term.rows)
     return say("findings.changed", before=before, counted=counted, high=high, low=low, **places)
+
+
+def _counted(term: ReportTerm, at: np.ndarray) -> list[str]:
+    """Return counts with nouns and phrases, such as "9 stops in the north (…)", or [] if a cell has no phrase."""
+    if not term.counts or not term.levels:
+        return []
+    cells = np.stack(np.unravel_index(at, [len(levels) for levels in term.levels]), axis=1).tolist()
+    phrases = [[own[i] for own, i in zip(term.phrases, cell, strict=True)] for cell in cells]
+    if not all(map(all, phrases)):
+        return []
+    groups = [" ".join([term.rows, *sorted(own, key=_has_preposition)]) for own in phrases]
+    return _numbers(term, at, units=[say("findings.counted_group", group=group) for group in groups])
 
 
 def _parts(term: ReportTerm, at: np.ndarray) -> list[np.ndarray]:
@@ -103,7 +127,7 @@ def strength(term: ReportTerm) -> tuple[bool, bool, float]:
 
 def _compared(term: ReportTerm) -> np.ndarray:
     """Return the places of the cells that a sentence may name."""
-    last = [axis.form == CELLS and axis.texts[len(axis.texts) - 1] == OTHER for axis in term.axes]
+    last = [_has_other(axis) for axis in term.axes]
     named = [
         not any(
             is_other and place == len(levels) - 1
@@ -118,6 +142,10 @@ def _compared(term: ReportTerm) -> np.ndarray:
     if _compares_shares(term):
         return max(_parts(term, at), key=lambda places: round(_gap(term, places)), default=at)
     return at
+
+
+def _has_other(axis: Axis) -> bool:
+    return axis.form == CELLS and axis.texts[len(axis.texts) - 1] == OTHER
 
 
 def _placed(term: ReportTerm, place: int) -> str:
@@ -171,15 +199,17 @@ def _named(axis: Axis, name: str, level: str) -> tuple[str, bool]:
     return say("findings.cell" if has_digit else "findings.word", name=name, level=level), False
 
 
-def _numbers(term: ReportTerm, at: np.ndarray, signs: np.ndarray | int = 1) -> list[str]:
-    """Return estimates with their intervals and unit, perhaps with another sign; a count is at least 0."""
+def _numbers(
+    term: ReportTerm, at: np.ndarray, signs: np.ndarray | int = 1, units: Sequence[str] | None = None
+) -> list[str]:
+    """Return estimates with their intervals and units, perhaps with another sign; a count is at least 0."""
     least = 0.0 if term.counts else -np.inf
     estimate, *ends = (np.maximum(least, signs * column[at]) for column in (term.estimate, term.lower, term.upper))
     columns = estimate, np.minimum(*ends), np.maximum(*ends)
     written = figures.in_a_sentence(*zip(*(column.tolist() for column in columns), strict=True))
-    unit = f" {term.answer_unit}" if term.answer_unit else ""
     said = []
-    for place, numbers in zip(at, written, strict=True):
+    for place, numbers, name in zip(at, written, units or [term.answer_unit] * len(at), strict=True):
+        unit = f" {name}" * bool(name)
         middle, low, high = (f"{text}{term.sign}" for text in numbers)
         is_cut = term.counts and term.upper[place] <= 0  # the interval is cut at 0, too
         whole = say("findings.number", estimate=middle, unit=unit, low=low, high=high)

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gaugedp._internal.language import dated, listed, localised, say, translated, written_in
+from gaugedp._internal.language import dated, listed, say, translated, written_in
 from gaugedp._internal.names import in_quotes
 from gaugedp.domain.captions import Captions
 from gaugedp.guarantees import Guarantee, from_dict
@@ -195,31 +195,30 @@ def _compared(release: "Release") -> Html:
 
 
 def _chosen(release: "Release") -> Html:
-    """Return why the mechanism was chosen; if it has parts, why each was."""
-    names, reasons = release.facts["mechanism"]["name"].split(" + "), release.facts["reason"].split(". ")
+    """Return why the mechanism was chosen; if it has parts, why those of the tables were."""
+    name, reason = release.facts["mechanism"]["name"], release.facts["reason"]
+    names, reasons = name.split(" + "), reason.split(". ")
     if len(names) != len(reasons) or len(names) == 1:
-        return tag("p", _reason(release.facts["reason"], "appendix.chosen", name=release.facts["mechanism"]["name"]))
+        name, reason = _choice(name, reason)
+        return tag("p", say("appendix.chosen", name=name, reason=reason))
     titles = {term.text: meaning(term, release.captions) for term in release.terms}
     shown = {term.text for term in read_terms(release)}
-    items = []
-    for name, (text, _, why) in zip(names, (reason.partition(": ") for reason in reasons), strict=True):
-        table = text.split("; ")[0]
-        key = "appendix.chosen_for" if table in shown else "appendix.chosen_behind"
-        items.append(_reason(why, key, name=name, table=say("lists.quoted", text=titles.get(table, text))))
-    return listing(dict.fromkeys(items))
-
-
-def _reason(why: str, key: str, name: str, **slots: str) -> str:
-    """Return a sentence that says why a mechanism was chosen, and which errors others had, if known."""
-    name = _BETWEEN_WORDS.sub("-", name)  # "Rank-Verified"
-    said, _, others = why.partition(" (against ")
-    errors = [text.rpartition(" ") for text in others.removesuffix(")").split(", ") if text]
-    each = [
-        say("appendix.against_one", name=_BETWEEN_WORDS.sub("-", name), error=localised(error))
-        for name, _, error in errors
+    tables: dict[tuple[str, str], list[str]] = {}  # titles, by the choice
+    for name, (text, _, why) in zip(names, (part.partition(": ") for part in reasons), strict=True):
+        first = text.split("; ")[0]
+        if first in shown:
+            tables.setdefault(_choice(name, why), []).append(say("lists.quoted", text=titles.get(first, text)))
+    said = [
+        say("appendix.chosen_for", len(at), tables=listed(at), name=name, reason=reason)
+        for (name, reason), at in tables.items()
     ]
-    sentence = say(key, name=name, reason=translated(said), **slots)
-    return f"{sentence} {say('appendix.against', others=listed(each))}" if each else sentence
+    has_others = sum(map(len, tables.values())) < len(names)
+    return listing([*said, *[say("appendix.chosen_behind")] * has_others])
+
+
+def _choice(name: str, reason: str) -> tuple[str, str]:
+    """Return the name of a mechanism and why it was chosen, in words; the errors of others are in the table."""
+    return _BETWEEN_WORDS.sub("-", name), translated(reason.partition(" (against ")[0])  # "Rank-Verified"
 
 
 def _noise(described: str) -> str:

@@ -36,14 +36,17 @@ _LOOKS = Html(
     ".entries td:nth-last-child(-n+3):not(:last-child){text-align:right}.paper.scroll{margin-top:.8rem}</style>"
 )
 _ADDS_UP = (
-    "The spending of an entry is the increase of the ledger's composed sum, so months, purposes and persons add up. "
-    "Numbers are rounded up. Times are in UTC."
+    "The amount of a charge is the increase of the composed total, so the amounts of months, purposes and persons add "
+    "up to it. Amounts are rounded up, and times are in UTC."
 )
-_TIP = "The tip after the last entry identifies all entries: store it elsewhere, and verify the ledger with it later."
+_TIP = (
+    "The tip, a fingerprint taken after the last entry, identifies all entries. Store it elsewhere, and use it later "
+    "to verify the ledger:"
+)
 _KINDS = {
-    "gaussian": "Guarantees in μ add up by their squares: shares of a budget of μ are shares of μ².",
-    "best_order": "The sum is computed at several Rényi orders; ε is its value at the budget's δ.",
-    "renyi": "The sum is computed at several Rényi orders; the share is that of the order with the highest share.",
+    "gaussian": "Guarantees in μ add up by their squares, so the shares of a budget in μ are shares of μ².",
+    "best_order": "The total is computed at several Rényi orders, and ε is its value at the δ of the budget.",
+    "renyi": "The total is computed at several Rényi orders, and the share is the highest of their shares.",
 }
 
 
@@ -68,7 +71,8 @@ class _Year:
         report = self.report
         if not report.ok:
             return "The ledger was altered by another program."
-        return f"All {plain(report.entries)} entries are valid: the hash chain, the sums and the budget."
+        entries = "The only entry was" if report.entries == 1 else f"All {plain(report.entries)} entries were"
+        return f"{entries} checked: the hash chain, the sums and the budget are valid."
 
     @classmethod
     def of(cls, ledger: Ledger, year: int | None) -> "_Year":
@@ -94,13 +98,13 @@ def ledger_page(ledger: Ledger, year: int | None = None) -> str:
     parts = (part(summary) for part in (_short, _by_month, _by_name, _rest, _listed, _verified))
     body = [_head(summary), _warning(summary.report), tag("main", *parts)]
     title = f"Privacy budget of {summary.table}, {summary.number}"
-    return document(title, body, "It was made from a ledger alone, without access to the data.", style=_LOOKS)
+    return document(title, body, "It was made from the ledger alone, without access to the data.", style=_LOOKS)
 
 
 def _head(summary: _Year) -> Html:
-    protected = summary.unit or "not specified yet"
-    lead = tag("p", f"Protected: {protected}.", class_="lead")
-    return heading(of_table(summary.table), f"Privacy budget, {summary.number}", lead)
+    unit = summary.unit
+    said = "The protected unit is not specified yet." if unit is None else words.neighbours(unit.to_dict())
+    return heading(of_table(summary.table), f"Privacy budget, {summary.number}", tag("p", said, class_="lead"))
 
 
 def _warning(report: Report) -> Html:
@@ -116,7 +120,7 @@ def _short(summary: _Year) -> Html:
     shares = spending.share(before), spending.share(of_year)
     count = sum(payment.is_paid for payment in summary.payments)
     first = f"No budget had been spent before {summary.number}."
-    paid = f"{plain(count)} charge{'s' * (count != 1)} in {summary.number}."
+    paid = f"There {'was' if count == 1 else 'were'} {_charges(count)} in {summary.number}."
     unit = (summary.unit or PrivacyUnit()).to_dict()
     return titled(
         "In short",
@@ -125,9 +129,9 @@ def _short(summary: _Year) -> Html:
             fact(
                 f"Spent in {summary.number}",
                 _text(of_year),
-                meter(shares, f"The year {summary.number}", first, "δ" in of_year),
+                meter(shares, f"Releases in {summary.number}", first, "δ" in of_year),
             ),
-            fact("Left now", _remaining(spending), tag("p", f"{paid} {summary.in_order}")),
+            fact("Left now", _remaining(spending), tag("p", paid)),
             fact(
                 "Budget",
                 words.symbol(spending.budget.total),
@@ -150,7 +154,7 @@ def _by_month(summary: _Year) -> Html:
     ends = ", ".join(f"{name} {percent_up(share)}" for name, share in zip(_NAMES, shares[1:], strict=True))
     said = f"Share of the budget spent by the end of each month of {summary.number}: {ends}."
     explained = " ".join([_ADDS_UP, _KINDS.get(spending.budget.accounting, "")]).strip()
-    caption = "Dark: spent in the month. Pale: spent before. Dashed: the budget."
+    caption = "Dark bars show spending in the month, and pale bars earlier spending. The dashed line is the budget."
     box = {"class_": "paper scroll", "tabindex": "0", "role": "region", "aria_label": "Chart of the months"}
     return titled(
         "By month",
@@ -187,14 +191,17 @@ def _purchases(summary: _Year) -> Iterator[str]:
     if middle is None:
         middle, of = median(spending.payments), "of all years"
     if middle is not None:
-        count = spending.times(middle)
-        more = f"{plain(count)} more charge{'s' * (count != 1)}"
-        yield f"{more} like the median one {of}, which cost {_text(middle.amounts)}: entry {middle.entry.number}."
+        example = f"entry {middle.entry.number}, the median charge {of} ({_text(middle.amounts)})"
+        yield f"The remaining budget covers {_charges(spending.times(middle), 'more ')} like {example}."
     width = half_width_of_a_count(spending, summary.unit)
     if width is None:
-        yield "No count: too little is left."
+        yield "Too little is left for a count."
     else:
-        yield f"Or one count, with everything that is left: its 95% interval is at most ± {plain(width)}."
+        yield f"If all of it is spent on one count, the 95% interval of the count is at most ± {plain(width)}."
+
+
+def _charges(count: int, more: str = "") -> str:
+    return f"{plain(count) if count else 'no'} {more}charge{'s' * (count != 1)}"
 
 
 def _listed(summary: _Year) -> Html:
@@ -205,8 +212,8 @@ def _listed(summary: _Year) -> Html:
     written = table(f"Charges of {summary.number}", heads, rows, class_="entries")
     if len(rows) > 40:  # more rows are folded
         written = tag("details", tag("summary", f"Table: {plain(len(rows))} charges"), written)
-    earlier = f"{left_out:,} earlier ones are in the ledger: gaugedp ledger show."
-    empty = tag("p", f"None in {summary.number}.")
+    earlier = f"The command gaugedp ledger show also lists the {_charges(left_out, 'earlier ')}."
+    empty = tag("p", f"There were no charges in {summary.number}.")
     parts = [written if rows else empty, tag("p", earlier) if left_out else ""]
     return titled("Charges", *parts)
 
@@ -220,7 +227,9 @@ def _line(spending: Spending, payment: SpendingStep) -> list[str]:
 def _verified(summary: _Year) -> Html:
     report = summary.report
     never = len(report.unsettled)
-    unanswered = f"{never:,} charge{'s' * (never != 1)} without an answer: a run was killed or is still running."
+    unanswered = (
+        f"{_charges(never)} {'has' if never == 1 else 'have'} no answer: a run was stopped or has not ended yet."
+    )
     command = f"gaugedp ledger verify LEDGER --tip {report.tip}"
     return titled(
         "Verification",

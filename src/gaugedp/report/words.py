@@ -11,6 +11,7 @@ from gaugedp.report.figures import at_most, counted, epsilon_at, factor_up, perc
 from gaugedp.report.markup import Html, escape
 
 _REPR = re.compile(r"(?:(\d+) \* )?(PureDP|ApproxDP|ZCDP|GaussianDP|ExponentialLoss)\(([^,()]+)(?:, ([^,()]+))?\)")
+_DELTA = 1e-6  # at which any guarantee is also stated as (ε, δ)
 _KINDS: dict[str, Callable[..., Guarantee]] = {
     kind.__name__: kind for kind in (PureDP, ApproxDP, ZCDP, GaussianDP, ExponentialLoss)
 }
@@ -77,7 +78,8 @@ def in_detail(guarantee: Guarantee) -> str:
     else:
         each = [say("privacy.times", part=part, count=counted(times)) for part, times in parts]
         said = [say("privacy.more_exactly", parts=listed(each), **slots)]
-    return " ".join([*said, _as_epsilon(guarantee)])
+    is_less = epsilon_at(guarantee, _DELTA) != epsilon_at(guarantee, 0.0)
+    return " ".join([*said, *[_as_epsilon(guarantee)] * is_less])
 
 
 def best_guess(guarantee: Guarantee, unit: Mapping[str, Any]) -> str:
@@ -140,5 +142,4 @@ def _is_row(unit: Mapping[str, Any]) -> bool:
 
 
 def _as_epsilon(guarantee: Guarantee) -> str:
-    # at δ = 1e-6, it is also stated as (ε, δ)
-    return say("privacy.as_epsilon", delta=at_most(1e-6), epsilon=epsilon_at(guarantee, 1e-6))
+    return say("privacy.as_epsilon", delta=at_most(_DELTA), epsilon=epsilon_at(guarantee, _DELTA))

@@ -54,7 +54,7 @@ class Correction:
     def announced(self, publication: Publication) -> Publication:
         """Return the publication with a footnote that names what it replaces."""
         captions = publication.domain.captions
-        slots = {"title": repr(self.earlier["title"]), "earlier": self.earlier["ledger"]["key"], "reason": self.reason}
+        slots = {"title": self.earlier["title"], "earlier": self.earlier["ledger"]["key"], "reason": self.reason}
         with written_in(publication.language):
             notice = say("erratum.notice", **slots)
         noted = replace(captions, footnote=" ".join(filter(None, [captions.footnote, notice])))
