@@ -1,4 +1,4 @@
-"""Intervals of quotients end where theorem 8 of derived.md says: narrower ones would hold too seldom."""
+"""Intervals of quotients end where theorem 1 of derived.md says: narrower ones would hold too seldom."""
 
 import numpy as np
 import pytest

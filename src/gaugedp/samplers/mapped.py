@@ -16,7 +16,7 @@ class Mapped(RealFunction):
     """M·x for floats M (d, k) and random x.
 
     M is read as exact rational numbers, and x has a distribution on ℝ^k, k ≤ 2^20. If x has the density ∝ e^{−‖x‖_K}
-    and M is one-to-one, M·x has the density ∝ e^{−‖z‖_{M·K}} on the image of M (docs/theory/reals.md, theorem 13).
+    and M is one-to-one, M·x has the density ∝ e^{−‖z‖_{M·K}} on the image of M (docs/theory/reals.md, theorem 3).
     """
 
     matrix: np.ndarray

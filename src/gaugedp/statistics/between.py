@@ -1,7 +1,7 @@
 """Statistics of two releases: what changed from the earlier to the later one.
 
 For counts and sums x of the later and X of the earlier release, x − θ·X is pure noise at the true ratio θ, and x − X −
-θ at the true difference. docs/theory/derived.md, theorem 8
+θ at the true difference. docs/theory/derived.md, theorem 1
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Quotients of forms of released numbers, with intervals.
 
 With x = c + e the released numbers and h(c, θ) = h₀(c) − θ·h₁(c) = 0 for the true value θ, h(x, θ) is pure noise, whose
-distribution is known except for c. docs/theory/derived.md, theorem 8
+distribution is known except for c. docs/theory/derived.md, theorem 1
 """
 
 from collections.abc import Callable

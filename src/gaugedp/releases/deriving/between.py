@@ -64,8 +64,8 @@ def compare_releases(
     -------
     Release
         The comparisons, with intervals for the noise of both releases but not for sampling error. A comparison whose
-        interval excludes "no change" is marked `*`. For means, the coverage is approximate (docs/theory/derived.md,
-        theorem 8).
+        interval excludes "no change" is marked `*`. For means, the coverage is approximate
+        (docs/theory/derived.md).
 
     Raises
     ------

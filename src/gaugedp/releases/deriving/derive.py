@@ -175,7 +175,7 @@ def derive(
     -------
     Release
         The statistics. Their intervals are computed from simulated noise. For Gini, Lorenz and compared means, the
-        coverage is approximate (docs/theory/derived.md, theorem 8).
+        coverage is approximate (docs/theory/derived.md).
 
     Raises
     ------
