@@ -12,8 +12,7 @@ import gaugedp as gd
 from gaugedp.bodies import Ellipsoid, LpBall, Polytope
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ExponentialLoss
-from gaugedp.mechanisms.exponential_density import ExponentialDensity
-from gaugedp.mechanisms.quality import Quality
+from gaugedp.mechanisms import ExponentialDensity, Quality
 
 pytestmark = pytest.mark.statistical
 ONE = gd.PureDP(1.0)

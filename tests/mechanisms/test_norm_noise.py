@@ -9,8 +9,7 @@ import pytest
 import scipy.optimize
 
 import gaugedp as gd
-from gaugedp.bodies import Ellipsoid, LpBall, Polytope
-from gaugedp.bodies.derived import LinearImage
+from gaugedp.bodies import Ellipsoid, LinearImage, LpBall, Polytope
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.base import is_integer
 from gaugedp.mechanisms.ellipsoid import EllipsoidNoise

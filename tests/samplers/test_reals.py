@@ -10,8 +10,7 @@ import pytest
 import scipy.stats
 
 import gaugedp as gd
-from gaugedp.bodies.derived import LinearImage
-from gaugedp.bodies.lp import LpBall
+from gaugedp.bodies import LinearImage, LpBall
 from gaugedp.samplers import box_noise, known_laws, variables
 from gaugedp.samplers.box_noise import BoxNoise
 from gaugedp.samplers.combined import Combined

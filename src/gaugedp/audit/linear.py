@@ -10,9 +10,8 @@ from gaugedp.audit import goodness_of_fit
 from gaugedp.audit.goodness_of_fit import Found
 from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy
+from gaugedp.mechanisms import Identity, Matrix
 from gaugedp.mechanisms.base import is_integer
-from gaugedp.mechanisms.identity import Identity
-from gaugedp.mechanisms.matrix import Matrix
 from gaugedp.samplers.continuous import normals
 from gaugedp.samplers.laws import LaplaceSum, RoundedGaussian
 

@@ -13,9 +13,7 @@ from gaugedp.audit.goodness_of_fit import Found
 from gaugedp.audit.lattice import lattice_tests
 from gaugedp.audit.linear import chance_by_width, common, covers, identity_tests, matrix_tests, projections
 from gaugedp.audit.samples import ObservedRuns
-from gaugedp.bodies.base import Body
-from gaugedp.bodies.derived import LinearImage
-from gaugedp.bodies.polytope import Polytope
+from gaugedp.bodies import Body, LinearImage, Polytope
 from gaugedp.entropy import Entropy, research_rng, system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee

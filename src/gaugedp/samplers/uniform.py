@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gaugedp._internal.validate import whole
-from gaugedp.bodies.base import Body
-from gaugedp.bodies.derived import MinkowskiSum
+from gaugedp.bodies import Body, MinkowskiSum
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.samplers.direct import has_direct, uniform_direct
 from gaugedp.samplers.gauge_noise import gauge_noise
