@@ -18,7 +18,7 @@ from gaugedp.samplers.integer_log import log_bracket, logs_bracket
 from gaugedp.samplers.mapped import Mapped
 from gaugedp.samplers.reals import Ends, RealFunction, Reals, rounded, rounded_draws
 from gaugedp.samplers.variables import LaplaceVariables, Normal, Spherical, Variables
-from tests.samplers.tape import MANY, Tape, misses_of_floats, tape, truth
+from tests.samplers.tape import MANY, Tape, misses_of_floats, tape, truth, undecided
 
 COUNTS = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, -2.0]])
 UNLIKE = np.random.default_rng(0).normal(size=(3, 4))
@@ -36,13 +36,6 @@ LAWS: dict[str, RealFunction] = {
 }
 PRECISIONS = (8, 16, 53, 120)
 BRACKETED = ("sums", "normal sums", "ball", "disc")
-
-
-def undecided(law: RealFunction, reals: Reals, lattice: np.ndarray, n_bits: int) -> float:
-    """The share of draws that the first `n_bits` bits leave open somewhere."""
-    values, bounds = law.floats(reals, n_bits)
-    away = np.abs(values * lattice - np.rint(values * lattice))
-    return float((away >= 0.5 - bounds * lattice).any(axis=1).mean())
 
 
 # -- the integers are a function of the bits alone ---------------------------------------------------------------
