@@ -137,15 +137,6 @@ def test_a_smaller_allowance_takes_a_longer_walk() -> None:
     assert gd.KNorm.calibrate(body, gd.PureDP(10)).steps > gd.KNorm.calibrate(body, gd.PureDP(1)).steps
 
 
-@pytest.mark.parametrize("kind", [gd.KNorm, gd.Cube])
-@pytest.mark.parametrize(
-    "guarantee", [gd.PureDP(0), gd.ZCDP(0.5), gd.GaussianDP(1), gd.ApproxDP(0, 1e-6), 1.0, None], ids=repr
-)
-def test_a_guarantee_it_cannot_keep_is_refused(kind, guarantee) -> None:
-    with pytest.raises(InvalidRequest, match="Use PureDP or ApproxDP with epsilon above 0"):
-        kind.calibrate(LpBall(3, 1), guarantee)
-
-
 @pytest.mark.parametrize(
     ("matrix", "words"),
     [
