@@ -14,8 +14,8 @@ from gaugedp.bodies import Body, LpBall, image
 from gaugedp.samplers.gauge_noise import gauge_noise
 from gaugedp.samplers.reals import RealFunction, rounded, rounded_draws
 from tests.mechanisms import test_nested_law
-from tests.samplers import test_cones, test_lp_noise, test_mapped, test_swept_noise
-from tests.samplers.tape import MANY, Tape, misses_of_floats, tape, undecided
+from tests.samplers import test_cones, test_lp_noise, test_mapped, test_reals, test_swept_noise
+from tests.samplers.tape import MANY, Tape, misses_of_floats, tape, truth, undecided
 
 
 class Case(NamedTuple):
@@ -30,6 +30,7 @@ def swept(name: str) -> Case:
 
 
 CASES = {
+    **{f"sums {name}": Case(law, truth) for name, law in test_reals.LAWS.items()},
     **{f"ball {name}": Case(law, test_lp_noise.truth) for name, law in test_lp_noise.LAWS.items()},
     **{f"swept {name}": swept(name) for name in test_swept_noise.BODIES},
     **{f"cones {name}": Case(test_cones.law(name), test_cones.truth) for name in test_cones.BODIES},
@@ -46,23 +47,23 @@ every = partial(pytest.mark.parametrize, "name")
 
 @every(CASES)
 def test_every_first_precision_gives_the_integers_of_the_truth(name: str) -> None:
-    law, truth = CASES[name]
+    law, true_values = CASES[name]
     lattice, reals = np.geomspace(20.0, 50.0, law.d), tape(law, 60, 1)
-    expected = [
-        [int(mpmath.floor(side * x + 0.5)) for side, x in zip(lattice.tolist(), truth(law, reals, draw), strict=True)]
-        for draw in range(60)
-    ]
+    expected = []
+    for draw in range(60):
+        pairs = zip(lattice.tolist(), true_values(law, reals, draw), strict=True)
+        expected.append([int(mpmath.floor(side * x + 0.5)) for side, x in pairs])
     for first_bits in (8, 16, 53, 64, 120):
         assert rounded(law, tape(law, 60, 1), lattice, first_bits).tolist() == expected, first_bits
     assert undecided(law, reals, lattice, 8) > 0.9
     assert undecided(law, reals, lattice, 64) == 0
 
 
-@every([name for name in CASES if name.startswith(("ball", "mapped")) and name != "mapped flat"])
+@every([name for name in CASES if name.startswith(("sums", "ball", "mapped")) and name != "mapped flat"])
 def test_a_hair_beside_a_border_the_integer_is_right(name: str) -> None:
     """The control rounds floats, without the bound: some of these go to the other side."""
-    law, truth = CASES[name]
-    assert misses_of_floats(law, tape(law, 60, 3), truth) > 3
+    law, true_values = CASES[name]
+    assert misses_of_floats(law, tape(law, 60, 3), true_values) > 3
 
 
 def tapes(law: RealFunction) -> list[Tape]:
@@ -76,10 +77,10 @@ def tapes(law: RealFunction) -> list[Tape]:
 @every(CASES)
 def test_the_truth_is_within_bounds_and_brackets(name: str) -> None:
     """Of a bound a share is used: it is not idle."""
-    law, truth = CASES[name]
+    law, true_values = CASES[name]
     largest = 0.0
     for reals in tapes(law):
-        true = [truth(law, reals, draw) for draw in range(len(reals.words))]
+        true = [true_values(law, reals, draw) for draw in range(len(reals.words))]
         for n_bits in (8, 16, 30, 64):
             for values, bounds in (law.floats(reals, n_bits), law.closer(reals, n_bits)):
                 each = np.broadcast_to(bounds, values.shape)
