@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gaugedp import Domain, Identity, Laplace, PrivacyUnit, PureDP, bins, prefix_sums, ranges
-from gaugedp.bodies import Ellipsoid, LpBall, Polytope, image, scaled, volume
-from gaugedp.bodies.volume import Volume
+from gaugedp.bodies import Ellipsoid, LpBall, Polytope, Volume, image, scaled, volume
 from gaugedp.bounds import bound_from_volume, lower_bound, staircase_lower_bound, volume_lower_bound
 from gaugedp.errors import InvalidRequest
 from tests.bodies.zoo import ZOO, Member

@@ -237,11 +237,6 @@ def test_odd_objects_in_a_frame(people: gd.Domain, usual: dict[str, Any], make: 
     assert answered(people, pd.DataFrame({"SEX": odd, "AGE": odd, "PAY": odd})) == usual
 
 
-FAILING = (
-    "frames.py makes the text of an object with int() and float(), whose errors depend on the row and are not caught"
-)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("value", [10**5000, Fraction(10**400)], ids=["long integer", "large fraction"])
 def test_numbers_that_have_no_text_in_a_frame(people: gd.Domain, usual: dict[str, Any], value: Any) -> None:

@@ -80,31 +80,16 @@ def check_ledger(desk: Desk, spent: float, unsettled: int) -> None:
     assert len(ledger.verify().unsettled) == unsettled
 
 
-@pytest.mark.parametrize("at", ["plan", "noise"])
-def test_before_paying(forks: Nursery, desk: Desk, at: str) -> None:
+@pytest.mark.parametrize("at", ["plan", "noise", "pay", "commit"])
+def test_until_it_is_paid_nothing_is_kept(forks: Nursery, desk: Desk, at: str) -> None:
+    """While it is paid, the message does not claim what was not spent."""
     before = desk.files()
     done = interrupted(forks, desk, at, out="answers.csv", save="release.json")
     assert (done.code, done.out) == (130, "")
-    assert done.last == f"Interrupted. {UNTOUCHED}"
-    assert desk.files() == before
-    check_ledger(desk, 0.5, 0)
-
-
-@pytest.mark.parametrize("at", ["pay", "commit"])
-def test_while_paying_nothing_is_kept(forks: Nursery, desk: Desk, at: str) -> None:
-    before = desk.files()
-    done = interrupted(forks, desk, at, out="answers.csv")
-    assert (done.code, done.out) == (130, "")
-    assert done.last.startswith("Interrupted.")
-    assert desk.files() == before
-    check_ledger(desk, 0.5, 0)
-
-
-@pytest.mark.parametrize("at", ["pay", "commit"])
-def test_while_paying_the_message_does_not_claim_what_was_not_spent(forks: Nursery, desk: Desk, at: str) -> None:
-    done = interrupted(forks, desk, at)
-    check_ledger(desk, 0.5, 0)
+    assert done.last.startswith("Interrupted." if at in {"pay", "commit"} else f"Interrupted. {UNTOUCHED}")
     assert STAYS_SPENT not in done.err
+    assert desk.files() == before
+    check_ledger(desk, 0.5, 0)
 
 
 @pytest.mark.parametrize("at", ["look", "store"])

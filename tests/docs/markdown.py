@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import dedent
 
-from gaugedp.domain.domain import Domain
-from gaugedp.domain.unit import PrivacyUnit
+from gaugedp.domain import Domain, PrivacyUnit
 
 FENCE = re.compile(
     r"^(?P<indent> *)```(?P<language>\w+)[^\n]*\n(?P<code>.*?)^(?P=indent)```[ ]*$", re.MULTILINE | re.DOTALL

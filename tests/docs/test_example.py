@@ -4,9 +4,8 @@ import csv
 import hashlib
 from pathlib import Path
 
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.domain.attributes import Categories
-from gaugedp.domain.domain import Domain
-from gaugedp.domain.unit import PrivacyUnit
 
 ACS = Path(__file__).resolve().parents[2] / "examples" / "acs"
 DATA = ACS / "acs_ma2018.csv"

@@ -121,25 +121,23 @@ def test_blocks_are_found_and_the_marker_is_obeyed() -> None:
     assert third.exit_code == 2
 
 
-def test_blocks_share_their_names_and_a_wrong_one_fails(tmp_path: Path) -> None:
+def test_blocks_share_their_names(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("```python\nx = 1\n```\n\n```python\nassert x == 1\n```\n", "utf-8")
     assert run_page(page, tmp_path) == 2
-    page.write_text("```python\nassert 1 == 2\n```\n", "utf-8")
-    with pytest.raises(AssertionError):
-        run_page(page, tmp_path)
 
 
-def test_a_wrong_domain_file_fails(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("language", "code", "error"),
+    [
+        ("python", "assert 1 == 2", AssertionError),
+        ("toml", '[attributes]\nSEX = "1"', InvalidRequest),
+        ("bash", "gaugedp no-such-command", AssertionError),
+        ("bash", "ls", AssertionError),
+    ],
+)
+def test_a_wrong_block_fails(tmp_path: Path, language: str, code: str, error: type[Exception]) -> None:
     page = tmp_path / "page.md"
-    page.write_text('```toml\n[attributes]\nSEX = "1"\n```\n', "utf-8")
-    with pytest.raises(InvalidRequest):
+    page.write_text(f"```{language}\n{code}\n```\n", "utf-8")
+    with pytest.raises(error):
         run_page(page, tmp_path)
-
-
-def test_a_wrong_command_fails(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    for command in ("gaugedp no-such-command", "ls"):
-        page.write_text(f"```bash\n{command}\n```\n", "utf-8")
-        with pytest.raises(AssertionError):
-            run_page(page, tmp_path)

@@ -7,9 +7,7 @@ import pytest
 import gaugedp as gd
 from examples.papers import convex_risk as example
 from examples.papers.convex_risk import convex_risk
-from gaugedp.optimization import Logistic
-from gaugedp.optimization.geometry import Geometry
-from gaugedp.optimization.gibbs import Gibbs
+from gaugedp.optimization import Geometry, Gibbs, Logistic
 
 NORMS = [Geometry((12,), p, 3.0) for p in (1, 1.2, 1.5, 2, 4, math.inf)] + [Geometry((3, 4), p, 3.0) for p in (1, 2)]
 

@@ -10,9 +10,7 @@ import gaugedp as gd
 from examples.papers import nuclear_ball
 from examples.papers.nuclear_ball import conjectured_rate, nuclear_risk, oja_privacy
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
-from gaugedp.optimization.spectraplex import Spectraplex
-from gaugedp.optimization.stochastic_frank_wolfe import StochasticFrankWolfe
-from gaugedp.optimization.trace_designs import TraceScale
+from gaugedp.optimization import Spectraplex, StochasticFrankWolfe, TraceScale
 
 N, D = 10_000, 20
 LOG, KAPPA = math.log(N), (2 * math.log(D + 2) - 1) * math.e

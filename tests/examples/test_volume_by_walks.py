@@ -10,8 +10,7 @@ import scipy.spatial
 from examples.papers import volume_by_walks
 from examples.papers.volume_by_walks import estimated_volume
 from gaugedp import research_rng
-from gaugedp.bodies import LpBall, Polytope, volume
-from gaugedp.bodies.prepare import prepared
+from gaugedp.bodies import LpBall, Polytope, prepared, volume
 from gaugedp.bounds import bound_from_volume
 
 

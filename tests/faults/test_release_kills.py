@@ -96,18 +96,11 @@ def check_keys(folder: Path, ledger: Ledger, acknowledged: dict[str, str], unset
     assert ledger.spent == spent
 
 
-def test_twenty_kills(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("count", "least"), [(20, 5), pytest.param(100, 20, marks=pytest.mark.slow)])
+def test_kills(tmp_path: Path, count: int, least: int) -> None:
     furnish(tmp_path, 1000)
     with nursery(tmp_path) as forks:
-        assert kill(forks, tmp_path, 20) > 5
-    check(tmp_path)
-
-
-@pytest.mark.slow
-def test_a_hundred_kills(tmp_path: Path) -> None:
-    furnish(tmp_path, 1000)
-    with nursery(tmp_path) as forks:
-        assert kill(forks, tmp_path, 100) > 20
+        assert kill(forks, tmp_path, count) > least
     check(tmp_path)
 
 

@@ -49,12 +49,6 @@ def test_at_its_own_point_it_is_its_own_point() -> None:
     assert guarantee.epsilon(0) == guarantee.epsilon(9e-8) == math.inf
 
 
-@given(EPSILONS, DELTAS, st.floats(0, 40), st.floats(0, 40))
-def test_delta_decreases_in_epsilon(loss: float, delta: float, first: float, second: float) -> None:
-    low, high = sorted((first, second))
-    assert ApproxDP(loss, delta).delta(low) >= ApproxDP(loss, delta).delta(high) * (1 - 1e-13)
-
-
 @given(EPSILONS)
 def test_without_delta_it_is_pure(loss: float) -> None:
     pure, approx = PureDP(loss), ApproxDP(loss, 0)

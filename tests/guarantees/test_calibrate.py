@@ -151,70 +151,36 @@ FINDERS = [
     discrete_gaussian_std,
     lambda epsilon, delta: subsampled_noise_multiplier(epsilon, delta, 0.01, 10),
 ]
-NAMES = ["gaussian", "laplace", "discrete laplace", "discrete gaussian", "subsampled"]
+LAPLACE, DISCRETE = (laplace_scale, discrete_laplace_scale), (discrete_laplace_scale, discrete_gaussian_std)
+NO_COUNT = (0, -1, 1.5, 2.0, math.nan, "1", None, True)
+BAD = [  # the name of the bad number, who gets it, its values, and the other numbers
+    ("epsilon", FINDERS, (-1, -1e-300, math.nan, math.inf, "1", None, True, [1]), {"delta": 1e-6}),
+    ("epsilon", LAPLACE, (0,), {"delta": 0}),
+    ("delta", FINDERS, (-1e-9, 1, 1.5, math.nan, math.inf, "0.1", None, True), {"epsilon": 1.0}),
+    ("delta", [FINDERS[0], *FINDERS[3:]], (0,), {"epsilon": 1.0}),
+    *(
+        ("sensitivity", (gaussian_std, laplace_scale), (0, -1, math.nan, math.inf, "1", None, True), {"delta": delta})
+        for delta in (1e-9, 1e-6)
+    ),
+    ("sensitivity", (laplace_scale,), (0, -1, math.nan, math.inf, "1", None, True), {"delta": 0.0}),
+    ("sensitivity", DISCRETE, NO_COUNT, {"delta": 1e-6}),
+    ("count", FINDERS[:4], NO_COUNT, {"delta": 1e-6}),
+    ("count", LAPLACE, NO_COUNT, {"delta": 0.0}),
+    ("rate", (subsampled_noise_multiplier,), (0, -0.1, 1.1, math.nan, math.inf, "0.1", None, True), {"steps": 10}),
+    ("steps", (subsampled_noise_multiplier,), (0, -1, 1.5, True, "10", None), {"rate": 0.01}),
+]
 
 
-@pytest.mark.parametrize("find", FINDERS, ids=NAMES)
-@pytest.mark.parametrize("epsilon", [-1, -1e-300, math.nan, math.inf, "1", None, True, [1]])
-def test_bad_epsilons_are_refused(find: Finder, epsilon: object) -> None:
-    with pytest.raises(InvalidRequest, match="`epsilon` is"):
-        find(epsilon, 1e-6)
-
-
-@pytest.mark.parametrize("find", FINDERS, ids=NAMES)
-@pytest.mark.parametrize("delta", [-1e-9, 1, 1.5, math.nan, math.inf, "0.1", None, True])
-def test_bad_deltas_are_refused(find: Finder, delta: object) -> None:
-    with pytest.raises(InvalidRequest, match="`delta` is"):
-        find(1.0, delta)
-
-
-@pytest.mark.parametrize("find", [FINDERS[0], *FINDERS[3:]], ids=["gaussian", "discrete gaussian", "subsampled"])
-def test_gaussian_noise_needs_a_delta(find: Finder) -> None:
-    with pytest.raises(InvalidRequest, match="`delta` is 0"):
-        find(1.0, 0)
-
-
-@pytest.mark.parametrize("find", [laplace_scale, discrete_laplace_scale])
-def test_no_laplace_noise_hides_everything(find: Finder) -> None:
-    with pytest.raises(InvalidRequest, match="`epsilon` is 0"):
-        find(0, 0)
-
-
-@pytest.mark.parametrize("find", [gaussian_std, laplace_scale])
-@pytest.mark.parametrize("sensitivity", [0, -1, math.nan, math.inf, "1", None, True])
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
-def test_bad_sensitivities_are_refused(find: Finder, sensitivity: object, delta: float) -> None:
-    with pytest.raises(InvalidRequest, match="`sensitivity` is"):
-        find(1.0, delta or (1e-9 if find is gaussian_std else 0.0), sensitivity)
-
-
-@pytest.mark.parametrize("find", [discrete_laplace_scale, discrete_gaussian_std])
-@pytest.mark.parametrize("sensitivity", [0, -1, 1.5, 2.0, math.nan, "1", None, True])
-def test_fractional_sensitivities_of_whole_numbers_are_refused(find: Finder, sensitivity: object) -> None:
-    with pytest.raises(InvalidRequest, match="`sensitivity` is"):
-        find(1.0, 1e-6, sensitivity)
-
-
-@pytest.mark.parametrize("find", [gaussian_std, laplace_scale, discrete_laplace_scale, discrete_gaussian_std])
-@pytest.mark.parametrize("count", [0, -1, 1.5, 2.0, math.nan, "1", None, True])
-def test_bad_counts_are_refused(find: Finder, count: object) -> None:
-    for delta in (1e-6, 0.0) if find in (laplace_scale, discrete_laplace_scale) else (1e-6,):
-        with pytest.raises(InvalidRequest, match="`count` is"):
-            find(1.0, delta, count=count)
-
-
-BAD_RATES = [(rate, 10) for rate in (0, -0.1, 1.1, math.nan, math.inf, "0.1", None, True)]
-BAD_STEPS = [(0.01, steps) for steps in (0, -1, 1.5, True, "10", None)]
-
-
-@pytest.mark.parametrize(("rate", "steps"), BAD_RATES + BAD_STEPS)
-def test_bad_rates_and_steps_are_refused(rate: object, steps: object) -> None:
-    with pytest.raises(InvalidRequest, match=r"`(rate|count)` is"):
-        subsampled_noise_multiplier(1.0, 1e-6, rate, steps)
+@pytest.mark.parametrize(("name", "finders", "values", "others"), BAD)
+def test_bad_numbers_are_refused(name: str, finders: list[Finder], values: tuple, others: dict) -> None:
+    for find in finders:
+        for value in values:
+            with pytest.raises(InvalidRequest, match=f"`{name.replace('steps', 'count')}` is"):
+                find(**{"epsilon": 1.0, "delta": 1e-6, **others, name: value})
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(1e300, 0.5), (1e300, 1e-6)])
-@pytest.mark.parametrize("find", FINDERS[1:], ids=NAMES[1:])
+@pytest.mark.parametrize("find", FINDERS[1:])
 def test_guarantees_that_any_noise_keeps_are_refused_or_kept(find: Finder, epsilon: float, delta: float) -> None:
     try:
         actual = find(epsilon, delta)

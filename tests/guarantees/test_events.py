@@ -44,11 +44,15 @@ def test_many_buckets_are_read_as_their_two_rows() -> None:
     assert guarantee == G.FiniteLoss([0.625, 0.125, 0.25], [0.125, 0.625, 0.25])
 
 
-def test_the_peer_agrees_on_what_was_written() -> None:
+@pytest.mark.parametrize(
+    "guarantee",
+    [10 * gd.GaussianDP(0.2) + 5 * G.LaplaceLoss(4.0), 20 * G.SubsampledGaussian(0.1, 1.0).group(3)],
+    ids=["several kinds", "a group on samples"],
+)
+def test_the_peer_agrees_on_what_was_written(guarantee: G.Guarantee) -> None:
     pytest.importorskip("dp_accounting")
     from dp_accounting.pld import pld_privacy_accountant
 
-    guarantee = 10 * gd.GaussianDP(0.2) + 5 * G.LaplaceLoss(4.0)
     peer = pld_privacy_accountant.PLDAccountant()
     peer.compose(to_event(guarantee))
     assert guarantee.epsilon(1e-5) == pytest.approx(peer.get_epsilon(1e-5), rel=1e-3)
@@ -86,16 +90,6 @@ def test_a_replaced_record_counts_twice_in_a_sample_without_replacement() -> Non
     read = from_event(event)
     assert read == G.Sampled(gd.GaussianDP(1.0), 0.3, "without_replacement", "replace")
     assert to_event(G.Sampled(gd.GaussianDP(0.5), 0.3, "without_replacement", "replace")) == event
-
-
-def test_the_event_of_a_group_on_samples_says_at_least_as_much() -> None:
-    pytest.importorskip("dp_accounting")
-    from dp_accounting.pld import pld_privacy_accountant
-
-    guarantee = 20 * G.SubsampledGaussian(0.1, 1.0).group(3)
-    peer = pld_privacy_accountant.PLDAccountant()
-    peer.compose(to_event(guarantee))
-    assert guarantee.epsilon(1e-5) == pytest.approx(peer.get_epsilon(1e-5), rel=1e-3)
 
 
 def test_the_losses_of_a_distribution_are_read_as_atoms() -> None:

@@ -32,13 +32,9 @@ def test_no_method_is_below_the_exact_product(chunk: int) -> None:
             exact = finite.delta(together, epsilon)
             for method in (None, *METHODS):
                 assert guarantee.delta(epsilon, method) >= exact
-            assert guarantee.delta(epsilon, "tight") <= exact * ULPS + 1e-15
-
-
-@pytest.mark.parametrize("chunk", CHUNKS)
-def test_the_delta_at_every_epsilon_returned_is_kept(chunk: int) -> None:
-    for laws in cases(chunk):
-        together, guarantee = finite.product(*laws), compose((FiniteLoss(*each), 1) for each in laws)
+            tight = guarantee.delta(epsilon, "tight")
+            assert tight.low <= exact
+            assert tight <= exact * ULPS + 1e-15
         for method in ("rdp", "tight"):
             epsilon = float(guarantee.epsilon(0.05, method))
             assert math.isinf(epsilon) or finite.delta(together, epsilon) <= 0.05
@@ -55,14 +51,6 @@ def test_pure_guarantees_read_off_mechanisms_cover_their_product(chunk: int) -> 
         for epsilon in (0.1, 0.7):
             for method in (None, *METHODS):
                 assert guarantee.delta(epsilon, method) >= finite.delta(together, epsilon)
-
-
-@pytest.mark.parametrize("chunk", CHUNKS)
-def test_no_low_end_is_above_the_exact_product(chunk: int) -> None:
-    for laws in cases(chunk):
-        together, guarantee = finite.product(*laws), compose((FiniteLoss(*each), 1) for each in laws)
-        for epsilon in (0.0, 0.3, 1.1):
-            assert guarantee.delta(epsilon, "tight").low <= finite.delta(together, epsilon)
 
 
 def test_the_low_end_of_rare_outcomes_is_below_the_truth() -> None:

@@ -65,22 +65,14 @@ def fixed_size(rng: random.Random, size: int) -> tuple[list[finite.Laws], finite
 
 @pytest.mark.many
 @pytest.mark.parametrize("seed", range(60))
-def test_no_mechanism_on_a_poisson_sample_shows_more(seed: int) -> None:
+def test_no_mechanism_on_a_sample_shows_more(seed: int) -> None:
+    """Neither on a Poisson sample nor on one of a fixed size."""
     rng = random.Random(seed)
-    rate = Fraction(rng.randint(1, 19), 20)
-    neighbours, laws = poisson(rng, rate)
-    assert_never_less(g.Sampled(worst(neighbours), float(rate)), laws)
-    assert_never_less(g.Sampled(g.PureDP(max(map(finite.loss, neighbours))), float(rate)), laws)
-
-
-@pytest.mark.many
-@pytest.mark.parametrize("seed", range(60))
-def test_no_mechanism_on_a_sample_of_fixed_size_shows_more(seed: int) -> None:
-    rng = random.Random(seed)
-    size = rng.randint(1, 3)
-    neighbours, laws = fixed_size(rng, size)
-    assert_never_less(g.Sampled(worst(neighbours), size / 4, **REPLACED), laws)
-    assert_never_less(g.Sampled(g.PureDP(max(map(finite.loss, neighbours))), size / 4, **REPLACED), laws)
+    rate, size = Fraction(rng.randint(1, 19), 20), rng.randint(1, 3)
+    samples = ((poisson(rng, rate), float(rate), {}), (fixed_size(rng, size), size / 4, REPLACED))
+    for (neighbours, laws), share, more in samples:
+        for guarantee in (worst(neighbours), g.PureDP(max(map(finite.loss, neighbours)))):
+            assert_never_less(g.Sampled(guarantee, share, **more), laws)
 
 
 def assert_never_less(sampled: g.Guarantee, laws: finite.Laws) -> None:

@@ -66,13 +66,6 @@ def test_tiny_rhos_stay_sound() -> None:
     assert ZCDP(1e-12).epsilon(1e-9) == pytest.approx(oracles.zcdp_epsilon(1e-12, 1e-9), rel=1e-3)
 
 
-@pytest.mark.slow
-@given(st.floats(1e-6, 30), st.floats(0, 60), st.floats(0, 60), examples=20)
-def test_delta_decreases_in_epsilon(rho: float, first: float, second: float) -> None:
-    low, high = sorted((first, second))
-    assert ZCDP(rho).delta(low) >= ZCDP(rho).delta(high) * (1 - 1e-6)
-
-
 @given(st.floats(1e-9, 1e3), st.floats(1, 1e6, exclude_min=True))
 def test_renyi(rho: float, order: float) -> None:
     with mpmath.workdps(50):

@@ -17,6 +17,34 @@ from gaugedp.ledger import Ledger, Reservation, Stored
 Place = Path | str  # of a file, or the address of a ledger on a server
 UNIT = PrivacyUnit()
 SECRET = b"SECRET-marker-41"
+CHANGES = {  # by other hands, in the SQL of SQLite
+    "charge": "UPDATE entry SET charge = '1' WHERE number = 5",
+    "promise": "UPDATE entry SET promise = replace(promise, '0.1', '0.2') WHERE number = 5",
+    "request": 'UPDATE entry SET request = \'{"query":"AGE"}\' WHERE number = 5',
+    "request gone": "UPDATE entry SET request = NULL WHERE number = 5",
+    "time": "UPDATE entry SET time = '2001-01-01T00:00:00+00:00' WHERE number = 5",
+    "key": "UPDATE entry SET key = 'another' WHERE number = 5",
+    "sum": "UPDATE entry SET spent = '7' WHERE number = 5",
+    "kind": "UPDATE entry SET kind = 'bind', key = NULL WHERE number = 5",
+    "tip": "UPDATE entry SET tip = (SELECT tip FROM entry WHERE number = 4) WHERE number = 5",
+    "not a number": "UPDATE entry SET charge = 'much' WHERE number = 5",
+    "release": "UPDATE entry SET released = x'00' WHERE number = 6",
+    "release gone": "UPDATE entry SET released = NULL WHERE number = 6",
+    "last release": "UPDATE entry SET released = x'00' WHERE number = 8",
+    "binding": "UPDATE entry SET request = replace(request, 'people', 'jobs') WHERE number = 2",
+    "first missing": "DELETE FROM entry WHERE number = 1",
+    "middle missing": "DELETE FROM entry WHERE number = 5",
+    "last missing": "DELETE FROM entry WHERE number = 8",
+    "all missing": "DELETE FROM entry",
+    "head count": "UPDATE head SET entries = 7",
+    "head sum": "UPDATE head SET spent = '0'",
+    "head tip": "UPDATE head SET tip = (SELECT tip FROM entry WHERE number = 4)",
+    "head missing": "DELETE FROM head",
+}
+COPY = (
+    "INSERT INTO entry SELECT {}, kind, {}, promise, charge, request, released, spent, time, tip "
+    "FROM entry WHERE number = 5"
+)
 
 
 def ask(

@@ -13,7 +13,8 @@ from gaugedp.errors import InvalidRequest, LedgerRefused, MissingExtra
 from gaugedp.guarantees import PureDP
 from gaugedp.ledger import Ledger, Stored
 from gaugedp.ledger import postgres as store
-from tests.ledger.kit import SECRET, ask, filled, kept, paid, refused, shown
+from tests.ledger import kit
+from tests.ledger.kit import COPY, SECRET, ask, filled, kept, paid, refused, shown
 from tests.postgres import Server, private_server
 
 PASSWORD = "hunter2"
@@ -313,34 +314,7 @@ def test_a_commit_that_rolls_back_is_no_commit(postgres: Server, monkeypatch: py
 
 # -- other hands -----------------------------------------------------------------------------------
 
-CHANGES = {
-    "charge": "UPDATE entry SET charge = '1' WHERE number = 5",
-    "promise": "UPDATE entry SET promise = replace(promise, '0.1', '0.2') WHERE number = 5",
-    "request": 'UPDATE entry SET request = \'{"query":"AGE"}\' WHERE number = 5',
-    "request gone": "UPDATE entry SET request = NULL WHERE number = 5",
-    "time": "UPDATE entry SET time = '2001-01-01T00:00:00+00:00' WHERE number = 5",
-    "key": "UPDATE entry SET key = 'another' WHERE number = 5",
-    "sum": "UPDATE entry SET spent = '7' WHERE number = 5",
-    "kind": "UPDATE entry SET kind = 'bind', key = NULL WHERE number = 5",
-    "tip": "UPDATE entry SET tip = (SELECT tip FROM entry WHERE number = 4) WHERE number = 5",
-    "not a number": "UPDATE entry SET charge = 'much' WHERE number = 5",
-    "release": "UPDATE entry SET released = '\\x00' WHERE number = 6",
-    "release gone": "UPDATE entry SET released = NULL WHERE number = 6",
-    "last release": "UPDATE entry SET released = '\\x00' WHERE number = 8",
-    "binding": "UPDATE entry SET request = replace(request, 'people', 'jobs') WHERE number = 2",
-    "first missing": "DELETE FROM entry WHERE number = 1",
-    "middle missing": "DELETE FROM entry WHERE number = 5",
-    "last missing": "DELETE FROM entry WHERE number = 8",
-    "all missing": "DELETE FROM entry",
-    "head count": "UPDATE head SET entries = 7",
-    "head sum": "UPDATE head SET spent = '0'",
-    "head tip": "UPDATE head SET tip = (SELECT tip FROM entry WHERE number = 4)",
-    "head missing": "DELETE FROM head",
-}
-COPY = (
-    "INSERT INTO entry SELECT {}, kind, {}, promise, charge, request, released, spent, time, tip "
-    "FROM entry WHERE number = 5"
-)
+CHANGES = {name: statement.replace("x'00'", "'\\x00'") for name, statement in kit.CHANGES.items()}
 REFUND = ("DELETE FROM entry WHERE number IN (7, 8)",
           "UPDATE head SET entries = 6, spent = (SELECT spent FROM entry WHERE number = 6)")  # fmt: skip
 
@@ -387,26 +361,23 @@ def test_the_guards_refuse_a_change(postgres: Server, statement: str) -> None:
     assert ledger.verify().ok
 
 
+GUARDS = "The guards against changes were changed."
+
+
 @pytest.mark.parametrize(
-    "statement",
+    ("statement", "problem"),
     [
-        "DROP TRIGGER entry_stays ON entry",
-        "ALTER TABLE entry DISABLE TRIGGER entry_is_last",
-        "CREATE OR REPLACE FUNCTION stays() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
+        ("DROP TRIGGER entry_stays ON entry", GUARDS),
+        ("ALTER TABLE entry DISABLE TRIGGER entry_is_last", GUARDS),
+        ("CREATE OR REPLACE FUNCTION stays() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'", GUARDS),
+        ("DROP INDEX entry_once", "A unique index of the entries is missing."),
     ],
 )
-def test_missing_guards_are_found(postgres: Server, statement: str) -> None:
+def test_missing_guards_are_found(postgres: Server, statement: str, problem: str) -> None:
     place = postgres.new_ledger()
     ledger = filled(place)
     change(postgres, place, statement, guarded=True)
-    assert ledger.verify().problems == ("The guards against changes were changed.",)
-
-
-def test_a_lost_index_is_found(postgres: Server) -> None:
-    place = postgres.new_ledger()
-    ledger = filled(place)
-    change(postgres, place, "DROP INDEX entry_once", guarded=True)
-    assert ledger.verify().problems == ("A unique index of the entries is missing.",)
+    assert ledger.verify().problems == (problem,)
 
 
 def test_an_older_copy_is_found_by_an_exported_tip(postgres: Server) -> None:

@@ -14,12 +14,8 @@ from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.ledger import Ledger, chain
 from gaugedp.ledger.chain import LedgerEvent, canonical, extend, request_text, units
 from gaugedp.ledger.store import _row
-from tests.ledger.kit import SECRET, Place, ask, filled, paid, refused
-
-COPY = (
-    "INSERT INTO entry SELECT {}, kind, {}, promise, charge, request, released, spent, time, tip "
-    "FROM entry WHERE number = 5"
-)
+from tests.ledger import kit
+from tests.ledger.kit import COPY, SECRET, Place, ask, filled, paid, refused
 
 
 def change(path: Path, *statements: str, guarded: bool = False) -> None:
@@ -58,37 +54,16 @@ def test_a_tip_of_elsewhere_is_found(ledger: Ledger) -> None:
 
 
 CHANGES = {
-    "charge": "UPDATE entry SET charge = '1' WHERE number = 5",
-    "promise": "UPDATE entry SET promise = replace(promise, '0.1', '0.2') WHERE number = 5",
-    "request": 'UPDATE entry SET request = \'{"query":"AGE"}\' WHERE number = 5',
-    "request gone": "UPDATE entry SET request = NULL WHERE number = 5",
-    "time": "UPDATE entry SET time = '2001-01-01T00:00:00+00:00' WHERE number = 5",
-    "key": "UPDATE entry SET key = 'another' WHERE number = 5",
-    "sum": "UPDATE entry SET spent = '7' WHERE number = 5",
-    "kind": "UPDATE entry SET kind = 'bind', key = NULL WHERE number = 5",
-    "tip": "UPDATE entry SET tip = (SELECT tip FROM entry WHERE number = 4) WHERE number = 5",
-    "not a number": "UPDATE entry SET charge = 'much' WHERE number = 5",
+    **kit.CHANGES,
     "a blob": "UPDATE entry SET charge = CAST(charge AS BLOB) WHERE number = 5",
     "bad text": "UPDATE entry SET key = CAST(x'ff6b' AS TEXT) WHERE number = 5",
-    "release": "UPDATE entry SET released = x'00' WHERE number = 6",
     "release as text": "UPDATE entry SET released = 'text' WHERE number = 6",
-    "release gone": "UPDATE entry SET released = NULL WHERE number = 6",
-    "last release": "UPDATE entry SET released = x'00' WHERE number = 8",
-    "binding": "UPDATE entry SET request = replace(request, 'people', 'jobs') WHERE number = 2",
-    "first missing": "DELETE FROM entry WHERE number = 1",
-    "middle missing": "DELETE FROM entry WHERE number = 5",
     "two missing": "DELETE FROM entry WHERE number IN (5, 6)",
-    "last missing": "DELETE FROM entry WHERE number = 8",
-    "all missing": "DELETE FROM entry",
     "inserted at the end": COPY.format(9, "'new'"),
     "inserted far off": COPY.format(90, "'new'"),
-    "head count": "UPDATE head SET entries = 7",
     "head count as text": "UPDATE head SET entries = 'many'",
-    "head sum": "UPDATE head SET spent = '0'",
     "head sum as text": "UPDATE head SET spent = 'nothing'",
     "head sum too short": "UPDATE head SET spent = ''",
-    "head tip": "UPDATE head SET tip = (SELECT tip FROM entry WHERE number = 4)",
-    "head missing": "DELETE FROM head",
 }
 SEQUENCES = {
     "reordered numbers": [

@@ -6,14 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import gaugedp as gd
 from gaugedp.bodies import Ellipsoid, LpBall, Polytope
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ExponentialLoss
-from gaugedp.mechanisms.exponential_density import ExponentialDensity
-from gaugedp.mechanisms.quality import Quality
+from gaugedp.mechanisms import ExponentialDensity, Quality
+from tests.samplers.fit import of_cells
 
 pytestmark = pytest.mark.statistical
 ONE = gd.PureDP(1.0)
@@ -61,13 +60,7 @@ def misfit(draws: np.ndarray, score: Callable, answer: np.ndarray, epsilon: floa
     """The chi-square p-value of the draws against density ∝ e^{ε·score/2}, integrated on a fine grid."""
     grid = line_grid(80_000) if draws.shape[1] == 1 else disc_grid(800)
     weights = np.exp(epsilon * np.clip(score(answer, grid), *bounds) / 2)
-    expected = np.bincount(cells(grid), weights, minlength=36) * len(draws) / weights.sum()
-    observed = np.bincount(cells(draws), minlength=36)
-    big = expected >= 20
-    observed, expected = (np.append(part[big], part[~big].sum()) for part in (observed, expected))
-    kept = expected > 0
-    statistic = ((observed[kept] - expected[kept]) ** 2 / expected[kept]).sum()
-    return float(stats.chi2.sf(statistic, kept.sum() - 1))
+    return of_cells(np.bincount(cells(draws), minlength=36), np.bincount(cells(grid), weights, minlength=36))
 
 
 LAWS = {

@@ -237,14 +237,6 @@ def test_it_covers_its_own_body_and_smaller_ones_only() -> None:
         assert not real.is_valid_for(Polytope.symmetric_hull(points * 0.5))
 
 
-@pytest.mark.parametrize(
-    "guarantee", [gd.PureDP(0), gd.ApproxDP(1, 0), gd.ZCDP(0), gd.GaussianDP(0), 1.0, None], ids=str
-)
-def test_a_guarantee_it_cannot_keep_is_refused(guarantee) -> None:
-    with pytest.raises(InvalidRequest, match=r"Matrix noise does not support .* above 0"):
-        Matrix.calibrate(BODIES["prefix"], guarantee)
-
-
 @pytest.mark.parametrize("guarantee", [NORMAL, PURE], ids=str)
 def test_bodies_it_cannot_serve_are_refused(guarantee) -> None:
     with pytest.raises(InvalidRequest, match="requires a polytope, not"):

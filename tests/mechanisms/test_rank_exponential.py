@@ -21,6 +21,7 @@ from gaugedp.bodies import Polytope
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ExponentialLoss
 from gaugedp.mechanisms.rank_exponential import RankExponential, Runs, _below, rank_sensitivity
+from tests.samplers.fit import of_cells
 
 HALF, LOW, HIGH = Fraction(1, 2), Fraction(1, 10), Fraction(4, 5)
 ROW, REPLACED = gd.PrivacyUnit(), gd.PrivacyUnit(neighbours="replace")
@@ -62,16 +63,6 @@ def truths(table: list[int], share: Fraction) -> tuple[int, int]:
     return results[0], results[-1]
 
 
-def fits(observed: np.ndarray, probabilities: np.ndarray) -> float:
-    """Chi-square: cells that expect fewer than 10 are put together."""
-    expected = probabilities * observed.sum()
-    rare = expected < 10
-    gathered = [(observed[~rare], expected[~rare]), ([observed[rare].sum()], [expected[rare].sum()])]
-    seen, wanted = (np.concatenate(parts) for parts in zip(*gathered, strict=True))
-    kept = wanted > 0
-    return float(scipy.special.chdtrc(kept.sum() - 1, ((seen - wanted)[kept] ** 2 / wanted[kept]).sum()))
-
-
 # -- the law ---------------------------------------------------------------------------------------
 
 tables = st.lists(st.integers(0, 5), min_size=2, max_size=12)
@@ -111,10 +102,10 @@ def test_the_draws_follow_the_law(name) -> None:
     mechanism = made([HALF], n_values=5, guarantee=gd.PureDP(6.0))
     rows = np.array([one(np.array(table))[:3] for one in mechanism.pool(N_DRAWS, gd.research_rng(len(name)))])
     observed = np.bincount(rows @ [25, 5, 1], minlength=125)
-    assert fits(observed, joint(table, mechanism)) > 1e-3
+    assert of_cells(observed, joint(table, mechanism)) > 1e-3
     louder = made([HALF], n_values=5, guarantee=gd.PureDP(7.5))
     if name in ("spread", "tied"):
-        assert fits(observed, joint(table, louder)) < 1e-6
+        assert of_cells(observed, joint(table, louder)) < 1e-6
 
 
 def joint(table: list[int], mechanism: RankExponential) -> np.ndarray:
@@ -135,14 +126,14 @@ def test_values_within_a_gap_are_equally_likely() -> None:
     mechanism = made([HALF], n_values=20_000, guarantee=gd.PureDP(1e-6))
     draws = [int(one(table)[0]) for one in mechanism.pool(2000, gd.research_rng(3))]
     observed = np.bincount(np.array(draws) // 400, minlength=50)
-    assert fits(observed, np.full(50, 0.02)) > 1e-3
+    assert of_cells(observed, np.full(50, 0.02)) > 1e-3
 
 
 @pytest.mark.statistical
 def test_a_uniform_number_below_a_count() -> None:
     rng = gd.research_rng(5)
     draws = np.array([_below(6, rng) for _ in range(6000)])
-    assert fits(np.bincount(draws, minlength=6), np.full(6, 1 / 6)) > 1e-3
+    assert of_cells(np.bincount(draws, minlength=6), np.full(6, 1 / 6)) > 1e-3
     assert [_below(1, rng), {_below(2, rng) for _ in range(60)}] == [0, {0, 1}]
 
 
@@ -188,9 +179,9 @@ def test_quantiles_are_drawn_jointly(name, side) -> None:
     rows = np.array([mechanism.draw_jointly(runs, mechanism.aims(side), speed, rng) for _ in range(N_DRAWS)])
     observed = np.bincount(rows @ [25, 5, 1], minlength=125)
     weights = joint_law(table, mechanism, side).ravel()
-    assert fits(observed, weights) > 1e-3
+    assert of_cells(observed, weights) > 1e-3
     if side == 0 and name == "spread":
-        assert fits(observed, weights**1.25 / (weights**1.25).sum()) < 1e-6
+        assert of_cells(observed, weights**1.25 / (weights**1.25).sum()) < 1e-6
 
 
 @pytest.mark.parametrize("shares", [JOINT, [Fraction(1, 997), Fraction(500, 991), Fraction(982, 983)]])

@@ -10,8 +10,7 @@ from scipy import stats
 import gaugedp as gd
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ExponentialLoss
-from gaugedp.mechanisms.rank_exponential import RankExponential
-from gaugedp.mechanisms.rank_tree import RankTree
+from gaugedp.mechanisms import RankExponential, RankTree
 
 DOMAIN = gd.Domain.of(g=["a", "b", "c"], v=gd.bounded(0, 1000))
 SHARES = [Fraction(i, 10) for i in range(1, 10)]

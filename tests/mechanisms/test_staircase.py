@@ -124,12 +124,6 @@ def test_for_counts_of_rows_it_is_laplace_noise() -> None:
     assert staircase.half_widths(0.95) == laplace.half_widths(0.95)
 
 
-@pytest.mark.parametrize("guarantee", [gd.PureDP(0), gd.ApproxDP(1, 1e-6), gd.ZCDP(1), 1.0, None], ids=str)
-def test_a_guarantee_it_cannot_keep_is_refused(guarantee) -> None:
-    with pytest.raises(InvalidRequest, match=r"noise does not support .* above 0"):
-        gd.Staircase.calibrate(answer(3), guarantee)
-
-
 def test_what_it_is_not_for_is_refused() -> None:
     with pytest.raises(InvalidRequest, match="a single answer"):
         gd.Staircase.calibrate(LpBall(2, 1), gd.PureDP(1.0))

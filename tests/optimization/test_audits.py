@@ -17,8 +17,7 @@ import pytest
 import gaugedp as gd
 from gaugedp.entropy import Entropy, research_rng
 from gaugedp.guarantees import ExponentialLoss, Guarantee
-from gaugedp.mechanisms import Exponential, Gaussian
-from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.mechanisms import AdditiveNoise, Exponential, Gaussian
 from gaugedp.optimization.frank_wolfe import FrankWolfe, frank_wolfe
 from gaugedp.optimization.gradient import NoisyDescent, Scale
 from gaugedp.optimization.least_squares import BITS, LeastSquares

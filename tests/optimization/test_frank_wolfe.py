@@ -9,9 +9,8 @@ import pytest
 import gaugedp as gd
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ExponentialLoss
-from gaugedp.optimization import Hinge, Huber, Logistic, Squared
-from gaugedp.optimization.frank_wolfe import BITS, FrankWolfe, Walk, frank_wolfe, start
-from gaugedp.optimization.losses import Loss
+from gaugedp.optimization import FrankWolfe, Hinge, Huber, Logistic, Loss, Squared
+from gaugedp.optimization.frank_wolfe import BITS, Walk, frank_wolfe, start
 
 pytestmark = pytest.mark.statistical
 ASKED = gd.ApproxDP(1.0, 1e-6)

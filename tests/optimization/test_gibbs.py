@@ -11,9 +11,7 @@ import gaugedp as gd
 from gaugedp.audit import audit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.gaussian_curve import gaussian_epsilon, gaussian_mu
-from gaugedp.optimization import Absolute, Hinge, Huber, Logistic, Loss
-from gaugedp.optimization.geometry import Geometry, Simplex
-from gaugedp.optimization.gibbs import Gibbs
+from gaugedp.optimization import Absolute, Geometry, Gibbs, Hinge, Huber, Logistic, Loss, Simplex
 from gaugedp.samplers.proximal import least_steps
 from gaugedp.samplers.split import Tangent
 

@@ -27,8 +27,7 @@ import numpy as np
 from scipy import stats
 
 from gaugedp.entropy import research_rng
-from gaugedp.mechanisms import Gaussian, KNorm, Laplace
-from gaugedp.mechanisms.base import AdditiveNoise, Prepared
+from gaugedp.mechanisms import AdditiveNoise, Gaussian, KNorm, Laplace, Prepared
 from gaugedp.optimization.vertices import NoisyGradients, NoisyProducts
 from gaugedp.samplers.bingham import Bingham
 

@@ -7,8 +7,7 @@ from itertools import product
 
 import numpy as np
 
-from gaugedp.domain.domain import Domain
-from gaugedp.domain.unit import PrivacyUnit
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.tables.aggregate import Aggregate, Rows
 
 Row = Mapping[str, "int | Fraction | None"]

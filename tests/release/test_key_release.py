@@ -10,7 +10,6 @@ import gaugedp as gd
 from gaugedp.domain.toml import with_keys
 from gaugedp.errors import GaugedpError, InvalidRequest, LedgerRefused
 from gaugedp.releases.partition_selection import KeyRelease, selection
-from gaugedp.tables import keys
 
 ASKED = gd.ApproxDP(1.0, 1e-6)
 RARE = "Hiddensee"
@@ -73,19 +72,6 @@ def test_one_entry_is_paid_and_the_same_key_shows_the_same_at_no_cost() -> None:
     assert [entry.question for entry in account.entries() if entry.kind == "reserve"] == ["keys of CITY"]
     with pytest.raises(LedgerRefused):
         gd.release_keys(table(), "CITY", gd.ApproxDP(0.5, 1e-6), ledger=account, key="cities")
-
-
-def test_pay_comes_before_the_look_and_a_refusal_looks_at_nothing(monkeypatch) -> None:
-    acts: list[str] = []
-    account, look = ledger(), keys.count_keys
-    monkeypatch.setattr(keys, "count_keys", lambda *words: (acts.append("look"), look(*words))[1])
-    paid = account.reserve
-    monkeypatch.setattr(account, "reserve", lambda *words, **more: (acts.append("pay"), paid(*words, **more))[1])
-    release(ledger=account)
-    assert acts == ["pay", "look"]
-    with pytest.raises(LedgerRefused):
-        gd.release_keys(table(), "CITY", gd.ApproxDP(2.5, 1e-6), ledger=account)
-    assert acts == ["pay", "look", "pay"]
 
 
 def test_a_seeded_release_says_so() -> None:

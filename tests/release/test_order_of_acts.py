@@ -15,9 +15,8 @@ import pytest
 
 import gaugedp as gd
 from gaugedp.errors import LedgerRefused
-from gaugedp.mechanisms.base import Mechanism
-from gaugedp.mechanisms.partition_selection import PartitionSelection
-from gaugedp.mechanisms.selection import PreparedChoice, Selection
+from gaugedp.mechanisms import Mechanism, PartitionSelection, Selection
+from gaugedp.mechanisms.selection import PreparedChoice
 from gaugedp.releases.executing import execute
 from gaugedp.releases.streams.noise import StreamNoise
 from gaugedp.releases.streams.state import StateFile

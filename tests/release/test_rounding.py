@@ -8,8 +8,7 @@ import pytest
 import gaugedp as gd
 from gaugedp.errors import InvalidRequest
 from gaugedp.ledger import Ledger
-from gaugedp.queries.base import Query
-from gaugedp.queries.linear import Workload
+from gaugedp.queries import Query, Workload
 from gaugedp.queries.stacked import shared
 from gaugedp.releases.processing import base_of, check, how, process, remark, words
 from gaugedp.releases.processing.groups import groups

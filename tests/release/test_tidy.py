@@ -21,7 +21,6 @@ CAPTIONS = gd.Captions(
     columns={"SEX": gd.Caption("sex", labels={"1": "men", "2": "women"}), "PAY": gd.Caption("pay", "euro")},
 )
 DOMAIN = gd.Domain.of(SEX=SEX, AGE=AGE, PAY=gd.bounded(0, 100)).with_captions(CAPTIONS)
-PAYS = [10, 20, 30, 40, 50, 60]
 ROWS = {
     "SEX": ["1", "2", "2", "1", "2", "2"] * 20,
     "AGE": [5, 25, 45, 25, 5, 25] * 20,

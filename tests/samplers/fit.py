@@ -60,6 +60,30 @@ def chi_square(draws: np.ndarray, coverage: Coverage, scale: float, n_cells: int
     return pooled(np.array(observed), np.array(expected) * len(draws))
 
 
+def misfit(grid: np.ndarray, exponent: np.ndarray, draws: np.ndarray, directions: np.ndarray) -> float:
+    """Return the least p-value of draws (n, d) of the density e^−exponent on a grid (m, d).
+
+    Each direction (k, d) has a chi-square test on 12 cells of about equal probability.
+    """
+    weights = np.exp(exponent.min() - exponent)
+    weights /= weights.sum()
+    levels = []
+    for direction in directions:
+        order = np.argsort(grid @ direction)
+        ends = np.interp(np.arange(1, 12) / 12, np.cumsum(weights[order]), (grid @ direction)[order])
+        chances = np.bincount(np.searchsorted(ends, grid @ direction), weights, 12)
+        levels.append(of_cells(np.bincount(np.searchsorted(ends, draws @ direction), minlength=12), chances))
+    return min(levels)
+
+
+def of_cells(observed: np.ndarray, chances: np.ndarray) -> float:
+    """Return the chi-square p-value of counts of cells with these chances; 0 if an impossible cell has a count."""
+    kept = chances > 0
+    if observed[~kept].any():
+        return 0.0
+    return pooled(observed[kept], chances[kept] / chances.sum() * observed.sum())
+
+
 def pooled(observed: np.ndarray, expected: np.ndarray) -> float:
     """Return the chi-square p-value after joining the cells that expect fewer than 20."""
     small = expected < 20

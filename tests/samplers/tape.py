@@ -77,6 +77,13 @@ def tape(law: RealFunction, size: int, key: int) -> Tape:
     return Tape((size, law.n_reals), key)
 
 
+def undecided(law: RealFunction, reals: Reals, lattice: np.ndarray, n_bits: int) -> float:
+    """The share of draws that the first `n_bits` bits leave open somewhere."""
+    values, bounds = law.floats(reals, n_bits)
+    away = np.abs(values * lattice - np.rint(values * lattice))
+    return float((away >= 0.5 - bounds * lattice).any(axis=1).mean())
+
+
 def misses_of_floats(
     law: RealFunction, reals: Tape, true_values: Callable[[RealFunction, Tape, int], list[mpmath.mpf]]
 ) -> int:

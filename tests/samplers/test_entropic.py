@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy import stats
 from scipy.special import xlogy
 
 import gaugedp as gd
 from gaugedp.samplers.entropic import EntropicOracle, ThreeTangents
 from gaugedp.samplers.split import SplitSampler
+from tests.samplers import fit
 
 pytestmark = pytest.mark.statistical
 PLACES = {"inside": (0.3, 0.5, 0.2), "near a corner": (1.3, -0.2, 0.1), "pushed out": (0.1, -0.2, 0.9)}
@@ -22,16 +22,8 @@ def grid_on_simplex(d: int) -> np.ndarray:
 
 
 def misfit(grid: np.ndarray, exponent: np.ndarray, draws: np.ndarray) -> float:
-    """The least p-value of chi-square tests on 10 cells of about equal probability along the coordinates."""
-    weights = np.exp(exponent.min() - exponent)
-    weights /= weights.sum()
-    levels = []
-    for first, other in zip(grid.T, draws.T, strict=True):
-        order = np.argsort(first)
-        ends = np.interp(np.arange(1, 10) / 10, np.cumsum(weights[order]), first[order])
-        expected = np.bincount(np.searchsorted(ends, first), weights, 10) * len(draws)
-        levels.append(stats.chisquare(np.bincount(np.searchsorted(ends, other), minlength=10), expected).pvalue)
-    return min(levels)
+    """Return the least p-value along the coordinates."""
+    return fit.misfit(grid, exponent, draws, np.eye(grid.shape[1]))
 
 
 @pytest.mark.parametrize(("strength", "step"), [(12.0, 0.02), (60.0, 0.3)])

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -10,8 +11,8 @@ from scipy import stats
 from gaugedp import samplers
 from gaugedp.bodies import Ellipsoid, LinearImage, LpBall, MinkowskiSum, Polytope
 from gaugedp.entropy import research_rng
-from gaugedp.samplers import sums
 from gaugedp.samplers.continuous import uniforms
+from gaugedp.samplers.tuning import TUNED
 
 ROUNDED = MinkowskiSum(LpBall(2, np.inf), LpBall(2, 2, 0.5))  # a square with round corners
 
@@ -61,7 +62,7 @@ def test_a_flat_sum_and_one_that_needs_a_walk(monkeypatch: pytest.MonkeyPatch) -
     points = samplers.uniform(flat, 20, research_rng(5))
     assert np.allclose(points[:, 2], points[:, 0] + points[:, 1])
     # as for a body that fills little of its box
-    monkeypatch.setattr(sums, "TUNED", replace(sums.TUNED, pilot_inside=501))
+    monkeypatch.setattr(import_module("gaugedp.samplers.uniform"), "TUNED", replace(TUNED, pilot_inside=501))
     walked = samplers.uniform(ROUNDED, 3, research_rng(6))
     assert (walked == samplers.ball_walk(ROUNDED, 3, research_rng(6))).all()
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import gaugedp as gd
 from gaugedp.optimization.geometry import Geometry
 from gaugedp.samplers.proximal import Envelope, ProximalSampler
 from tests.cases import one_in
+from tests.samplers import fit
 
 pytestmark = pytest.mark.statistical
 
@@ -65,14 +65,14 @@ def test_the_envelope_is_above_the_density(geometry: Geometry, push: float, step
         assert accepted > 4  # and not so far above that nothing is ever accepted
 
 
-def grid_law(one: ProximalSampler, count: int) -> tuple[np.ndarray, np.ndarray]:
+def misfit(one: ProximalSampler, draws: np.ndarray) -> float:
+    """Return the least p-value along two directions."""
     d = one.ball.ambient_dim
+    count = 40_000 if d == 1 else 900
     axis = (np.arange(count) + 0.5) / count * 2 - 1
     grid = one.ball.outer.radius * np.stack(np.meshgrid(*[axis] * d), axis=-1).reshape(-1, d)
     grid = grid[one.ball.norm(grid) <= one.ball.radius]
-    heights = one.potential.value(grid)
-    weights = np.exp(heights.min() - heights)
-    return grid, weights / weights.sum()
+    return fit.misfit(grid, one.potential.value(grid), draws, np.array([[1.0, 0.3], [-0.4, 1.0]])[:, :d])
 
 
 LAWS = {
@@ -85,19 +85,6 @@ LAWS = {
     "diamond in its disc": sampler(Geometry((2,), 1.2), np.array([1.0, -3.0]), 0.1, Geometry((2,), 2)),
     "square, corner": sampler(Geometry((2,), math.inf), np.array([4.0, 5.0]), 0.2),
 }
-
-
-def misfit(one: ProximalSampler, draws: np.ndarray) -> float:
-    """The p-value of a chi-square test on cells of equal probability along two directions."""
-    d = one.ball.ambient_dim
-    grid, weights = grid_law(one, 40_000 if d == 1 else 900)
-    levels = []
-    for direction in np.array([[1.0, 0.3], [-0.4, 1.0]])[:, :d]:
-        order = np.argsort(grid @ direction)
-        ends = np.interp(np.arange(1, 12) / 12, np.cumsum(weights[order]), (grid @ direction)[order])
-        parts = [np.bincount(np.searchsorted(ends, x @ direction), w, 12) for x, w in ((grid, weights), (draws, None))]
-        levels.append(stats.chisquare(parts[1], parts[0] / parts[0].sum() * len(draws)).pvalue)
-    return min(levels)
 
 
 @pytest.mark.thorough

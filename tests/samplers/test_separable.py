@@ -6,13 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import gaugedp as gd
 from gaugedp.optimization.geometry import Geometry
 from gaugedp.samplers.separable import SeparableOracle
 from gaugedp.samplers.split import SplitSampler
 from tests.cases import one_in
+from tests.samplers import fit
 
 pytestmark = pytest.mark.statistical
 DISC = Geometry((2,), 2)
@@ -59,16 +59,8 @@ def grid_on(ball: Geometry, draws: np.ndarray) -> np.ndarray:
 
 
 def misfit(grid: np.ndarray, exponent: np.ndarray, draws: np.ndarray) -> float:
-    """The p-value of a chi-square test on 12 cells of about equal probability along two directions."""
-    weights = np.exp(exponent.min() - exponent)
-    weights /= weights.sum()
-    levels = []
-    for direction in np.array([[1.0, 0.3], [-0.4, 1.0]])[:, : grid.shape[1]]:
-        order = np.argsort(grid @ direction)
-        ends = np.interp(np.arange(1, 12) / 12, np.cumsum(weights[order]), (grid @ direction)[order])
-        parts = [np.bincount(np.searchsorted(ends, x @ direction), w, 12) for x, w in ((grid, weights), (draws, None))]
-        levels.append(stats.chisquare(parts[1], parts[0] / parts[0].sum() * len(draws)).pvalue)
-    return min(levels)
+    """Return the least p-value along two directions."""
+    return fit.misfit(grid, exponent, draws, np.array([[1.0, 0.3], [-0.4, 1.0]])[:, : grid.shape[1]])
 
 
 def drawn(oracle: SeparableOracle, place: np.ndarray, step: float) -> np.ndarray:

@@ -5,12 +5,11 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-import scipy.stats
 
 import gaugedp as gd
 from gaugedp.bodies.box_hull import BoxHull
 from gaugedp.samplers.gauge_noise import gauge_noise
-from gaugedp.samplers.reals import rounded, rounded_draws
+from gaugedp.samplers.reals import rounded
 from gaugedp.samplers.swept_noise import SweptNoise
 from tests.samplers.tape import MANY, Tape, tape
 
@@ -21,8 +20,6 @@ BODIES = {
     "a count": BoxHull.of([0, 1, -1.5], [1, 1, 3.0]),
     "flat": BoxHull.of([0, 1, 2], [1, 1, 2], 1, True, True),
 }
-PRECISIONS = (8, 16, 53, 120)
-ALARM = 1e-6
 
 
 def law(name: str) -> SweptNoise:
@@ -56,41 +53,6 @@ def truth(name: str, reals: Tape, draw: int) -> list[mpmath.mpf]:
         return results
 
 
-@pytest.mark.parametrize("name", BODIES)
-def test_every_first_precision_gives_the_integers_of_the_truth(name: str) -> None:
-    actual, lattice = law(name), np.array([30.0])
-    expected, reals = rounded(actual, tape(actual, 60, 1), lattice), tape(actual, 60, 1)
-    for first_bits in PRECISIONS:
-        assert np.array_equal(rounded(actual, tape(actual, 60, 1), lattice, first_bits), expected), first_bits
-    for draw in range(60):
-        assert list(expected[draw]) == [int(mpmath.floor(30 * x + 0.5)) for x in truth(name, reals, draw)]
-    _, bounds = actual.floats(tape(actual, 400, 1), 8)
-    assert (bounds.max(axis=1) * 300 > 0.5).mean() > 0.9
-
-
-@pytest.mark.parametrize("name", BODIES)
-def test_the_truth_is_within_bounds_and_brackets(name: str) -> None:
-    """Of a bound a share is used: it is not idle. Numbers without bits and with all of them are among these."""
-    actual, reals, largest = law(name), tape(law(name), 30, 2), 0.0
-    reals.words = reals.words.copy()
-    reals.words[0, 2:] = 0
-    reals.words[1, 2:] = 2**64 - 1
-    true = [truth(name, reals, draw) for draw in range(30)]
-    for n_bits in (8, 16, 64):
-        values, bounds = actual.floats(reals, n_bits)
-        bounds = np.broadcast_to(bounds, values.shape)
-        for draw in np.flatnonzero(np.isfinite(bounds).all(axis=1)):
-            for value, bound, x in zip(values[draw], bounds[draw], true[draw], strict=True):
-                assert abs(float(x) * (1 + 2.0**-52) - value) <= bound + 2.0**-50 * abs(float(x)) * (n_bits < 64)
-                largest = max(largest, abs(float(mpmath.mpf(float(value)) - x)) / bound)
-    assert 0.01 < largest < 1
-    for draw in range(30):
-        for (low, high), x in zip(actual.brackets(reals, draw, range(actual.d), 64), true[draw], strict=True):
-            with mpmath.workprec(MANY):
-                assert mpmath.mpf(low.numerator) / low.denominator <= x <= mpmath.mpf(high.numerator) / high.denominator
-            assert high - low < 2.0**-50 or draw < 2
-
-
 @pytest.mark.parametrize("picks", [0, 1])
 def test_at_the_end_of_a_share_nothing_is_known_until_further_bits_are_drawn(picks: int) -> None:
     """The first word of a number that picks is that before the end of a share; integers decide, as the truth does."""
@@ -102,23 +64,6 @@ def test_at_the_end_of_a_share_nothing_is_known_until_further_bits_are_drawn(pic
     assert np.isinf(actual.floats(reals, 64)[1]).all()
     drawn = rounded(actual, reals, np.array([50.0]))
     assert len(np.unique(drawn, axis=0)) > 10
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("name", BODIES)
-def test_the_gauge_is_a_gamma_variable_and_moments_are_the_bodys(name: str) -> None:
-    """‖z‖_K ~ Gamma(r), where the body fills the space. False alarms: 10⁻⁶; controls of one more, and a tenth more."""
-    body, fine, size = BODIES[name], 2.0**20, 40_000
-    draws = rounded_draws(law(name), size, np.array([fine * body.factor]), gd.research_rng(3)) / fine
-    if body.rank == body.ambient_dim:
-        gauges = body.gauge(draws[:4000])
-        assert scipy.stats.kstest(gauges, scipy.stats.gamma(body.rank).cdf).pvalue > ALARM
-        assert scipy.stats.kstest(gauges, scipy.stats.gamma(body.rank + 1).cdf).pvalue < ALARM
-    moment = body.second_moment * (body.rank + 1) * (body.rank + 2)
-    products = draws[:, :, None] * draws[:, None, :]
-    errors = products.std(axis=0) / size**0.5
-    assert np.abs((products.mean(axis=0) - moment) / errors).max() < 5.5
-    assert np.abs((products.mean(axis=0) - 1.1 * moment) / errors).max() > 5.5
 
 
 def test_shares_are_the_volumes_and_the_cube_is_paid_for() -> None:

@@ -15,8 +15,7 @@ from gaugedp.audit import audit
 from gaugedp.bodies import LpBall
 from gaugedp.errors import InvalidRequest, LedgerRefused
 from gaugedp.guarantees import ExponentialLoss
-from gaugedp.mechanisms.exponential import Exponential
-from gaugedp.mechanisms.gaussian import Gaussian
+from gaugedp.mechanisms import Exponential, Gaussian
 from gaugedp.releases.releasing import ExactAnswers, PredictedCounts
 from gaugedp.synthesis import adaptive_measurement as rounds_module
 from gaugedp.synthesis.adaptive import AdaptivePlan

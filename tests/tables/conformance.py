@@ -9,10 +9,9 @@ from decimal import Decimal
 import numpy as np
 import pyarrow as pa
 
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.domain.attributes import bins, bounded, categories, integers
-from gaugedp.domain.domain import Domain
 from gaugedp.domain.hierarchies import tree
-from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.tables.aggregate import Aggregate
 from tests.tables.sources import as_arrow
 from tests.tables.test_table import DOMAIN, TOTALS, TYPES, random_rows

@@ -9,9 +9,8 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.domain.attributes import bounded, categories, integers
-from gaugedp.domain.domain import Domain
-from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.tables.bounding import Field, pack
 from gaugedp.tables.table import Aggregate, Table
 from tests.tables.sources import KINDS, make

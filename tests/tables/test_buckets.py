@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 
 import gaugedp as gd
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.domain.attributes import bounded, integers
-from gaugedp.domain.domain import Domain
-from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest, LedgerRefused, UnreadableTable
 from gaugedp.tables import buckets
 from gaugedp.tables.table import Aggregate, Table

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from gaugedp.queries.sampling import with_sampling_error
-from gaugedp.queries.text import query
+from gaugedp.queries import query, with_sampling_error
 from gaugedp.tables import aggregate
 from gaugedp.tables.aggregate import Rows
 from gaugedp.tables.table import Aggregate, Table

@@ -15,9 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.domain.attributes import bins, bounded, categories, integers
-from gaugedp.domain.domain import Domain
-from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnknownName, UnreadableTable
 from gaugedp.tables.duckdb import database
 from gaugedp.tables.duckdb.database import own_database

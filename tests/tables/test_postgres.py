@@ -11,9 +11,8 @@ import pyarrow as pa
 import pytest
 
 import gaugedp as gd
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.domain.attributes import bins, bounded, categories, integers
-from gaugedp.domain.domain import Domain
-from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import GaugedpError, InvalidRequest, UnknownName, UnreadableTable
 from gaugedp.tables.postgres import ServerTable
 from gaugedp.tables.table import Aggregate, Table

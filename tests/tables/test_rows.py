@@ -6,9 +6,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.domain.attributes import bounded, categories, integers
-from gaugedp.domain.domain import Domain
-from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.tables.duckdb.engine import DuckDBEngine
 from gaugedp.tables.table import Aggregate, Table

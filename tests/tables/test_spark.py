@@ -9,9 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.domain.attributes import bins, categories
-from gaugedp.domain.domain import Domain
-from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import UnknownName, UnreadableTable
 from gaugedp.tables.engine import SOURCE, Column, Kind
 from gaugedp.tables.spark.engine import LOGGERS

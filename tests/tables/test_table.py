@@ -7,9 +7,8 @@ import random
 import numpy as np
 import pytest
 
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.domain.attributes import bins, bounded, categories, integers
-from gaugedp.domain.domain import Domain
-from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.tables.engine import Column, Kind
 from gaugedp.tables.frames import make_frame

@@ -4,9 +4,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.domain.attributes import bounded
-from gaugedp.domain.domain import Domain
-from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import UnreadableTable
 from gaugedp.tables.postgres import ServerTable
 from gaugedp.tables.table import Aggregate, Table

@@ -9,9 +9,8 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.domain.attributes import categories, integers
-from gaugedp.domain.domain import Domain
-from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.tables import statement
 from gaugedp.tables.aggregate import Aggregate
 from gaugedp.tables.statement import Aggregation, Tallies

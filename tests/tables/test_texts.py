@@ -4,9 +4,8 @@ import re
 
 import pytest
 
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.domain.attributes import bins, bounded
-from gaugedp.domain.domain import Domain
-from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.tables.aggregate import Aggregate
 from gaugedp.tables.engine import Column, Kind
 from gaugedp.tables.postgres.sql import postgres_text, quoted

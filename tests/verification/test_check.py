@@ -11,8 +11,7 @@ import pytest
 import gaugedp as gd
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee, PureDP, compose
-from gaugedp.mechanisms import Cube, Gaussian, Identity, KNorm, Laplace, Matrix, Staircase
-from gaugedp.mechanisms.base import Mechanism
+from gaugedp.mechanisms import Cube, Gaussian, Identity, KNorm, Laplace, Matrix, Mechanism, Staircase
 from gaugedp.mechanisms.product_mechanism import ProductMechanism
 from gaugedp.queries.base import Query
 from gaugedp.releases.verification.check import verify

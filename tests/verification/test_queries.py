@@ -12,17 +12,14 @@ import pytest
 from scipy.optimize import linprog
 
 import gaugedp as gd
-from gaugedp.bodies.generators import MatrixGenerators
-from gaugedp.bodies.polytope import Polytope
+from gaugedp.bodies import MatrixGenerators, Polytope
 from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.base import Mechanism
 from gaugedp.mechanisms.count_tree import CountTree
 from gaugedp.mechanisms.nested_counts import NestedCounts
-from gaugedp.queries.base import Query
+from gaugedp.queries import Quantiles, Query, Workload
 from gaugedp.queries.columns import WorkloadColumns
-from gaugedp.queries.linear import Workload
-from gaugedp.queries.quantiles import Quantiles
 from gaugedp.releases.verification.check import verify
 
 COLUMNS = {

@@ -9,9 +9,7 @@ import scipy
 
 from gaugedp.audit.clopper_pearson import Guesses, estimated_shares
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.approx import ApproxDP
-from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 
 _IN_MIDDLE = 18  # of them, at equal distances; the others are at both ends
 _DELTAS = (0.3, 0.1, 0.03, 0.01, 1e-3, 1e-5)

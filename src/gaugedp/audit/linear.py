@@ -10,9 +10,8 @@ from gaugedp.audit import goodness_of_fit
 from gaugedp.audit.goodness_of_fit import Found
 from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy
+from gaugedp.mechanisms import Identity, Matrix
 from gaugedp.mechanisms.base import is_integer
-from gaugedp.mechanisms.identity import Identity
-from gaugedp.mechanisms.matrix import Matrix
 from gaugedp.samplers.continuous import normals
 from gaugedp.samplers.laws import LaplaceSum, RoundedGaussian
 
@@ -51,13 +50,15 @@ def covers(body: Body, support: Callable[[np.ndarray], np.ndarray]) -> float:
     return float((body.support(axes) <= support(axes) * (1 + 1e-9)).all())
 
 
-def projections(draws: np.ndarray, reference: np.ndarray, rng: Entropy) -> float:
-    """Compare the projections of two samples on axes and random directions."""
+def like(draws: np.ndarray, reference: np.ndarray, rng: Entropy) -> Found:
+    """Compare the sizes of two samples, and their projections on axes and random directions."""
+    spread = np.maximum(reference.std(axis=0), 1e-9)
+    ours, theirs = draws / spread, reference / spread
     axes = np.eye(draws.shape[1])[goodness_of_fit.some(draws.shape[1], 8)]  # axes at most
     weights = np.vstack([axes, directions(draws.shape[1], rng)])
-    return goodness_of_fit.union_bound(
-        goodness_of_fit.same_law(draws @ weight, reference @ weight) for weight in weights
-    )
+    projections = (goodness_of_fit.same_law(ours @ weight, theirs @ weight) for weight in weights)
+    sizes = (np.linalg.norm(rows, axis=1) for rows in (ours, theirs))
+    return {"size": goodness_of_fit.same_mean(*sizes), "projections": goodness_of_fit.union_bound(projections)}
 
 
 # -- noise on cells ----------------------------------------------------------------------------------

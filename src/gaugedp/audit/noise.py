@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy
@@ -10,12 +10,9 @@ import scipy
 from gaugedp._internal.progress import Progress, silent
 from gaugedp.audit import goodness_of_fit
 from gaugedp.audit.goodness_of_fit import Found
-from gaugedp.audit.lattice import lattice_tests
-from gaugedp.audit.linear import chance_by_width, common, covers, identity_tests, matrix_tests, projections
+from gaugedp.audit.linear import chance_by_width, common, covers, identity_tests, like, matrix_tests
 from gaugedp.audit.samples import ObservedRuns
-from gaugedp.bodies.base import Body
-from gaugedp.bodies.derived import LinearImage
-from gaugedp.bodies.polytope import Polytope
+from gaugedp.bodies import Body, LinearImage, Polytope
 from gaugedp.entropy import Entropy, research_rng, system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
@@ -23,7 +20,7 @@ from gaugedp.mechanisms.base import AdditiveNoise, Calibrated
 from gaugedp.mechanisms.independent import IndependentNoise
 from gaugedp.mechanisms.nim import NestedNoise
 from gaugedp.mechanisms.norm_noise import NormNoise
-from gaugedp.samplers.body_noise import GaugeNoise
+from gaugedp.samplers.body_noise import GaugeNoise, LatticeLaw
 from gaugedp.samplers.continuous import gammas
 from gaugedp.samplers.direct import has_direct
 from gaugedp.samplers.uniform import uniform
@@ -36,23 +33,38 @@ def shaped_tests(mechanism: NormNoise, draws: np.ndarray, rng: Entropy, progress
 
     "radius": the gauge of such noise is Gamma(r), r the rank; "uniform": ‖u‖^r of uniform draws is uniform; "size" and
     "projections": against Gamma(r + 1) times uniform draws, rounded; "radius and direction": they are independent. If
-    rounding is coarse, "radius" uses draws before rounding. Noise on a lattice has `lattice_tests`. ε is that of the
+    rounding is coarse, "radius" uses draws before rounding. Noise on a lattice has `_lattice_tests`. ε is that of the
     guarantee, not the mechanism's own.
     """
     scale = expected_scale(mechanism)
     if mechanism.noise.lattice is not None:
-        return lattice_tests(mechanism, mechanism.noise.lattice, draws, scale, rng)
+        return _lattice_tests(mechanism, mechanism.noise.lattice, draws, scale, rng)
     reference = np.rint(reference_noise(mechanism, len(draws), rng, progress) * scale)
-    spread = np.maximum(reference.std(axis=0), 1e-9)
-    ours, theirs = draws / spread, reference / spread
-    sizes = (np.linalg.norm(rows, axis=1) for rows in (ours, theirs))
-    p_values = common(draws, chance_by_width(reference.std(axis=0)))
-    p_values["size"] = goodness_of_fit.same_mean(*sizes)
-    p_values["projections"] = projections(ours, theirs, rng)
+    p_values = common(draws, chance_by_width(reference.std(axis=0))) | like(draws, reference, rng)
     p_values["covers its body"] = covers(
         mechanism.body, lambda axes: mechanism.scale_factor * mechanism.shape.support(axes)
     )
     return p_values if isinstance(mechanism.noise, NestedNoise) else p_values | _radial(mechanism, draws / scale, rng)
+
+
+def _lattice_tests(mechanism: NormNoise, lattice: LatticeLaw, draws: np.ndarray, scale: float, rng: Entropy) -> Found:
+    """Return the tests of noise with P(z) ∝ e^{−‖z‖_K/scale} on sums of generators.
+
+    "gauge", "size" and "projections" compare with draws by another algorithm in floats, if it yields enough; "on its
+    lattice": no draw leaves the span of the generators; "covers its body": the columns in use are those of the body.
+    """
+    columns, body = lattice.lattice_columns(), cast(Polytope, mechanism.body)
+    p_values = common(draws, 1 / (1 + 2 * columns.shape[1] * float(np.exp(-1 / scale))))
+    basis = body.span
+    off = np.abs(draws - draws @ basis @ basis.T).max(initial=0.0)
+    p_values["on its lattice"] = float(off <= 1e-9 * (1 + np.abs(draws).max(initial=0)))
+    p_values["covers its body"] = covers(body, lambda axes: body.factor * np.abs(axes @ columns).max(axis=1))
+    reference = lattice.reference(min(len(draws), 2000), scale, rng)
+    if len(reference) < 50:
+        return p_values
+    gauges = (body.gauge(rows[:500]) for rows in (draws, reference))
+    p_values["gauge"] = goodness_of_fit.same_law(*gauges)
+    return p_values | like(draws, reference, rng)
 
 
 def expected_scale(mechanism: NormNoise) -> float:

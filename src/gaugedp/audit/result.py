@@ -6,9 +6,7 @@ from typing import Any
 
 from gaugedp._internal.displays import drawn_by
 from gaugedp._internal.numbers import digits_down, digits_up, readable
-from gaugedp.guarantees.approx import ApproxDP
-from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.gaussian import GaussianDP
+from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 
 LOW_DIGITS = ("lowest set bit", "trailing zero bits", "numbers below 1/4 and off the grid")  # how such tests begin

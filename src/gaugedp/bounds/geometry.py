@@ -12,19 +12,15 @@ import numpy as np
 from gaugedp._internal.displays import drawing
 from gaugedp._internal.numbers import readable
 from gaugedp._internal.validate import positive
-from gaugedp.bodies.base import Body, check_body
-from gaugedp.bodies.polytope import Polytope
-from gaugedp.bodies.volume import Volume, volume
+from gaugedp.bodies import Body, Polytope, Volume, volume
+from gaugedp.bodies.base import check_body
 from gaugedp.bounds.projected import lower_bound, nested_bounds
 from gaugedp.bounds.volume import VolumeBound, largest_volume
 from gaugedp.entropy import research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.pure import PureDP
-from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.mechanisms import NIM, AdditiveNoise, EllipsoidNoise, KNorm
 from gaugedp.mechanisms.choose import candidates
-from gaugedp.mechanisms.ellipsoid import EllipsoidNoise
-from gaugedp.mechanisms.knorm import KNorm
-from gaugedp.mechanisms.nim import NIM
 from gaugedp.samplers.uniform import UniformMoments, moments
 
 _MOST_WORK = 10**6  # rank² times generators: beyond it a walk takes more than seconds

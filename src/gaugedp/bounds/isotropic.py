@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gaugedp._internal.validate import positive
-from gaugedp.bodies.base import Body
-from gaugedp.bodies.volume import volume
+from gaugedp.bodies import Body, volume
 from gaugedp.bounds.geometry import isotropic_constant
 from gaugedp.samplers.uniform import moments
 

@@ -8,11 +8,7 @@ import numpy as np
 
 from gaugedp._internal.rounding import PARAMETERS
 from gaugedp.bounds.kullback_leibler import least_second_moment
-from gaugedp.guarantees.approx import ApproxDP
-from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.gaussian import GaussianDP
-from gaugedp.guarantees.pure import PureDP
-from gaugedp.guarantees.zcdp import ZCDP
+from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
 
 _DOWN = 1 - PARAMETERS  # covers the rounding of the sums below
 _SUMMED_TERMS = 10**6  # of the truncated geometric distribution; fewer terms give a smaller bound

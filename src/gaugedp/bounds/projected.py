@@ -6,12 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from gaugedp._internal.validate import positive
-from gaugedp.bodies.base import Body
-from gaugedp.bodies.derived import LinearImage, MinkowskiSum
-from gaugedp.bodies.ellipsoid import Ellipsoid
-from gaugedp.bodies.operations import project
-from gaugedp.bodies.polytope import Polytope
-from gaugedp.bodies.volume import Volume, volume
+from gaugedp.bodies import Body, Ellipsoid, LinearImage, MinkowskiSum, Polytope, Volume, project, volume
 from gaugedp.bounds.volume import VolumeBound, bound_from_volume, check_norm, staircase_lower_bound
 from gaugedp.errors import InvalidRequest
 

@@ -5,11 +5,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from gaugedp.bodies.base import Body
+from gaugedp.bodies import Body, LpBall, Polytope, Volume, volume
 from gaugedp.bodies.frame import STEPS, sums_above
-from gaugedp.bodies.lp import LpBall
-from gaugedp.bodies.polytope import Polytope
-from gaugedp.bodies.volume import Volume, volume
 from gaugedp.entropy import Entropy, research_rng
 from gaugedp.samplers.continuous import normals
 

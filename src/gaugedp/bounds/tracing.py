@@ -6,8 +6,7 @@ from scipy.special import ndtr, ndtri
 
 from gaugedp._internal.validate import between, non_negative, one_of, whole
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.probability import probability_range
+from gaugedp.guarantees import Guarantee, probability_range
 
 STATISTICS = ("printed", "signed")
 

@@ -8,11 +8,8 @@ import numpy as np
 
 from gaugedp._internal.rounding import PARAMETERS
 from gaugedp._internal.validate import one_of, positive
-from gaugedp.bodies.base import Body
+from gaugedp.bodies import Body, LpBall, Volume, image, volume
 from gaugedp.bodies.frame import independent
-from gaugedp.bodies.lp import LpBall
-from gaugedp.bodies.operations import image
-from gaugedp.bodies.volume import Volume, volume
 from gaugedp.bounds.sphere import certified_volume
 from gaugedp.errors import InvalidRequest
 

@@ -15,8 +15,7 @@ from pathlib import Path
 import click
 
 from gaugedp.cli.shared import show_table
-from gaugedp.domain.domain import Domain
-from gaugedp.domain.unit import PrivacyUnit
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import research_rng, system_rng
 from gaugedp.errors import GaugedpError, InvalidRequest, NotDurable
 from gaugedp.guarantees import PureDP

@@ -23,10 +23,9 @@ from gaugedp.cli.shared import (
     signature_options,
 )
 from gaugedp.cli.stage import stage
-from gaugedp.domain.domain import Domain
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.domain.text_format import PLAIN, TextFormat
 from gaugedp.domain.toml import read_toml
-from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.entropy import system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.parse_guarantee import guarantee_asked

@@ -10,8 +10,7 @@ from gaugedp.cli.output import save
 from gaugedp.cli.shared import check_files, load, number, question_options, read_text
 from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest
-from gaugedp.queries import query
-from gaugedp.queries.base import Query
+from gaugedp.queries import Query, query
 from gaugedp.releases.answer import Release, check_released
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from gaugedp._internal.numbers import answers
 from gaugedp.cli.output import checked_key, hand_over, show_payment, stored_before
 from gaugedp.cli.shared import SHOWN, Payment, check_files, load, numbers, payment_options, show_table
 from gaugedp.cli.stage import stage
-from gaugedp.domain.domain import Domain
-from gaugedp.domain.unit import PrivacyUnit
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import system_rng
 from gaugedp.guarantees import from_dict
 from gaugedp.guarantees.parse_guarantee import guarantee_asked

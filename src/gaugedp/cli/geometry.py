@@ -12,8 +12,7 @@ from gaugedp.cli.shared import check_files, load, number, question_options
 from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import PureDP
-from gaugedp.queries import query
-from gaugedp.queries.base import Query
+from gaugedp.queries import Query, query
 
 
 @click.command()

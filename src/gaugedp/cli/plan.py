@@ -4,7 +4,6 @@ import json
 
 import click
 
-from gaugedp.cli.plan_model import plan_model
 from gaugedp.cli.shared import (
     Command,
     cell,
@@ -12,12 +11,14 @@ from gaugedp.cli.shared import (
     importance_option,
     intervals_option,
     load,
+    number,
     numbers,
     question_options,
     remark_on_delta,
     remark_on_epsilon,
     show_table,
     weighted_query,
+    whole_number,
 )
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.printed import rounded_up
@@ -74,7 +75,7 @@ def plan(
     of_model = {name: options.pop(name) for name in _OF_MODELS}
     if model is not None:
         _check_alone(domain=domain_path, query=text, importance=importance, rho=options["rho"], mu=options["mu"])
-        plan_model(model, {**options, **of_model}, score, as_json)
+        _show_model_plan(model, {**options, **of_model}, score, as_json)
         return
     _check_alone("without --model", score=score, **of_model)
     if domain_path is None or text is None:
@@ -87,6 +88,29 @@ def plan(
         click.echo(json.dumps(planned.to_dict()))
     else:
         show_plan(planned, details)
+
+
+def _show_model_plan(model: str, options: dict[str, str | None], score: str | None, as_json: bool) -> None:
+    """Print what a fit can reach."""
+    from gaugedp.estimators.fit_plan import plan_fit
+
+    missing = [f"--{name}" for name in ("rows", "features", "epsilon") if options[name] is None]
+    if missing:
+        raise InvalidRequest(f"--model needs {' and '.join(missing)}.", "Pass --rows, --features and --epsilon.")
+    rows, features = (whole_number(name, options[name] or "") for name in ("rows", "features"))
+    classes = None if (text := options["classes"]) is None else whole_number("classes", text)
+    epsilon, delta = (None if (text := options[name]) is None else number(name, text) for name in ("epsilon", "delta"))
+    planned = plan_fit(
+        model, n_rows=rows, n_features=features, n_classes=classes, epsilon=epsilon, delta=delta,
+        neighbours=options["neighbours"] or "add_remove",
+    )  # fmt: skip
+    least = None if score is None else planned.least_epsilon(number("score", score))
+    if as_json:
+        click.echo(json.dumps(planned.to_dict() | ({} if least is None else {"least_epsilon": least})))
+        return
+    click.echo(repr(planned))
+    if least is not None:
+        click.echo(f"  least epsilon for {planned.score} {score}: {least:g}")
 
 
 def _check_alone(when: str = "together with --model", **options: str | None) -> None:

@@ -36,8 +36,7 @@ from gaugedp.guarantees import Guarantee, from_dict
 from gaugedp.guarantees.parse_guarantee import chargeable, guarantee_asked
 from gaugedp.guarantees.printed import rounded_up
 from gaugedp.ledger import Ledger
-from gaugedp.queries import query
-from gaugedp.queries.base import Query
+from gaugedp.queries import Query, query
 from gaugedp.queries.linear import as_workload
 from gaugedp.queries.outline import CELLS, Outline
 from gaugedp.releases.answer import RAW, Release

@@ -17,16 +17,13 @@ from gaugedp._internal.numbers import digits_up, readable
 from gaugedp._internal.validate import one_of
 from gaugedp._internal.visible import visible
 from gaugedp.cli.commands import without_password
-from gaugedp.domain.domain import Domain
-from gaugedp.domain.unit import PrivacyUnit
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import UNTOUCHED, InvalidRequest
 from gaugedp.guarantees import ApproxDP, Budget, Guarantee, PureDP, RenyiBudget
 from gaugedp.guarantees.parse_guarantee import guarantee_asked
 from gaugedp.ledger import Ledger
 from gaugedp.ledger.signature import Signature
-from gaugedp.queries import query
-from gaugedp.queries.base import Query
-from gaugedp.queries.sampling import with_sampling_error
+from gaugedp.queries import Query, query, with_sampling_error
 from gaugedp.releases.sampling_error import NOISE, TOTAL
 
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -23,8 +23,7 @@ from gaugedp.cli.shared import (
     whole_number,
 )
 from gaugedp.cli.stage import stage
-from gaugedp.domain.domain import Domain
-from gaugedp.domain.unit import PrivacyUnit
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import UNTOUCHED, InvalidRequest
 from gaugedp.guarantees.parse_guarantee import chargeable, guarantee_asked
 from gaugedp.guarantees.printed import rounded_left, rounded_up

@@ -7,12 +7,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from gaugedp.bodies.base import Body
-from gaugedp.bodies.polytope import Polytope
-from gaugedp.bodies.prepare import CACHED_SIZE, PreparedGenerators
+from gaugedp.bodies import Body, Polytope, PreparedGenerators
+from gaugedp.bodies.prepare import CACHED_SIZE
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.approx import ApproxDP
-from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees import ApproxDP, Guarantee
 from gaugedp.mechanisms.base import is_integer
 from gaugedp.mechanisms.norm_noise import NormNoise
 from gaugedp.mechanisms.pure_within import pure_within

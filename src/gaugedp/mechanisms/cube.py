@@ -12,13 +12,7 @@ import scipy
 
 from gaugedp._internal.bisection import bisected
 from gaugedp._internal.validate import between
-from gaugedp.bodies.base import Body
-from gaugedp.bodies.derived import LinearImage
-from gaugedp.bodies.ellipsoid import Ellipsoid
-from gaugedp.bodies.lp import LpBall
-from gaugedp.bodies.polytope import Polytope
-from gaugedp.bodies.product import Product
-from gaugedp.bodies.schatten import SchattenBall
+from gaugedp.bodies import Body, Ellipsoid, LinearImage, LpBall, Polytope, Product, SchattenBall
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import lattice_radius

@@ -9,9 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gaugedp.bodies.base import Body
-from gaugedp.bodies.ellipsoid import Ellipsoid
-from gaugedp.bodies.polytope import Polytope
+from gaugedp.bodies import Body, Ellipsoid, Polytope
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import is_integer

@@ -12,11 +12,7 @@ from gaugedp._internal.validate import decimal
 from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.approx import ApproxDP
-from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.bounded_range import ExponentialLoss
-from gaugedp.guarantees.pure import PureDP
-from gaugedp.guarantees.zcdp import ZCDP
+from gaugedp.guarantees import ZCDP, ApproxDP, ExponentialLoss, Guarantee, PureDP
 from gaugedp.mechanisms.selection import Selection, is_monotone, score_lattice, tail
 from gaugedp.samplers.choice import choose
 

@@ -11,10 +11,7 @@ from gaugedp._internal.validate import non_negative, positive, whole
 from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest
-from gaugedp.guarantees.approx import ApproxDP
-from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.bounded_range import ExponentialLoss
-from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees import ApproxDP, ExponentialLoss, Guarantee, PureDP
 from gaugedp.mechanisms.base import Calibrated
 from gaugedp.mechanisms.norm_noise import ALLOWANCE
 from gaugedp.mechanisms.quality import Quality

@@ -6,8 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from gaugedp._internal.rounding import UNIT
-from gaugedp.bodies.polytope import Polytope
-from gaugedp.bodies.prepare import PreparedGenerators, prepared
+from gaugedp.bodies import Polytope, PreparedGenerators, prepared
 from gaugedp.errors import InvalidRequest
 
 GAP = 1e-6

@@ -10,11 +10,8 @@ import numpy as np
 from gaugedp._internal.validate import decimal
 from gaugedp.bodies.base import Body
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.approx import ApproxDP
-from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.gaussian import GaussianDP
+from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
-from gaugedp.guarantees.zcdp import ZCDP
 from gaugedp.mechanisms.base import lattice_radius
 from gaugedp.mechanisms.independent import IndependentNoise, laws_for
 from gaugedp.mechanisms.pure_within import pure_within

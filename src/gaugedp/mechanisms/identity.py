@@ -12,12 +12,10 @@ import numpy as np
 
 from gaugedp._internal.trial_stream import PUBLIC_SEED, trial_stream
 from gaugedp._internal.validate import decimal, one_of
-from gaugedp.bodies.base import Body
-from gaugedp.bodies.polytope import Polytope
+from gaugedp.bodies import Body, Polytope
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.mechanisms.base import AdditiveNoise, lattice_radius
 from gaugedp.mechanisms.body_limits import is_histogram
 from gaugedp.mechanisms.independent import in_words

@@ -9,8 +9,7 @@ from typing import ClassVar, cast
 import numpy as np
 
 from gaugedp._internal.validate import decimal
-from gaugedp.bodies.base import Body
-from gaugedp.bodies.polytope import Polytope
+from gaugedp.bodies import Body, Polytope
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.body_limits import (

@@ -10,8 +10,7 @@ import numpy as np
 from gaugedp._internal.validate import between, decimal
 from gaugedp.bodies.base import Body
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.mechanisms.base import lattice_radius
 from gaugedp.mechanisms.independent import IndependentNoise, laws_for
 from gaugedp.mechanisms.pure_within import pure_within

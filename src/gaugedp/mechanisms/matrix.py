@@ -11,17 +11,11 @@ from typing import ClassVar
 import numpy as np
 
 from gaugedp._internal.validate import between, one_of
-from gaugedp.bodies.base import Body
-from gaugedp.bodies.generators import Generators, MatrixGenerators
-from gaugedp.bodies.polytope import Polytope
+from gaugedp.bodies import Body, Generators, MatrixGenerators, Polytope
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.approx import ApproxDP
-from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.gaussian import GaussianDP
+from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
-from gaugedp.guarantees.pure import PureDP
-from gaugedp.guarantees.zcdp import ZCDP
 from gaugedp.mechanisms.base import AdditiveNoise, is_integer, lattice_radius
 from gaugedp.mechanisms.body_limits import is_histogram
 from gaugedp.mechanisms.noise_laws import CLOSE, LinearLaw

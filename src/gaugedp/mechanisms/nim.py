@@ -11,11 +11,8 @@ import numpy as np
 from gaugedp._internal.progress import Progress, silent
 from gaugedp._internal.rounding import NORMS, UNIT
 from gaugedp._internal.validate import whole
-from gaugedp.bodies.base import Body, check_body
-from gaugedp.bodies.derived import LinearImage
-from gaugedp.bodies.lp import LpBall
-from gaugedp.bodies.operations import project
-from gaugedp.bodies.polytope import Polytope
+from gaugedp.bodies import Body, LinearImage, LpBall, Polytope, project
+from gaugedp.bodies.base import check_body
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee

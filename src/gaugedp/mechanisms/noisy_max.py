@@ -10,8 +10,7 @@ import numpy as np
 from gaugedp.accountant.rounding import down_decimal, up_decimal
 from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy
-from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.mechanisms.selection import Selection, is_monotone, pure_epsilon, score_lattice, tail
 from gaugedp.samplers.discrete import discrete_laplace
 from gaugedp.samplers.laws import DiscreteLaplace

@@ -12,17 +12,11 @@ import numpy as np
 from gaugedp._internal.progress import Progress, silent
 from gaugedp._internal.validate import decimal, one_of, positive
 from gaugedp.accountant.rounding import above
-from gaugedp.bodies.base import Body
+from gaugedp.bodies import Body, LpBall, Polytope, SchattenBall
 from gaugedp.bodies.digest import digest
-from gaugedp.bodies.lp import LpBall
-from gaugedp.bodies.polytope import Polytope
-from gaugedp.bodies.schatten import SchattenBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.approx import ApproxDP
-from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.pure import PureDP
-from gaugedp.guarantees.spherical import SphericalLaplaceLoss
+from gaugedp.guarantees import ApproxDP, Guarantee, PureDP, SphericalLaplaceLoss
 from gaugedp.guarantees.spherical_curve import is_known
 from gaugedp.mechanisms.base import AdditiveNoise, is_integer
 from gaugedp.mechanisms.remember import remembered

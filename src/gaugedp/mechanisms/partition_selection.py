@@ -12,8 +12,7 @@ from gaugedp._internal.rounding import NORMS
 from gaugedp._internal.validate import between, decimal, positive, whole
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.approx import ApproxDP
-from gaugedp.guarantees.base import Guarantee
+from gaugedp.guarantees import ApproxDP, Guarantee
 from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_mu
 from gaugedp.mechanisms.base import Calibrated
 from gaugedp.samplers.key_noise import GaussianNoise, KeyNoise, n_chances, optimal_noise

@@ -13,14 +13,8 @@ from gaugedp.accountant.rounding import up
 from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.approx import ApproxDP
-from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.bounded_range import ExponentialLoss
+from gaugedp.guarantees import ZCDP, ApproxDP, ExponentialLoss, GaussianDP, Guarantee, PureDP, compose
 from gaugedp.guarantees.calibrate import largest_parameter
-from gaugedp.guarantees.composed import compose
-from gaugedp.guarantees.gaussian import GaussianDP
-from gaugedp.guarantees.pure import PureDP
-from gaugedp.guarantees.zcdp import ZCDP
 from gaugedp.mechanisms.base import is_integer, lattice_radius
 from gaugedp.mechanisms.selection import Selection, is_monotone, score_lattice, tail
 from gaugedp.samplers.choice import choose

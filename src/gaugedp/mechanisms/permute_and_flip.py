@@ -9,8 +9,7 @@ from gaugedp._internal.validate import decimal
 from gaugedp.accountant.rounding import up_decimal
 from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy
-from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.laplace import LaplaceLoss
+from gaugedp.guarantees import Guarantee, LaplaceLoss
 from gaugedp.mechanisms.selection import Selection, is_monotone, pure_epsilon, score_lattice, tail
 from gaugedp.samplers.choice import coins, one_of_each
 

@@ -11,8 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from gaugedp._internal.progress import Progress, part_of
-from gaugedp.bodies.base import Body
-from gaugedp.bodies.product import Product
+from gaugedp.bodies import Body, Product
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.shares import equal_shares, share_of

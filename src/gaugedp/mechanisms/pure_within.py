@@ -4,11 +4,7 @@ import math
 
 import scipy
 
-from gaugedp.guarantees.approx import ApproxDP
-from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.gaussian import GaussianDP
-from gaugedp.guarantees.pure import PureDP
-from gaugedp.guarantees.zcdp import ZCDP
+from gaugedp.guarantees import ZCDP, ApproxDP, GaussianDP, Guarantee, PureDP
 
 
 def pure_within(guarantee: Guarantee) -> PureDP:

@@ -9,13 +9,10 @@ import numpy as np
 import scipy
 
 from gaugedp._internal.validate import between, whole
-from gaugedp.bodies.base import Body
-from gaugedp.bodies.lp import LpBall
+from gaugedp.bodies import Body, LpBall
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest
-from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.pure import PureDP
-from gaugedp.guarantees.response import RandomizedResponseLoss
+from gaugedp.guarantees import Guarantee, PureDP, RandomizedResponseLoss
 from gaugedp.mechanisms.base import Calibrated
 from gaugedp.mechanisms.selection import pure_epsilon
 from gaugedp.samplers.choice import choose

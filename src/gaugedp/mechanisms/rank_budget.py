@@ -9,12 +9,7 @@ from operator import add
 from gaugedp._internal.validate import decimal
 from gaugedp.accountant.rules import METHODS, Method
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.approx import ApproxDP
-from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.bounded_range import ExponentialLoss
-from gaugedp.guarantees.gaussian import GaussianDP
-from gaugedp.guarantees.pure import PureDP
-from gaugedp.guarantees.zcdp import ZCDP
+from gaugedp.guarantees import ZCDP, ApproxDP, ExponentialLoss, GaussianDP, Guarantee, PureDP
 from gaugedp.mechanisms.pure_within import pure_within
 
 _TOLERANCE = 1e-4  # relative tolerance of the composition's ε

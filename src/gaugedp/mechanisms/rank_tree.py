@@ -10,8 +10,7 @@ import numpy as np
 
 from gaugedp._internal.progress import Progress
 from gaugedp._internal.validate import between
-from gaugedp.bodies.base import Body
-from gaugedp.bodies.polytope import Polytope
+from gaugedp.bodies import Body, Polytope
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import ApplyNoise, Mechanism

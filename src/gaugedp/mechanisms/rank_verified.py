@@ -11,8 +11,7 @@ import numpy as np
 
 from gaugedp._internal.progress import Progress
 from gaugedp._internal.validate import between, decimal
-from gaugedp.bodies.base import Body
-from gaugedp.bodies.polytope import Polytope
+from gaugedp.bodies import Body, Polytope
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee

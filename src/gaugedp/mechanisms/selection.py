@@ -9,12 +9,10 @@ from typing import ClassVar, NoReturn
 import numpy as np
 
 from gaugedp._internal.validate import between, decimal, whole
-from gaugedp.bodies.base import Body
-from gaugedp.bodies.polytope import Polytope
+from gaugedp.bodies import Body, Polytope
 from gaugedp.entropy import Entropy, fork_count, system_rng
 from gaugedp.errors import STAYS_SPENT, InvalidRequest
-from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.mechanisms.base import Calibrated, lattice_radius
 
 _LARGEST_SCORE = 2**60  # scores are clipped here, so that differences of two of them fit 64 bits

@@ -12,8 +12,7 @@ from gaugedp._internal.validate import decimal, one_of
 from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.mechanisms.base import AdditiveNoise, lattice_radius
 from gaugedp.mechanisms.noise_laws import StairLaw
 from gaugedp.mechanisms.pure_within import pure_within

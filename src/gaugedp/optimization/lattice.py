@@ -11,8 +11,7 @@ from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
-from gaugedp.mechanisms import Gaussian, KNorm
-from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.mechanisms import AdditiveNoise, Gaussian, KNorm
 
 BITS = 12  # of a coordinate of a row, a slope or a target in [−1, 1]: sums of products over 2^28 rows are exact
 SUM_BITS = 22  # of numbers whose sums over 2^30 rows are exact

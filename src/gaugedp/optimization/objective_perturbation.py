@@ -16,8 +16,7 @@ from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_mu
-from gaugedp.mechanisms import Gaussian, KNorm
-from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.mechanisms import AdditiveNoise, Gaussian, KNorm
 from gaugedp.optimization.lattice import with_noise
 from gaugedp.optimization.losses import Loss, Softmax
 from gaugedp.optimization.minimise import Binary, Multiclass, minimise

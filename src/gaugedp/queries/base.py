@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gaugedp.bodies.base import Body
-from gaugedp.domain.domain import Domain
-from gaugedp.domain.unit import PrivacyUnit
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import Mechanism

@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 
 from gaugedp._internal.validate import positive
-from gaugedp.bodies.box_hull import BoxHull
-from gaugedp.bodies.polytope import Polytope
-from gaugedp.domain.domain import Domain
-from gaugedp.domain.unit import PrivacyUnit
+from gaugedp.bodies import BoxHull, Polytope
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism

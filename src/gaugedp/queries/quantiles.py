@@ -15,15 +15,11 @@ from gaugedp._internal.names import written, written_in_list
 from gaugedp._internal.numbers import readable
 from gaugedp._internal.validate import decimal, finite
 from gaugedp.bodies.polytope import Polytope
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.domain.attributes import Integers
-from gaugedp.domain.domain import Domain
-from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
-from gaugedp.mechanisms.base import Mechanism
-from gaugedp.mechanisms.rank_exponential import RankExponential
-from gaugedp.mechanisms.rank_tree import RankTree
-from gaugedp.mechanisms.rank_verified import RankVerified
+from gaugedp.mechanisms import Mechanism, RankExponential, RankTree, RankVerified
 from gaugedp.queries.base import ErrorScale, MechanismChoice, Query, Rows
 from gaugedp.queries.columns import WorkloadColumns
 from gaugedp.queries.labels import Cells, Labels, Listed

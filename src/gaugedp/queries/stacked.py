@@ -10,8 +10,7 @@ from itertools import chain, product
 import numpy as np
 
 from gaugedp.bodies.product import Product
-from gaugedp.domain.domain import Domain
-from gaugedp.domain.unit import PrivacyUnit
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.shares import equal_shares, share_of

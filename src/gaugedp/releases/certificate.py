@@ -14,12 +14,11 @@ from gaugedp.bounds.one_answer import least_variance
 from gaugedp.bounds.volume import VolumeBound
 from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees.base import Guarantee
-from gaugedp.guarantees.pure import PureDP
+from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
 from gaugedp.mechanisms.strategies.best import best_strategy
-from gaugedp.queries.base import Query
-from gaugedp.queries.linear import Workload, as_workload
+from gaugedp.queries import Query, Workload
+from gaugedp.queries.linear import as_workload
 
 
 class Certificate(NamedTuple):

@@ -10,8 +10,7 @@ from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee
-from gaugedp.ledger.base import Ledger
-from gaugedp.ledger.entries import Reservation, Stored
+from gaugedp.ledger import Ledger, Reservation, Stored
 from gaugedp.queries.base import Query
 from gaugedp.tables.aggregate import Rows
 from gaugedp.tables.table import RowSum, Table, is_elsewhere

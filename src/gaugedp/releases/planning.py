@@ -17,9 +17,7 @@ from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.guarantees.parse_guarantee import guarantee_asked
 from gaugedp.guarantees.printed import rounded_up
-from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
-from gaugedp.mechanisms.gaussian import Gaussian
-from gaugedp.mechanisms.matrix import Matrix
+from gaugedp.mechanisms import AdditiveNoise, Gaussian, Matrix, Mechanism
 from gaugedp.queries.base import Query
 from gaugedp.queries.candidate import Candidate, best
 from gaugedp.queries.linear import as_workload

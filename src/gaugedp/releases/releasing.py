@@ -15,8 +15,7 @@ from gaugedp.guarantees.parse_guarantee import chargeable
 from gaugedp.ledger.base import Ledger
 from gaugedp.mechanisms.base import Mechanism, Prepared
 from gaugedp.mechanisms.selection import PreparedChoice
-from gaugedp.queries.base import Query
-from gaugedp.queries.sampling import with_sampling_error
+from gaugedp.queries import Query, with_sampling_error
 from gaugedp.releases.answer import EXACTNESS, Release
 from gaugedp.releases.conclusions import concluded
 from gaugedp.releases.described import LEVELS

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from gaugedp.domain.attributes import OTHER, Attribute, BoundedColumn, Categories
-from gaugedp.queries import Workload
-from gaugedp.queries.base import Query
+from gaugedp.queries import Query, Workload
 from gaugedp.queries.linear import Term, as_workload
 from gaugedp.queries.maps import Identity, MatrixMap
 from gaugedp.queries.outline import SHARES, Outline

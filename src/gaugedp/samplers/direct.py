@@ -4,13 +4,7 @@ import math
 
 import numpy as np
 
-from gaugedp.bodies.base import Body
-from gaugedp.bodies.box_hull import BoxHull
-from gaugedp.bodies.derived import LinearImage
-from gaugedp.bodies.ellipsoid import Ellipsoid
-from gaugedp.bodies.lp import LpBall
-from gaugedp.bodies.product import Product
-from gaugedp.bodies.schatten import SchattenBall
+from gaugedp.bodies import Body, BoxHull, Ellipsoid, LinearImage, LpBall, Product, SchattenBall
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.samplers.continuous import exponentials, normals, signs, uniforms

@@ -10,14 +10,9 @@ import numpy as np
 
 from gaugedp._internal.progress import Progress, silent
 from gaugedp._internal.trial_stream import PUBLIC_SEED
-from gaugedp.bodies.base import Body, check_body
-from gaugedp.bodies.box_hull import BoxHull
+from gaugedp.bodies import Body, BoxHull, Ellipsoid, LpBall, Polytope, PreparedGenerators, SchattenBall
+from gaugedp.bodies.base import check_body
 from gaugedp.bodies.digest import digest
-from gaugedp.bodies.ellipsoid import Ellipsoid
-from gaugedp.bodies.lp import LpBall
-from gaugedp.bodies.polytope import Polytope
-from gaugedp.bodies.prepare import PreparedGenerators
-from gaugedp.bodies.schatten import SchattenBall
 from gaugedp.entropy import Entropy, research_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.samplers.body_noise import GROUPS, GaugeNoise

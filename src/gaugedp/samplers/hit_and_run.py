@@ -9,9 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gaugedp._internal.validate import whole
-from gaugedp.bodies.base import Body
-from gaugedp.bodies.derived import LinearImage
-from gaugedp.bodies.polytope import Polytope
+from gaugedp.bodies import Body, LinearImage, Polytope
 from gaugedp.entropy import Entropy, system_rng
 from gaugedp.errors import InvalidRequest
 from gaugedp.samplers.continuous import exponentials, normals, uniforms

@@ -10,11 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gaugedp._internal.rounding import UNIT
-from gaugedp.bodies.base import Body
-from gaugedp.bodies.derived import LinearImage
-from gaugedp.bodies.ellipsoid import Ellipsoid
-from gaugedp.bodies.lp import LpBall
-from gaugedp.bodies.schatten import SchattenBall
+from gaugedp.bodies import Body, Ellipsoid, LinearImage, LpBall, SchattenBall
 from gaugedp.samplers.box_noise import MANTISSA, BoxNoise, minus_log, minus_log_bracket
 from gaugedp.samplers.combined import Alone, Combined
 from gaugedp.samplers.integer_exp import Bracket, exp_negative

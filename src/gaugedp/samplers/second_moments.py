@@ -4,12 +4,7 @@ import math
 
 import numpy as np
 
-from gaugedp.bodies.base import Body
-from gaugedp.bodies.derived import LinearImage
-from gaugedp.bodies.ellipsoid import Ellipsoid
-from gaugedp.bodies.lp import LpBall
-from gaugedp.bodies.product import Product
-from gaugedp.bodies.schatten import SchattenBall
+from gaugedp.bodies import Body, Ellipsoid, LinearImage, LpBall, Product, SchattenBall
 
 
 def second_moment(body: Body) -> np.ndarray | None:

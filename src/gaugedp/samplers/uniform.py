@@ -6,12 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from gaugedp._internal.validate import whole
-from gaugedp.bodies.base import Body
-from gaugedp.bodies.derived import MinkowskiSum
-from gaugedp.entropy import Entropy, system_rng
+from gaugedp.bodies import Body, MinkowskiSum
+from gaugedp.entropy import Entropy, research_rng, system_rng
+from gaugedp.samplers.continuous import uniforms
 from gaugedp.samplers.direct import has_direct, uniform_direct
 from gaugedp.samplers.gauge_noise import gauge_noise
-from gaugedp.samplers.sums import uniform_sum
+from gaugedp.samplers.near_walks import ball_walk
+from gaugedp.samplers.tuning import TUNED
 
 
 def uniform(body: Body, size: int, rng: Entropy | None = None) -> np.ndarray:
@@ -54,8 +55,29 @@ def uniform(body: Body, size: int, rng: Entropy | None = None) -> np.ndarray:
     whole(minimum=1, size=size)
     stream = system_rng() if rng is None else rng
     if isinstance(body, MinkowskiSum):
-        return uniform_sum(body, size, stream)
+        return _uniform_sum(body, size, stream)
     return uniform_direct(body, size, stream) if has_direct(body) else gauge_noise(body).uniform(size, stream)
+
+
+def _uniform_sum(body: MinkowskiSum, size: int, rng: Entropy) -> np.ndarray:
+    """Return points by rejection from a box (docs/theory/walks.md, theorem 3), or by a ball walk if few are accepted.
+
+    The box has the axes of an orthonormal basis of the span. Which of the two it is depends on the body alone.
+    """
+    accepted = len(_accepted(body, TUNED.pilot_points, research_rng(2412)))
+    if accepted < TUNED.pilot_inside:
+        return ball_walk(body, size, rng)
+    found = np.empty((0, body.ambient_dim))
+    while (missing := size - len(found)) > 0:
+        found = np.vstack([found, _accepted(body, 1 + missing * TUNED.pilot_points // accepted, rng)[:missing]])
+    return found
+
+
+def _accepted(body: MinkowskiSum, trials: int, rng: Entropy) -> np.ndarray:
+    axes = body.span.T
+    corners = (2 * uniforms(trials * body.rank, rng).reshape(trials, body.rank) - 1) * body.support(axes)
+    points = corners @ axes
+    return points[body.gauge(points) <= 1]
 
 
 @dataclass(frozen=True, eq=False)

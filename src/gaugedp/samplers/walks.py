@@ -5,10 +5,7 @@ from typing import Protocol
 import numpy as np
 
 from gaugedp._internal.validate import whole
-from gaugedp.bodies.base import Body
-from gaugedp.bodies.derived import LinearImage
-from gaugedp.bodies.ellipsoid import Ellipsoid
-from gaugedp.bodies.polytope import Polytope
+from gaugedp.bodies import Body, Ellipsoid, LinearImage, Polytope
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 

@@ -13,14 +13,11 @@ from gaugedp.domain.hierarchies import nesting
 from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees import ApproxDP, Guarantee
+from gaugedp.guarantees import ZCDP, ApproxDP, Guarantee
 from gaugedp.guarantees.calibrate import largest_parameter
 from gaugedp.guarantees.parse_guarantee import chargeable, guarantee_asked
-from gaugedp.guarantees.zcdp import ZCDP
 from gaugedp.ledger import Ledger
-from gaugedp.queries.base import Query
-from gaugedp.queries.builders import marginals
-from gaugedp.queries.linear import Workload
+from gaugedp.queries import Query, Workload, marginals
 from gaugedp.releases.answer import Release
 from gaugedp.releases.described import LEVELS
 from gaugedp.releases.executing import Charge, PaidRows, check_kinds, execute

@@ -10,17 +10,14 @@ from itertools import combinations
 import numpy as np
 
 from gaugedp.bodies import LpBall
-from gaugedp.domain.domain import Domain
-from gaugedp.domain.unit import PrivacyUnit
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.shares import share_of
 from gaugedp.guarantees.zcdp import ZCDP
-from gaugedp.mechanisms.exponential import Exponential
-from gaugedp.mechanisms.gaussian import Gaussian
-from gaugedp.queries.base import Query
-from gaugedp.queries.builders import marginals
-from gaugedp.queries.linear import Workload, as_workload
+from gaugedp.mechanisms import Exponential, Gaussian
+from gaugedp.queries import Query, Workload, marginals
+from gaugedp.queries.linear import as_workload
 from gaugedp.releases.releasing import ExactAnswers, PredictedCounts
 from gaugedp.synthesis.counts import CountTable
 from gaugedp.synthesis.junction_tree import JunctionTree

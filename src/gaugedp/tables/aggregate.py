@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gaugedp._internal.progress import Progress
-from gaugedp.domain.domain import Domain
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.domain.hierarchies import summed
-from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.tables.tuning import TUNED
 

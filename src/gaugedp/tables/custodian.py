@@ -13,9 +13,8 @@ from sqlglot import exp
 
 from gaugedp._internal.numbers import exact
 from gaugedp._internal.progress import Progress, silent
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.domain.attributes import BoundedColumn
-from gaugedp.domain.domain import Domain
-from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnreadableTable
 from gaugedp.tables.bounding import over
 from gaugedp.tables.cells import ColumnExpression, is_code, read_attribute, read_person, read_steps, text_of

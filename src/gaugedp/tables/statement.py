@@ -18,8 +18,7 @@ from itertools import pairwise, zip_longest
 import numpy as np
 from sqlglot import exp
 
-from gaugedp.domain.domain import Domain
-from gaugedp.domain.unit import PrivacyUnit
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.tables.aggregate import Aggregate, Coarse
 from gaugedp.tables.bounding import PERSON, Field, in_bucket, keep_some, over, within
 from gaugedp.tables.cells import ColumnExpression, missing_steps, other_cell, read_attribute, read_person, read_steps

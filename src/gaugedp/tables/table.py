@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gaugedp._internal.progress import Progress
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.domain.attributes import Attribute, Bins, BoundedColumn, Categories, EdgeBins, Integers, UnknownKeys
 from gaugedp.domain.dates import Dates
-from gaugedp.domain.domain import Domain
 from gaugedp.domain.hierarchies import finest_of
-from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnknownName, UnreadableTable
 from gaugedp.tables.aggregate import Aggregate, Rows, added_up, check_values, finer
 from gaugedp.tables.buckets import Buckets, joined

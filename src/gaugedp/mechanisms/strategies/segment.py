@@ -7,9 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
+from gaugedp.bodies import BoxHull, Polytope
 from gaugedp.bodies.base import with_weights
-from gaugedp.bodies.box_hull import BoxHull
-from gaugedp.bodies.polytope import Polytope
 from gaugedp.errors import InvalidRequest
 from gaugedp.mechanisms.strategies.base import UP, Strategy
 from gaugedp.samplers.combined import Combined

@@ -11,8 +11,7 @@ from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
-from gaugedp.mechanisms import Gaussian, Laplace
-from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.mechanisms import AdditiveNoise, Gaussian, Laplace
 from gaugedp.optimization.lattice import BITS, SUM_BITS, released
 from gaugedp.optimization.ratings.group_means import LEAST_VARIANCE, Groups, gain
 from gaugedp.optimization.ratings.item_factors import ITERATIONS, ItemFactors

@@ -10,12 +10,11 @@ import numpy as np
 from gaugedp._internal.names import parts
 from gaugedp.domain.domain import Domain
 from gaugedp.errors import InvalidRequest
-from gaugedp.guarantees import from_dict
-from gaugedp.guarantees.composed import compose
-from gaugedp.queries.linear import Term, Workload, as_workload
+from gaugedp.guarantees import compose, from_dict
+from gaugedp.queries import Workload, query
+from gaugedp.queries.linear import Term, as_workload
 from gaugedp.queries.outline import COUNT, SUM, Outline
 from gaugedp.queries.quantiles import LEVEL, check_level
-from gaugedp.queries.text import query
 from gaugedp.releases.answer import Release
 from gaugedp.releases.deriving.derive import NoisyNumbers, Source, noise_of, released_ends
 from gaugedp.releases.deriving.terms import FormTerm

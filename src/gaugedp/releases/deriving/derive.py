@@ -11,21 +11,18 @@ import numpy as np
 from gaugedp._internal.names import parts
 from gaugedp._internal.rounding import INTEGERS
 from gaugedp._internal.runs import unfold
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.domain.attributes import categories
-from gaugedp.domain.domain import Domain
-from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import from_dict
 from gaugedp.mechanisms.base import AdditiveNoise, Mechanism
-from gaugedp.queries.base import Query
+from gaugedp.queries import Query, Workload, query, with_sampling_error
 from gaugedp.queries.labels import Cells, Labels
-from gaugedp.queries.linear import Workload, as_workload
+from gaugedp.queries.linear import as_workload
 from gaugedp.queries.maps import Identity
 from gaugedp.queries.outline import CELLS, Axis, Outline
 from gaugedp.queries.piece import Piece
 from gaugedp.queries.quantiles import LEVEL, check_level
-from gaugedp.queries.sampling import with_sampling_error
-from gaugedp.queries.text import query
 from gaugedp.releases.answer import Release
 from gaugedp.releases.conclusions import concluded
 from gaugedp.releases.deriving.summed import Summed, Sums

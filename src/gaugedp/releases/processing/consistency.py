@@ -8,9 +8,8 @@ import numpy as np
 
 from gaugedp.domain.domain import Domain
 from gaugedp.errors import InvalidRequest
-from gaugedp.queries.base import Query
+from gaugedp.queries import Query, Workload
 from gaugedp.queries.columns import WorkloadColumns
-from gaugedp.queries.linear import Workload
 from gaugedp.queries.maps import Identity
 from gaugedp.releases.processing.groups import groups
 

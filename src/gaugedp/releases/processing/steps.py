@@ -9,9 +9,8 @@ import numpy as np
 
 from gaugedp.domain.nesting import Nesting, Recursion
 from gaugedp.errors import UNTOUCHED, InvalidRequest, UnknownName
-from gaugedp.queries.base import Query
+from gaugedp.queries import Query, Workload
 from gaugedp.queries.columns import WorkloadColumns
-from gaugedp.queries.linear import Workload
 from gaugedp.queries.maps import Identity
 from gaugedp.queries.piece import Piece
 from gaugedp.releases.processing.consistency import above_zero, answerable, consistent

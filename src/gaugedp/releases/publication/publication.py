@@ -13,19 +13,17 @@ from gaugedp._internal.language import ENGLISH, checked
 from gaugedp._internal.names import parts
 from gaugedp._internal.numbers import readable
 from gaugedp._internal.validate import decimal, is_finite
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.domain.captions import TEXTS, Captions
-from gaugedp.domain.domain import Domain
 from gaugedp.domain.toml import only_keys, read_toml
-from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest, UnknownName
 from gaugedp.guarantees.base import Guarantee
 from gaugedp.guarantees.parse_guarantee import guarantee_asked
 from gaugedp.guarantees.shares import share_of
-from gaugedp.queries.base import Query
+from gaugedp.queries import Query, query
 from gaugedp.queries.outline import COUNT, SUM
 from gaugedp.queries.sampling import sampling_share, second_moments
 from gaugedp.queries.stacked import shared
-from gaugedp.queries.text import query
 from gaugedp.releases.answer import Release
 from gaugedp.releases.described import Facts
 from gaugedp.releases.planning import Plan, plan

@@ -10,8 +10,7 @@ from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees.base import Guarantee
-from gaugedp.mechanisms.gaussian import Gaussian
-from gaugedp.mechanisms.matrix import Matrix
+from gaugedp.mechanisms import Gaussian, Matrix
 from gaugedp.queries.base import Query
 from gaugedp.queries.linear import as_workload
 from gaugedp.releases.streams.time_factor import TimeFactor

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gaugedp._internal.trial_stream import trial_stream
-from gaugedp.domain.domain import Domain
-from gaugedp.domain.unit import PrivacyUnit
+from gaugedp.domain import Domain, PrivacyUnit
 from gaugedp.tables.aggregate import Aggregate, Coarse, Rows
 
 if TYPE_CHECKING:
