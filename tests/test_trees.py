@@ -73,7 +73,7 @@ def test_a_file_that_is_no_tree_is_refused(areas, words, tmp_path) -> None:
     ("described", "words"),
     [
         ('{ tree = "none.csv" }', "cannot be read"),
-        ("{ tree = 3 }", "`tree` is not a file name"),
+        ("{ tree = 3 }", ": `tree` must name a CSV file"),
         ('{ tree = "areas.csv", values = ["1"] }', "no key 'values'"),
         ('{ tree = "areas.csv", outside = "keep" }', "outside"),
     ],

@@ -211,7 +211,7 @@ def test_noise_beyond_64_bits_is_refused_before_anything_is_paid() -> None:
     for kind in (gd.KNorm, gd.Cube, gd.EllipsoidNoise):
         with pytest.raises(InvalidRequest, match="64-bit"):
             kind.calibrate(body, gd.PureDP(1e-9))
-    with pytest.raises(InvalidRequest, match="too long and thin"):
+    with pytest.raises(InvalidRequest, match="The body is so long and thin that the noise"):
         gd.NIM.calibrate(Polytope.symmetric_hull(np.array([[1, 1, 1], [1, 1 + 2**-40, 1 + 2**-41]])), ONE)
     cells = gd.Domain.of(**{f"a{i}": gd.integers(1, 500) for i in range(3)})
     query = gd.marginals(cells, *cells.attributes)

@@ -262,7 +262,7 @@ def test_processing_changes_no_quantile(table: Table, ledger: Ledger) -> None:
     answer = released(table)
     shown = answer.processed("rounded", "non_negative")
     assert shown.values.tolist() == answer.values.tolist()
-    with pytest.raises(InvalidRequest, match="Only linear queries") as caught:
+    with pytest.raises(InvalidRequest, match="applies to linear queries") as caught:
         gd.release(QUERY, table, ledger=ledger, epsilon=1, processing="consistent")
     assert str(caught.value).endswith(UNTOUCHED)
     assert len(ledger.entries()) == 1

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from gaugedp._internal.validate import positive
+from gaugedp._internal.validate import defect, positive
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.derived import LinearImage, MinkowskiSum
 from gaugedp.bodies.ellipsoid import Ellipsoid
@@ -161,7 +161,7 @@ def _eigenvectors(body: Body, covariance: np.ndarray | None) -> tuple[np.ndarray
     matrix = _spread(body) if covariance is None else np.asarray(covariance, dtype=float)
     if matrix.shape != (body.ambient_dim,) * 2 or not np.isfinite(matrix).all():
         raise InvalidRequest(
-            f"The covariance has the wrong shape, {matrix.shape}, or is not finite.",
+            f"The covariance {defect(matrix)}, but must be a finite square matrix.",
             f"Pass finite numbers of shape ({len(span)}, {len(span)}).",
         )
     values, vectors = np.linalg.eigh(span.T @ matrix @ span)

@@ -98,7 +98,7 @@ def _check_alone(when: str = "together with --model", **options: str | None) -> 
 def _check_no_table(words: list[str]) -> None:
     if words:
         raise InvalidRequest(
-            f"plan reads no table, so it does not accept the argument {words[0]!r}.",
+            f"The command `plan` reads no table, so it does not accept the argument {words[0]!r}.",
             "Omit it; if it is part of the query, put the whole query in quotes.",
         )
 

@@ -14,7 +14,7 @@ def plan_model(model: str, options: dict[str, str | None], score: str | None, as
 
     missing = [f"--{name}" for name in ("rows", "features", "epsilon") if options[name] is None]
     if missing:
-        raise InvalidRequest(f"--model needs {' and '.join(missing)}.", "Pass --rows, --features and --epsilon.")
+        raise InvalidRequest(f"--model requires {' and '.join(missing)}.", "Pass --rows, --features and --epsilon.")
     rows, features = (whole_number(name, options[name] or "") for name in ("rows", "features"))
     classes = None if (text := options["classes"]) is None else whole_number("classes", text)
     epsilon, delta = (None if (text := options[name]) is None else number(name, text) for name in ("epsilon", "delta"))
