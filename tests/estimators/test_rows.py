@@ -258,7 +258,7 @@ def test_bounds_of_other_sizes_are_refused_in_words(model) -> None:
         (([0, 0, 0], [1, 1, 1]), "3 and 3 numbers, but X has 2 columns"),
         ((5, -5), r"In `\w+`, a lower bound is not below the upper bound in column 0 \(columns are counted from 0\)"),
         (np.array([[0, 9], [1, 9]]), "below the upper bound in column 1 "),
-        ((0, np.inf), "not finite"),
+        ((0, np.inf), "NaN or infinity"),
     ):
         model.set_params(bounds=bounds)
         with pytest.raises(InvalidRequest, match=words):

@@ -210,7 +210,7 @@ def _read_list(entries: np.ndarray) -> np.ndarray:
 def _common_shape(entries: np.ndarray) -> tuple[int, ...]:
     shape = shape_of_most(entries)
     if not are_alike(entries, shape):
-        raise InvalidRequest("The rows of X have different lengths.", "Pass the same number of values in each row.")
+        raise InvalidRequest("The rows have different lengths.", "Pass the same number of values in each row.")
     return shape
 
 
