@@ -116,8 +116,8 @@ def test_the_digest_sees_bounds_and_cells():
         ("sex", "colour", False, UnknownName, "colour"),
         ("sex", "pay", True, InvalidRequest, "attribute"),
         ("sex", "ill", False, InvalidRequest, "bounded column"),
-        ("sex ill", "ill", True, InvalidRequest, "among the features"),
-        ("pay sex pay", "ill", True, InvalidRequest, "each once"),
+        ("sex ill", "ill", True, InvalidRequest, "both the target and a feature"),
+        ("pay sex pay", "ill", True, InvalidRequest, "must be named once"),
         ("", "ill", True, InvalidRequest, "at least one"),
     ],
 )

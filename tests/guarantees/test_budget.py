@@ -134,7 +134,7 @@ BELOW_ONE_UNIT = [PureDP(1e-31), GaussianDP(1e-16), ApproxDP(1, 1e-31)]
 
 @pytest.mark.parametrize("total", NOTHING + BELOW_ONE_UNIT)
 def test_empty_budgets_are_refused(total: Guarantee) -> None:
-    with pytest.raises(InvalidRequest, match="is empty"):
+    with pytest.raises(InvalidRequest, match="too small to be spent"):
         Budget(total)
 
 

@@ -174,7 +174,7 @@ def test_other_budgets_are_refused(budget: object) -> None:
 
 @pytest.mark.parametrize("budget", [RenyiBudget(0.001, 1e-6, [2]), RenyiDP([2, 3], [0, 1]), PureDP(0)], ids=repr)
 def test_budgets_that_admit_nothing_are_refused(budget: Guarantee) -> None:
-    with pytest.raises(InvalidRequest, match="is empty"):
+    with pytest.raises(InvalidRequest, match="too small to be spent"):
         Filter(budget)
 
 

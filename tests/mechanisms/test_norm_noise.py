@@ -112,7 +112,7 @@ def test_real_answers_pay_for_their_rounding() -> None:
 
 def test_flat_bodies_off_every_lattice_are_refused() -> None:
     body = Polytope.symmetric_hull(np.array([[1.0], [math.pi]]) @ np.array([[1.0, 0.3]]))
-    with pytest.raises(InvalidRequest, match="Some answers are combinations"):
+    with pytest.raises(InvalidRequest, match="Some answers follow from others"):
         gd.KNorm.calibrate(body, ONE)
     straight = gd.bodies.project(body, body.span)
     assert gd.KNorm.calibrate(straight, ONE).error() == pytest.approx(math.hypot(1, math.pi), rel=0.02)
@@ -150,8 +150,8 @@ def test_a_guarantee_it_cannot_keep_is_refused(kind, guarantee) -> None:
 @pytest.mark.parametrize(
     ("matrix", "words"),
     [
-        (np.array([[1.0, math.nan]]), "not finite"),
-        (np.zeros((3, 4)), "zero|No unit"),
+        (np.array([[1.0, math.nan]]), "NaN or infinity"),
+        (np.zeros((3, 4)), "no unit can change"),
         (np.zeros((0, 4)), "shape"),
         (np.ones(3), "shape"),
     ],

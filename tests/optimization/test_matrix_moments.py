@@ -144,7 +144,7 @@ def test_scales_whose_charge_is_not_proved_are_refused() -> None:
         MomentScale(Spectraplex(2), (-0.727, 0.392), 0.422, 0.0, centre=-0.39)
     with pytest.raises(InvalidRequest, match="`width` is -2"):
         MomentScale(Spectraplex(2), (1.0, -1.0), 1.0, 0.0)
-    with pytest.raises(InvalidRequest, match="rows z"):
+    with pytest.raises(InvalidRequest, match="vectors z"):
         Full(np.zeros((1, 4)), (2, 2)).traces()
 
 

@@ -105,9 +105,9 @@ def test_names_that_differ_in_case_alone_are_told_apart() -> None:
 
 
 def test_other_types_are_refused() -> None:
-    with pytest.raises(gd.InvalidRequest, match="not Domain and int"):
+    with pytest.raises(gd.InvalidRequest, match="of types Domain and int"):
         gd.sql_query(DOMAIN, 3)  # type: ignore[arg-type]
-    with pytest.raises(gd.InvalidRequest, match="not str and str"):
+    with pytest.raises(gd.InvalidRequest, match="of types str and str"):
         gd.sql_query("domain", "SELECT 1")  # type: ignore[arg-type]
 
 

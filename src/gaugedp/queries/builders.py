@@ -147,7 +147,7 @@ def _factor(query: Workload) -> tuple[tuple[str, ...], list[CellMap]]:
     pieces = query.pieces if isinstance(query, Workload) else ()
     if len(pieces) != 1 or pieces[0].column or not pieces[0].attributes or isinstance(pieces[0].cells, MatrixMap):
         raise InvalidRequest(
-            "A factor of the product is neither a marginal, prefix sums nor ranges, or has several terms.",
+            "Only single marginals, prefix sums or ranges can be multiplied, but a factor is something else.",
             "Multiply single terms, such as gd.product(gd.ranges(domain, 'A'), gd.marginals(domain, 'R')).",
         )
     names, cells = pieces[0].attributes, pieces[0].cells
