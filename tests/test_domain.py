@@ -120,8 +120,8 @@ REFUSED = [
     (lambda: gd.bins(0, 10, 20), "Choose a `width` that divides high - low."),
     (lambda: gd.bins("0", 10, 1), "Pass a finite number."),
     (lambda: gd.bins(True, 10, 1), "Pass a finite number."),
-    (lambda: gd.bins(0, 10), "Pass `low`, `high` and `width`, or pass `edges`."),
-    (gd.bins, "Pass `low`, `high` and `width`, or pass `edges`."),
+    (lambda: gd.bins(0, 10), "Pass `low`, `high` and `width`,"),
+    (gd.bins, "Pass `low`, `high` and `width`,"),
     (lambda: gd.bins(0, 10, 1, outside="keep"), "Choose one of: 'drop', 'other'."),
     (lambda: gd.bins(edges=[]), "Pass two or more in order."),
     (lambda: gd.bins(edges=[1]), "Pass two or more in order."),
@@ -140,7 +140,7 @@ REFUSED = [
     (lambda: gd.categories([1, 2]), 'Use text, such as "1".'),
     (lambda: gd.categories([["a"], ["b"]]), 'Use text, such as "1".'),
     (lambda: gd.categories([None]), 'Use text, such as "1".'),
-    (lambda: gd.categories(["a", "other"], "other"), 'Rename it, or use outside = "drop".'),
+    (lambda: gd.categories(["a", "other"], "other"), "Rename it, or use outside ="),
     (lambda: gd.categories(["a"], "maybe"), "Choose one of: 'drop', 'other'."),
     (lambda: gd.bounded(1, 0), "Choose low < high."),
     (lambda: gd.bounded(0, 0), "Choose low < high."),
@@ -150,10 +150,10 @@ REFUSED = [
     (lambda: gd.bounded(0, 1, 0.3), "Round them, or choose a finer `step`."),
     (lambda: gd.bounded(0.5, 2), "Round them, or choose a finer `step`."),
     (lambda: gd.bounded(0, 2**50), "Choose a coarser `step`."),
-    (lambda: gd.bounded(0, 10, missing="zero"), "Pass one of these."),
-    (lambda: gd.bounded(0, 10, missing=11), "Pass one of these."),
-    (lambda: gd.bounded(0, 10, missing=0.5), "Pass one of these."),
-    (lambda: gd.bounded(0, 10, missing=NAN), "Pass one of these."),
+    (lambda: gd.bounded(0, 10, missing="zero"), "Pass one of these"),
+    (lambda: gd.bounded(0, 10, missing=11), "Pass one of these"),
+    (lambda: gd.bounded(0, 10, missing=0.5), "Pass one of these"),
+    (lambda: gd.bounded(0, 10, missing=NAN), "Pass one of these"),
     (lambda: gd.Domain.of(x="ab"), "Use a list of categories, gd.bins, gd.integers or gd.bounded."),
     (lambda: gd.Domain.of(x=3), "Use a list of categories, gd.bins, gd.integers or gd.bounded."),
     (lambda: gd.Domain.of(x={"a", "b"}), "Use a list of categories, gd.bins, gd.integers or gd.bounded."),
@@ -161,7 +161,7 @@ REFUSED = [
     (lambda: gd.PrivacyUnit(neighbours="swap"), "Choose one of: 'add_remove', 'replace'."),
     (lambda: gd.PrivacyUnit("pid", max_rows=0), "Pass 1 or a larger integer."),
     (lambda: gd.PrivacyUnit("pid", max_rows=1.5), "Pass 1 or a larger integer."),
-    (lambda: gd.PrivacyUnit(max_rows=2), "Name the column that identifies the unit of each row."),
+    (lambda: gd.PrivacyUnit(max_rows=2), "Pass the name of this column as `column`"),
 ]
 
 
@@ -217,8 +217,8 @@ def test_a_unit_says_whom_it_protects() -> None:
         ({"colum": "pid"}, UnknownName, "Did you mean 'column'?"),
         ({"neighbours": ["replace"]}, InvalidRequest, "Choose one of"),
         ({"max_rows": "3", "column": "pid"}, InvalidRequest, "an integer of"),
-        ([], InvalidRequest, "Write it with the keys column, neighbours, max_rows."),
-        ("row", InvalidRequest, "Write it with the keys"),
+        ([], InvalidRequest, "Write the keys column, neighbours, max_rows."),
+        ("row", InvalidRequest, "Write the keys"),
     ],
 )
 def test_a_bad_unit_section_is_refused(facts, kind: type[GaugedpError], words: str) -> None:
@@ -315,10 +315,10 @@ BROKEN = [
     ("attribute = {}", "Did you mean 'attributes'?"),
     ("attributes = 3", "Write it as a [attributes] section."),
     ("columns = []", "Write it as a [columns] section."),
-    ("[attributes]\nA = 3", "Write it with the keys"),
-    ("[attributes]\nA = {}", "Use a list of categories, or the keys low, high and width"),
-    ("[attributes]\nA = {low = 0}", "Use a list of categories, or the keys low, high and width"),
-    ("[attributes]\nA = {low = 0, high = 1, width = 1, from = 2}", "Use a list of categories"),
+    ("[attributes]\nA = 3", "Write the keys"),
+    ("[attributes]\nA = {}", "low = 0, high = 100, width = 10"),
+    ("[attributes]\nA = {low = 0}", "low = 0, high = 100, width = 10"),
+    ("[attributes]\nA = {low = 0, high = 1, width = 1, from = 2}", "do not form any of the descriptions"),
     ("[attributes]\nA = {hihg = 0}", "Did you mean 'high'?"),
     ("[attributes]\nA = {from = 1, to = 2.5}", "an integer of"),
     ("[attributes]\nA = {from = 1, to = 2, outside = 3}", "Choose one of"),
@@ -336,7 +336,7 @@ BROKEN = [
     ("[attributes]\nA = {low = 0, high = 10, width = 3}", "In attribute A: Bins of width 3 do not fill"),
     ("[attributes]\nA = {values = ['1', '1']}", "In attribute A: A category appears twice"),
     ("[columns]\nA = {low = 1, high = 0}", "In column A: `low` is 1"),
-    ("[columns]\nA = 3", "Write it with the keys"),
+    ("[columns]\nA = 3", "Write the keys"),
     ("[columns]\nA = {low = 0}", "Specify low and high from public knowledge, never from the data."),
     ("[columns]\nA = {low = 0, high = 1, width = 3}", "In column A: there is no key 'width'."),
     ("[columns]\nA = {low = 0, high = 1, missing = true}", "missing"),
@@ -481,7 +481,7 @@ def test_only_a_person_with_one_row_is_made_one() -> None:
         people.by_person(people.unit, made)
     with pytest.raises(InvalidRequest, match="does not specify how a person's rows are aggregated"):
         rows.by_person(gd.PrivacyUnit("pid"), {})
-    with pytest.raises(UnknownName, match="kind describes rows, but this domain aggregates rows by person"):
+    with pytest.raises(UnknownName, match="kind is a column of rows, but this domain aggregates all rows of a person"):
         people.attribute("kind")
 
 

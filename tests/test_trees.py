@@ -54,7 +54,7 @@ def test_a_byte_order_mark_and_empty_lines_change_nothing(tmp_path) -> None:
         ("", "columns of 'areas.csv'"),
         ("REGION,DISTRICT\nN,n1\n", "finest, which is TRACT"),
         ("REGION,REGION,TRACT\nN,n1,1\n", "Name each level once"),
-        ("TRACT\n1\n", "fewer than two levels"),
+        ("TRACT\n1\n", "at least two levels"),
         ("REGION,TRACT\n", "no categories"),
         ("REGION,TRACT\nN,1\nS\n", "Area 2"),
         ("REGION,TRACT\nN,1\n,2\n", "Area 2"),
@@ -73,7 +73,7 @@ def test_a_file_that_is_no_tree_is_refused(areas, words, tmp_path) -> None:
     ("described", "words"),
     [
         ('{ tree = "none.csv" }', "cannot be read"),
-        ("{ tree = 3 }", "`tree` is not a file name"),
+        ("{ tree = 3 }", ": `tree` must name a CSV file"),
         ('{ tree = "areas.csv", values = ["1"] }', "no key 'values'"),
         ('{ tree = "areas.csv", outside = "keep" }', "outside"),
     ],
@@ -86,8 +86,8 @@ def test_a_wrong_description_is_refused(described, words, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
-        ({"TRACT": ["1"]}, "fewer than two"),
-        ({**COLUMNS, "REGION": ["N"]}, "different lengths"),
+        ({"TRACT": ["1"]}, "at least two levels"),
+        ({**COLUMNS, "REGION": ["N"]}, "same number of entries"),
         ({**COLUMNS, "REGION": "NNS"}, "REGION is not a list of texts"),
         ({**COLUMNS, "REGION": ["N", "N", 3]}, "not all text"),
     ],
@@ -98,7 +98,7 @@ def test_columns_that_are_no_tree_are_refused(columns, words) -> None:
 
 
 def test_the_finest_level_has_the_name_of_the_attribute() -> None:
-    with pytest.raises(InvalidRequest, match="is called TRACT"):
+    with pytest.raises(InvalidRequest, match="is the column TRACT"):
         gd.Domain.of(AREA=gd.tree(COLUMNS))
 
 

@@ -52,7 +52,7 @@ def test_scores_and_counts_must_fit() -> None:
     for scores in (np.full(10, np.nan), np.array([*range(9), np.nan])):
         with pytest.raises(InvalidRequest, match="returned NaN"):
             gd.audit.audit_canaries(lambda included: included, lambda _: scores, n_canaries=10, guessed=2)  # noqa: B023
-    with pytest.raises(InvalidRequest, match="contradict each other"):
+    with pytest.raises(InvalidRequest, match="`correct` is"):
         gd.audit.one_run(10, 5, 6)
     with pytest.raises(InvalidRequest, match="delta"):
         gd.audit.one_run(10, 5, 5, delta=2.0)

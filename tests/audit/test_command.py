@@ -20,9 +20,12 @@ def requested(tmp_path: Path) -> list[str]:
 
 def test_a_mechanism_that_was_left_out_is_refused_with_the_reason(requested: list[str], capsys) -> None:
     assert run(["audit", *requested, "--mechanism", "KNorm"]) == 2
-    assert "KNorm is not a candidate: identical to Identity or Laplace for this query." in capsys.readouterr().err
+    assert (
+        "KNorm cannot be audited for this query: identical to Identity or Laplace for this query."
+        in capsys.readouterr().err
+    )
     assert run(["audit", *requested, "--mechanism", "Nothing"]) == 2
-    assert "No candidate is called 'Nothing'" in capsys.readouterr().err
+    assert "There is no mechanism 'Nothing'" in capsys.readouterr().err
 
 
 def test_a_plan_says_what_was_left_out(requested: list[str], capsys) -> None:

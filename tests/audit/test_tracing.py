@@ -158,7 +158,7 @@ def test_the_ceiling_is_the_least_over_the_curve() -> None:
         ({"members": np.zeros((0, 5))}, "`members` has shape"),
         ({"non_members": np.zeros((0, 4000))}, "`non_members` has shape"),
         ({"non_members": np.zeros((5, 3))}, "4000 columns, but `non_members` has 3"),
-        ({"members": np.full((2, 4000), np.nan)}, "not finite"),
+        ({"members": np.full((2, 4000), np.nan)}, "contains NaN"),
         ({"false_positive_rate": 0.0}, "`false_positive_rate` is 0.0"),
         ({"false_positive_rate": 1.5}, "`false_positive_rate` is 1.5"),
         ({"statistic": "likelihood"}, "`statistic` is 'likelihood'"),

@@ -168,7 +168,7 @@ def test_bad_points_and_directions_are_refused(member: Member) -> None:
     d = member.body.ambient_dim
     for ask in (member.body.gauge, member.body.support, member.body.argmax):
         for bad in (np.ones(d + 1), np.full(d, np.nan), np.ones((1, 1, d))):
-            with pytest.raises(InvalidRequest, match="The points have the wrong shape"):
+            with pytest.raises(InvalidRequest, match="The points, of shape"):
                 ask(bad)
 
 

@@ -17,12 +17,12 @@ MAKERS = [Polytope.symmetric_hull, Polytope.difference_hull]
     [
         (np.array([[1.0, np.nan]]), "Pass finite numbers"),
         (np.array([[1.0, np.inf]]), "Pass finite numbers"),
-        (np.zeros((0, 3)), "with generators as columns"),
-        (np.zeros((3, 0)), "with generators as columns"),
-        (np.array([]), "with generators as columns"),
-        (np.ones(3), "with generators as columns"),
-        (np.ones((2, 2, 2)), "with generators as columns"),
-        (np.float64(3), "with generators as columns"),
+        (np.zeros((0, 3)), "whose columns are the n generators"),
+        (np.zeros((3, 0)), "whose columns are the n generators"),
+        (np.array([]), "whose columns are the n generators"),
+        (np.ones(3), "whose columns are the n generators"),
+        (np.ones((2, 2, 2)), "whose columns are the n generators"),
+        (np.float64(3), "whose columns are the n generators"),
     ],
 )
 def test_a_bad_matrix_is_refused(make, matrix, words: str) -> None:
@@ -46,7 +46,7 @@ def test_numbers_of_python_are_taken_as_they_are() -> None:
 
 
 def test_a_hull_of_zeros_is_refused_at_once() -> None:
-    with pytest.raises(InvalidRequest, match="every generator is zero"):
+    with pytest.raises(InvalidRequest, match="Every generator is 0, so no unit can change"):
         Polytope.symmetric_hull(np.zeros((3, 4)))
 
 

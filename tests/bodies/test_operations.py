@@ -160,11 +160,11 @@ BAD_BASES = [np.ones((4, 2)), 2 * np.eye(4), np.eye(4)[0], np.full((4, 1), np.na
 @pytest.mark.parametrize(
     ("words", "call", "given"),
     [
-        *(("matrix has the wrong shape", image, (BALL, matrix)) for matrix in BAD_MAPS),
+        *((", but must be a finite matrix that is not", image, (BALL, matrix)) for matrix in BAD_MAPS),
         *(("basis", project, (BALL, basis)) for basis in BAD_BASES),
         *(("factor", scaled, (BALL, factor)) for factor in (0, -1, np.nan, np.inf, "2")),
-        ("norm of the image cannot be computed", image(LpBall(3, np.inf), np.ones((2, 3))).gauge, ([1.0, 0],)),
-        ("Pass bodies of the same dimension", minkowski_sum, (LpBall(2, 2), LpBall(3, 2))),
+        ("The norm of this image of a body cannot be", image(LpBall(3, np.inf), np.ones((2, 3))).gauge, ([1.0, 0],)),
+        ("Pass two bodies for the same number of", minkowski_sum, (LpBall(2, 2), LpBall(3, 2))),
         ("fewer generators", minkowski_sum, (LARGE, LARGE)),
     ],
 )

@@ -115,7 +115,7 @@ def test_a_plane_of_two_coordinates() -> None:
     actual = gd.geometry(HULL)
     assert "coordinate 2" in actual.to_svg((0, 2))
     for axes in ((0, 3), (1, 1), (-1, 0), (0, 1, 2)):
-        with pytest.raises(InvalidRequest, match="two from 0 to 2"):
+        with pytest.raises(InvalidRequest, match="integers from 0 to 2"):
             actual.to_svg(axes)  # type: ignore[arg-type]
 
 

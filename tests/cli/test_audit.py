@@ -69,7 +69,7 @@ REFUSED = {
     "`runs` is 'many'": ["--runs", "many"],
     "`runs` is '100.5'": ["--runs", "100.5"],
     "`confidence` is 1.0": ["--confidence", "1"],
-    "No candidate is called 'Bingham'": ["--mechanism", "Bingham"],
+    "There is no mechanism 'Bingham'": ["--mechanism", "Bingham"],
     "cannot be written": ["--report", "nowhere/audit.html"],
     "'' cannot be written": ["--report", ""],
     "is also the domain file": ["--report", "domain.toml"],

@@ -77,7 +77,7 @@ def test_a_budget_that_is_exceeded(desk: Desk, epsilon: str) -> None:
 @pytest.mark.parametrize("chosen", [{"rho": "0.1"}, {"mu": "0.1"}])
 @pytest.mark.usefixtures("unread")
 def test_a_guarantee_that_has_no_cost_in_this_budget(desk: Desk, chosen: dict[str, str]) -> None:
-    check_kept(desk, "cannot be charged for", "Specify only epsilon", epsilon=None, **chosen)
+    check_kept(desk, "cannot be charged to a budget of", "Specify only epsilon", epsilon=None, **chosen)
 
 
 def test_a_guarantee_of_another_kind_costs_what_it_is(desk: Desk) -> None:
@@ -146,7 +146,7 @@ def test_a_corrupted_ledger_is_not_in_order(desk: Desk, damage: Callable[[Path],
 def test_a_folder_is_no_ledger(desk: Desk) -> None:
     (desk.folder / "folder").mkdir()
     before = desk.files()
-    check_sentence(desk.release(ledger="folder", budget="2"), 3, "is a folder, not a ledger")
+    check_sentence(desk.release(ledger="folder", budget="2"), 3, "is a folder, but a ledger is a file")
     check_sentence(desk.release(ledger="absent/new.ledger", budget="2"), 3, "The folder of", "does not exist")
     assert desk.files() == before
 

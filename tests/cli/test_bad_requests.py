@@ -93,7 +93,14 @@ def test_a_decimal_comma_is_told(desk: Desk) -> None:
 def test_the_forms_of_a_budget_are_told(desk: Desk, text: str) -> None:
     done = desk.gaugedp("ledger", "open", "new.ledger", "--budget", text)
     check_sentence(
-        done, 2, f"{text!r} is not a valid budget.", "EPSILON,DELTA", "2,1e-6", "best=2,1e-6", "rho=0.5", "mu=1"
+        done,
+        2,
+        f"{text!r} does not describe a privacy budget",
+        "EPSILON,DELTA",
+        "2,1e-6",
+        "best=2,1e-6",
+        "rho=0.5",
+        "mu=1",
     )
 
 
@@ -159,13 +166,13 @@ def test_a_place_that_cannot_be_written(desk: Desk, name: str, path: str) -> Non
 def test_a_file_of_a_format_that_is_not_written(desk: Desk, name: str, ending: str) -> None:
     kind = {"out": "csv", "report": "html", "save": "json"}[name]
     last = f".{ending.lower().rpartition('.')[2]}"
-    words = f"output is {kind.upper()}, but the file name 'new{ending}' ends in {last}.", f"ends in .{kind}"
+    words = f"file name 'new{ending}' ends in {last}, but the output has the format {kind.upper()}.", f"ends in .{kind}"
     check_refused(desk, *words, **{name: f"new{ending}"})
 
 
 def test_files_of_one_format_under_the_name_of_another(desk: Desk) -> None:
     for name, other in (("out", "json"), ("report", "csv"), ("save", "html")):
-        check_refused(desk, f"ends in .{other}.", "Use a name", **{name: f"new.{other}"})
+        check_refused(desk, f"ends in .{other},", "Use a file name that ends in", **{name: f"new.{other}"})
 
 
 @pytest.mark.parametrize("name", ["out", "table", "domain", "ledger"])
@@ -242,16 +249,16 @@ def test_a_column_of_the_wrong_type(desk: Desk, column: str, values: pa.Array, w
         ("AGE = { low = 0, high = 100, width = -10 }", "Pass a positive number"),
         ("AGE = { low = nan, high = 100, width = 10 }", "must be a finite number"),
         ("AGE = { low = 0, high = 'x', width = 10 }", "must be a finite number"),
-        ("AGE = {}", "Use a list of categories"),
-        ("AGE = 5", "Write it with the keys"),
+        ("AGE = {}", "Write, for example, ["),
+        ("AGE = 5", "Write the keys"),
         ("AGE = [1, 2]", "Use text, such as"),
         ("[columns]\nPAY = { low = 1000, high = 0 }", "Choose low < high"),
         ("[columns]\nPAY = { low = 0, high = inf }", "must be a finite number"),
         ("[columns]\nPAY = { low = 0 }", "Specify low and high from public knowledge"),
-        ("[columns]\nPAY = { low = 0, high = 10, missing = 11 }", 'not "drop" or a value of the column'),
+        ("[columns]\nPAY = { low = 0, high = 10, missing = 11 }", "or a value of the column"),
         ("[columns]\nPAY = { low = 0, high = 10, missing = 'skip' }", "`missing` is 'skip', not"),
         ("[unit]\nneighbours = 'swap'", "Choose one of: 'add_remove', 'replace'"),
-        ("[unit]\nmax_rows = 3", "Name the column"),
+        ("[unit]\nmax_rows = 3", "no `column` identifies persons"),
         ("[unit]\ncolumn = 'PID'\nmax_rows = 0", "integer of at least 1"),
         ("AGE = { values = 5 }", "Pass"),
         ("AGE = { edges = 5 }", "Pass"),
@@ -279,7 +286,7 @@ def test_more_rows_a_person_than_any_noise_can_hide(desk: Desk) -> None:
     ("text", "words"),
     [
         ("SECS", "There is no attribute 'SECS'"),
-        ("SEX=3", "'SEX=3' is not a term: queries do not filter rows."),
+        ("SEX=3", "'SEX=3' compares values, but queries do not filter rows."),
         ("SEX*NOPE", "There is no attribute 'NOPE'"),
         ("prefix(NOPE)", "There is no attribute 'NOPE'"),
         ("sum(NOPE)", "There is no bounded column 'NOPE'"),
@@ -289,7 +296,7 @@ def test_more_rows_a_person_than_any_noise_can_hide(desk: Desk) -> None:
         ("NOTE", "There is no attribute 'NOTE'"),
         ("", "The query is empty."),
         (" ; ", "The query is empty."),
-        ("SEX; SEX", "is repeated"),
+        ("SEX; SEX", "occurs twice"),
         ("SEX*SEX", "names an attribute twice"),
         ("prefix(SEX) by NOPE", "There is no attribute 'NOPE'"),
     ],
@@ -358,7 +365,7 @@ def test_a_command_that_stands_elsewhere(desk: Desk, words: list[str], hint: str
 @pytest.mark.parametrize("word", ["people.csv", "by"])
 def test_a_plan_reads_no_table(desk: Desk, word: str) -> None:
     done = desk.gaugedp("plan", word, "--domain", "domain.toml", "--query", "SEX", "--epsilon", "1")
-    check_sentence(done, 2, "plan reads no table", repr(word), "Omit it", "in quotes")
+    check_sentence(done, 2, "The command `plan` reads no table, so it", repr(word), "Omit it", "in quotes")
 
 
 # -- a file in two roles ---------------------------------------------------------------------------
@@ -464,5 +471,5 @@ def test_the_tests_would_see_a_release(desk: Desk) -> None:
 @pytest.mark.parametrize("word", ["per", "for", "grouped by"])
 def test_by_is_offered_in_place_of_other_words(desk: Desk, word: str) -> None:
     check_refused(
-        desk, f"'mean(PAY) {word} SEX' is not a term", "Write by: mean(PAY) by SEX.", query=f"mean(PAY) {word} SEX"
+        desk, f"'mean(PAY) {word} SEX' is not a term", "Write mean(PAY) by SEX.", query=f"mean(PAY) {word} SEX"
     )

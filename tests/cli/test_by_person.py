@@ -91,8 +91,8 @@ def test_what_does_not_fit_is_refused_in_words(desk: Desk, people: str, words: s
 
 def test_a_question_about_rows_is_told_from_one_about_persons(desk: Desk) -> None:
     put(desk)
-    check_sentence(desk.release("people.csv", query="SEX"), 2, "SEX describes rows", "visits")
-    check_sentence(desk.release("people.csv", query="mean(PAY)"), 2, "PAY describes rows", "paid")
+    check_sentence(desk.release("people.csv", query="SEX"), 2, "SEX is a column of rows", "visits")
+    check_sentence(desk.release("people.csv", query="mean(PAY)"), 2, "PAY is a column of rows", "paid")
     put(desk, people=PEOPLE, more="max_rows = 2")
     check_sentence(desk.release("people.csv", query="visits"), 2, "omit `max_rows`")
 

@@ -72,7 +72,7 @@ def test_a_folder_in_memory_is_for_trials(
 
 def test_two_folders_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["doctor", str(tmp_path), "--folder", str(tmp_path)]) == 2
-    assert "given twice" in capsys.readouterr().err
+    assert "You named the folder twice, as FOLDER and" in capsys.readouterr().err
 
 
 def test_a_missing_part_and_a_missing_extra(

@@ -82,7 +82,7 @@ def test_other_batches_groups_and_a_log(desk: Desk) -> None:
     [
         (RUN, "depends on delta"),
         ((*RUN, "--delta", "0"), "delta"),
-        ((*RUN, "--delta", "1e-5", "--epsilon", "1"), "not by --epsilon"),
+        ((*RUN, "--delta", "1e-5", "--epsilon", "1"), "A training run is described by"),
         ((*RUN[2:], "--delta", "1e-5"), "--noise-multiplier"),
         ((*RUN[:4], "--delta", "1e-5"), "needs `steps`"),
         ((*RUN[:4], "--steps", "2.5", "--delta", "1e-5"), "an integer"),

@@ -64,8 +64,8 @@ def test_what_is_refused_opens_no_ledger(desk: Desk) -> None:
     furnish(desk.folder)
     without_delta = [word for word in WORDS if word not in {"--delta", "1e-6"}]
     for words, said in (
-        (without_delta, "`delta` is 0"),
-        (["--attribute", "SEX", *WORDS[2:]], "The categories of SEX are already known"),
+        (without_delta, "With `delta` = 0 no key may be shown,"),
+        (["--attribute", "SEX", *WORDS[2:]], "The categories of SEX are listed in the domain"),
         ([*WORDS, "--out", "with-keys.csv"], "ends in .toml"),
         ([*WORDS, "--out", "towns.toml"], "is also the domain file"),
     ):

@@ -101,8 +101,8 @@ def test_a_column_without_numbers_has_the_widest_bounds(people: Path, capsys: py
         (["--epsilon", "0"], "epsilon"),
         (["--out", "people.csv"], "--out"),
         (["--domain", "nothing.toml"], "no domain file"),
-        (["--domain", "given.toml"], "already describes the column yearly age"),
-        (["--domain", "inline.toml"], "no [columns] section"),
+        (["--domain", "given.toml"], "already has bounds for the column yearly age"),
+        (["--domain", "inline.toml"], ", but the file has no such section"),
     ],
 )
 def test_refusals_cost_nothing(more: list[str], words: str, people: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -116,9 +116,9 @@ def test_refusals_cost_nothing(more: list[str], words: str, people: Path, capsys
 
 def test_what_is_for_learning_is_refused_without_it(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["domain", str(people), "--epsilon", "1"]) == 2
-    assert "The ledger options require --learn" in capsys.readouterr().err
+    assert "--ledger, --budget and --epsilon are for" in capsys.readouterr().err
     assert run(["domain", str(people), "--learn", "share"]) == 2
-    assert "--learn reads the rows, which spends budget" in capsys.readouterr().err
+    assert "--learn reads rows of the table, which" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("requested", [PureDP(1.0), ApproxDP(1.0, 1e-6)], ids=repr)

@@ -31,9 +31,9 @@ def test_people_read_it(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--model", "ridge", "--rows", "10"), "--model needs --features and --epsilon."),
+        (("--model", "ridge", "--rows", "10"), "--model requires --features and --epsilon."),
         ((*ASKED, "--query", "count"), "--query cannot be used together with --model."),
-        ((*ASKED, "--classes", "2"), "Ridge does not predict classes."),
+        ((*ASKED, "--classes", "2"), "Ridge predicts numbers, so"),
         ((*ASKED[:3], "1.5", *ASKED[4:]), "an integer"),
         (("--model", "rigde", *ASKED[2:]), "Choose one of"),
         (("--rows", "10"), "--rows cannot be used without --model."),

@@ -50,5 +50,5 @@ def test_a_fit_is_signed(desk: Desk) -> None:
 @pytest.mark.parametrize("flag", ["--by", "--purpose"])
 def test_a_refused_signature_makes_no_ledger(desk: Desk, flag: str) -> None:
     done = desk.release("people.csv", flag, "two\nlines", ledger="new.ledger", budget="2")
-    check_sentence(done, 2, f"`{flag[2:]}` is not one line of 1 to 200 printable characters")
+    check_sentence(done, 2, f"`{flag[2:]}` must be one line of 1 to 200 printable characters")
     assert not (desk.folder / "new.ledger").exists()

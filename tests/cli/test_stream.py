@@ -64,7 +64,7 @@ def test_a_period_again(capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "sentence"),
     [
         (without("--delta", "--budget"), "A stream needs a δ, ρ or μ."),
-        ([*without("--query"), "--query", "mean(PAY)"], "A stream answers only counts and sums."),
+        ([*without("--query"), "--query", "mean(PAY)"], "A stream answers counts and sums, but the"),
         ([*without("--periods"), "--periods", "2.5"], "Pass an integer."),
         ([*OPEN, "--periods-per-person", "4"], "`periods_per_person` is 4, but the stream has only 3 periods."),
         (["stream", "next", "none.stream", "month.csv"], "There is no stream"),

@@ -159,7 +159,7 @@ def test_without_an_intercept_there_is_none() -> None:
         (HuberRegressor, {"width": 0.0}, "width"),
         (HuberRegressor, {"width": 0.01}, "at least 0.05"),
         (HuberRegressor, {"radius": -1.0}, "radius"),
-        (PoissonRegressor, {"target_bounds": (1, 5)}, "counts up to high"),
+        (PoissonRegressor, {"target_bounds": (1, 5)}, ", where `high` is the largest count that"),
         (PoissonRegressor, {"target_bounds": (0, math.inf)}, "target_bounds"),
         *((kind, {"bounds": None}, "bounds") for kind in KINDS),
         *((kind, {"target_bounds": None}, "target_bounds") for kind in (*KINDS, PoissonRegressor)),

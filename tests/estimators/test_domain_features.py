@@ -102,7 +102,11 @@ def test_a_pipeline_fits_clones_and_predicts() -> None:
         (lambda: from_domain("domain.toml"), InvalidRequest, "domain"),
         (lambda: from_domain(DOMAIN, features=["sax"]), UnknownName, "sex"),
         (lambda: from_domain(DOMAIN, target="own"), UnknownName, "owns"),
-        (lambda: from_domain(DOMAIN, features=["owns"], target="owns"), InvalidRequest, "among the features"),
+        (
+            lambda: from_domain(DOMAIN, features=["owns"], target="owns"),
+            InvalidRequest,
+            "both the target and a feature",
+        ),
         (lambda: from_domain(DOMAIN).target_of(FRAME), InvalidRequest, "without a target"),
         (lambda: from_domain(DOMAIN).transform(FRAME.to_numpy()), UnreadableTable, "frame"),
         (lambda: from_domain(DOMAIN).transform(FRAME[["sex"]]), UnknownName, "column"),

@@ -166,7 +166,7 @@ def test_a_release_of_an_older_text_says_nothing_of_it() -> None:
     old = FitRelease(release.estimator, release.values, release.guarantee, release.exactness, {})
     assert old.requested is None
     assert FitRelease.from_json(old.to_json()).requested is None
-    with pytest.raises(InvalidRequest, match="not the release of a fit"):
+    with pytest.raises(InvalidRequest, match="The text is not a saved fit in JSON"):
         FitRelease.from_json(release.to_json().replace('"asked": {', '"asked": 5, "was": {'))
 
 

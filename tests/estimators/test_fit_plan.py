@@ -41,7 +41,7 @@ def test_the_least_epsilon_reaches_the_score() -> None:
     least = plan.least_epsilon(0.2)
     assert float(plan.at(least).expected_score) >= 0.2
     assert float(plan.at(least / 1.2).expected_score) < 0.2
-    with pytest.raises(InvalidRequest, match="no epsilon"):
+    with pytest.raises(InvalidRequest, match="however large epsilon is"):
         plan.least_epsilon(0.99)
 
 
@@ -76,7 +76,7 @@ WRONG = [
     ({"n_features": 1.5}, "n_features"),
     ({"epsilon": 0}, "epsilon"),
     ({"neighbours": "x"}, "neighbours"),
-    ({"n_classes": 2}, "does not predict classes"),
+    ({"n_classes": 2}, "predicts numbers, so `n_classes` and"),
     ({"plain_score": 2}, "plain_score"),
 ]
 

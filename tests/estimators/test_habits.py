@@ -214,7 +214,7 @@ def test_another_batch_is_refused_before_the_charge() -> None:
     scaler = StandardScaler(bounds=(-1, 1), ledger=ledger).partial_fit(ROWS)
     with pytest.raises(InvalidRequest, match="features"):
         scaler.partial_fit(ROWS[:, :1])
-    with pytest.raises(InvalidRequest, match="bounds or classes differ"):
+    with pytest.raises(InvalidRequest, match="This call to `partial_fit` differs from"):
         scaler.set_params(bounds=(-2, 2)).partial_fit(ROWS)
     assert charges(ledger) == 1
     model = GaussianNB(bounds=(-1, 1), classes=[0, 1], ledger=ledger).partial_fit(ROWS, LABELS)
@@ -232,7 +232,7 @@ def test_long_bounds_that_differ_in_the_middle_differ() -> None:
     scaler = StandardScaler(bounds=(-high, high)).partial_fit(rows)
     other = high.copy()
     other[1500] = 2.0
-    with pytest.raises(InvalidRequest, match="bounds or classes differ"):
+    with pytest.raises(InvalidRequest, match="This call to `partial_fit` differs from"):
         scaler.set_params(bounds=(-high, other)).partial_fit(rows)
     scaler.set_params(bounds=(-high, high.copy())).partial_fit(rows)
 

@@ -113,7 +113,7 @@ def test_public_ids_are_the_same_however_they_are_written() -> None:
 
 @pytest.mark.parametrize("bad", [[2**53], [float(2**53)], [1, None], ["a", ""], [1, float("nan")], [[1]], ["inf"]])
 def test_public_lists_hold_ids_only(bad: list) -> None:
-    with pytest.raises(InvalidRequest, match="An id in `users` is neither"):
+    with pytest.raises(InvalidRequest, match="An id in `users` must be"):
         Ids("users", bad)
 
 

@@ -401,7 +401,7 @@ def test_scales_that_no_float_can_square_are_refused_before_paying(scale: dict) 
 
 def test_what_is_refused_after_paying_says_that_it_stays_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object) -> None:
-        raise InvalidRequest("No noise satisfies this guarantee.", "Use a larger delta.")
+        raise InvalidRequest("No amount of noise achieves this guarantee", "Use a larger delta.")
 
     monkeypatch.setattr(linear_model.ObjectivePerturbation, "calibrate", refused)
     ledger = gd.Ledger.in_memory(gd.ApproxDP(2.0, 1e-5))
@@ -435,7 +435,7 @@ def test_clipped_rows_and_missing_facts() -> None:
     far = ROWS * 50
     assert (clone(MODEL).fit(far, LABELS).coef_ == clone(MODEL).fit(far * 7, LABELS).coef_).mean() > 0
     for wrong, words in [
-        ({"row_norm": None}, "Neither `row_norm` nor `bounds`"),
+        ({"row_norm": None}, "Rows are scaled by a public bound on their"),
         ({"classes": None}, "`classes` is missing"),
         ({"classes": [1]}, "two different"),
         ({"classes": [1, 1]}, "two different"),

@@ -227,7 +227,7 @@ def test_sums_of_polynomials_hold_the_moments_and_add_up_to_one_a_row() -> None:
     [
         (object(), "not differentially private"),
         (PCA(1, 1.0, row_norm=1.0), "not fitted"),
-        (PCA(1, 1.0, 1e-6, **KNOWN).fit(table()[0]), "PCA cannot be scored"),
+        (PCA(1, 1.0, 1e-6, **KNOWN).fit(table()[0]), "PCA makes no predictions"),
     ],
     ids=["other", "unfitted", "PCA"],
 )
@@ -246,7 +246,7 @@ def test_what_cannot_be_scored_costs_nothing(model, words: str) -> None:
         ({"level": 1.0}, np.zeros((4, 2)), "level"),
         ({"epsilon": 0}, np.zeros((4, 2)), "epsilon"),
         ({}, np.zeros((4, 3)), "3 features"),
-        ({}, np.zeros((5, 2)), "one label per row"),
+        ({}, np.zeros((5, 2)), "`y` must be a one-dimensional array with one"),
     ],
 )
 def test_refusals_cost_nothing(change: dict, rows: np.ndarray, words: str) -> None:
@@ -407,9 +407,9 @@ def test_a_row_that_changes_its_group_costs_no_more_than_epsilon(replaced: bool)
     [
         ({}, "Exactly one of `classes` and `target_bounds`"),
         ({"classes": [0, 1], "target_bounds": (0, 1)}, "Exactly one of `classes` and `target_bounds`"),
-        ({"classes": [0, 1, 2]}, "`y_score` has the wrong number of columns, 1"),
-        ({"classes": [0, 1], "groups": ["a", "b"]}, "must be given together"),
-        ({"classes": [0, 1], "group": ["a"] * 3, "groups": ["a", "b"]}, "one for each row"),
+        ({"classes": [0, 1, 2]}, "`y_score` has 1 columns, but must have 3"),
+        ({"classes": [0, 1], "groups": ["a", "b"]}, "Only one of `group` and `groups` is given"),
+        ({"classes": [0, 1], "group": ["a"] * 3, "groups": ["a", "b"]}, "Pass such an array, for example frame"),
         ({"classes": [0, 1], "epsilon": 0.0}, "epsilon"),
     ],
 )
@@ -421,5 +421,5 @@ def test_wrong_predictions_are_refused_before_the_charge(given: dict, words: str
 
 
 def test_a_model_needs_no_classes() -> None:
-    with pytest.raises(InvalidRequest, match="already has its own"):
+    with pytest.raises(InvalidRequest, match="The model has its own classes or bounds, so"):
         score_report(CLASSIFIER, *table(), classes=["no", "yes"])

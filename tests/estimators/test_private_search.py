@@ -289,7 +289,10 @@ def test_fits_are_asked_for_their_part_and_gaussian_ones_for_more() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"param_grid": {"epsilon": [1.0, 2.0]}}, "`param_grid` contains epsilon.*to all fits together"),
+        (
+            {"param_grid": {"epsilon": [1.0, 2.0]}},
+            "`param_grid` contains epsilon.*, but this is the same for all fits of the",
+        ),
         ({"param_grid": {"delta": [0.0], "ledger": [None]}}, "`param_grid` contains delta, ledger"),
         ({"param_grid": {"neighbours": ["replace"]}}, "`param_grid` contains neighbours"),
         ({"param_grid": {"gamma": [1.0]}}, "`param_grid` names gamma, which LogisticRegression does not have"),
@@ -305,7 +308,10 @@ def test_fits_are_asked_for_their_part_and_gaussian_ones_for_more() -> None:
         ({"estimator": PublicRidge()}, "Ridge is not differentially private"),
         ({"estimator": LogisticRegression(bounds=(-1, 1))}, "`classes` is missing"),
         ({"estimator": Ridge(bounds=(-1, 1)), "param_grid": {}}, "`target_bounds` is missing"),
-        ({"estimator": MatrixCompletion(rating_bounds=(0, 1)), "param_grid": {}}, "no score to search by"),
+        (
+            {"estimator": MatrixCompletion(rating_bounds=(0, 1)), "param_grid": {}},
+            "The search compares models by their score,",
+        ),
         ({"estimator": Constant(ledger=gd.Ledger.in_memory(gd.PureDP(1)))}, "charged for every fit"),
     ],
     ids=str,

@@ -116,5 +116,5 @@ def test_other_columns_are_refused(features: list[str], target: str, error: type
 
 
 def test_a_unit_that_is_neither_a_row_nor_a_user_is_refused() -> None:
-    with pytest.raises(InvalidRequest, match="or no column to protect single rows"):
+    with pytest.raises(InvalidRequest, match=", or no column to protect single ratings"):
         planned(gd.PrivacyUnit("sex"))

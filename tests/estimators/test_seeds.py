@@ -125,7 +125,7 @@ def test_a_model_saved_in_another_form_is_refused_in_words(name: str) -> None:
     state = model.set_params(ledger=None).fit(np.zeros((20, 2)), np.zeros(20)).__getstate__()
     assert state.pop(base._FORM_KEY) == base._FORM
     for older in ({}, {base._FORM_KEY: base._FORM - 1}, {base._FORM_KEY: base._FORM + 1}):
-        with pytest.raises(InvalidRequest, match="saved by a version of gaugedp") as refused:
+        with pytest.raises(InvalidRequest, match="The model was saved by another version of") as refused:
             type(model).__new__(type(model)).__setstate__({**state, **older})
         assert str(refused.value).count(".") == 2
     again = pickle.loads(pickle.dumps(model))

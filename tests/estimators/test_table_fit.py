@@ -116,8 +116,8 @@ def test_the_digest_sees_bounds_and_cells():
         ("sex", "colour", False, UnknownName, "colour"),
         ("sex", "pay", True, InvalidRequest, "attribute"),
         ("sex", "ill", False, InvalidRequest, "bounded column"),
-        ("sex ill", "ill", True, InvalidRequest, "among the features"),
-        ("pay sex pay", "ill", True, InvalidRequest, "each once"),
+        ("sex ill", "ill", True, InvalidRequest, "both the target and a feature"),
+        ("pay sex pay", "ill", True, InvalidRequest, "must be named once"),
         ("", "ill", True, InvalidRequest, "at least one"),
     ],
 )
@@ -166,7 +166,7 @@ def test_the_norm_chooses_the_estimator():
     assert planned.request()["norm"] == "l1"
     usual = TableFit.plan(planned.design, "linear", ROW, gd.PureDP(1), None, norm="l1")
     assert usual._estimator().radius == usual.request()["radius"] == 1.0
-    with pytest.raises(InvalidRequest, match="Only linear models with norm l2 support reference levels"):
+    with pytest.raises(InvalidRequest, match="Reference levels apply only to linear models"):
         TableFit.plan(planned.design, "linear", ROW, gd.PureDP(1), None, norm="l1", reference="sex=1")
 
 

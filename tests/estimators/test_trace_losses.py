@@ -95,10 +95,10 @@ def test_the_callers_loss_sees_public_places_alone_and_before_anything_is_paid()
     ("loss", "lipschitz", "words"),
     [
         (lambda p, y: -((p - y) ** 2), 100.0, "not convex"),
-        (lambda p, y: np.abs(p - y), 0.5, "slopes up to 1"),
+        (lambda p, y: np.abs(p - y), 0.5, "a slope of 1"),
         (lambda p, y: p * np.nan + y, 1.0, "one number for each"),
-        (pinball, None, "requires `lipschitz`"),
-        ("huber", 1.0, "user-defined"),
+        (pinball, None, "A loss of your own needs `lipschitz`, a"),
+        ("huber", 1.0, "a loss of your own"),
         ("hinge", None, "loss"),
     ],
 )
@@ -157,7 +157,7 @@ def test_solvers_of_the_squared_loss_refuse_others(solver: str) -> None:
 
 
 def test_grams_are_for_matrices_and_norms_have_names() -> None:
-    with pytest.raises(InvalidRequest, match="designs that are matrices"):
+    with pytest.raises(InvalidRequest, match="needs general design matrices, but the"):
         TraceRegression(1.0, 1e-6, row_norm=1.0, target_bounds=(0, 1), solver="grams").fit(np.ones((5, 2)), np.ones(5))
     with pytest.raises(InvalidRequest, match="norm"):
         TraceRegression(1.0, 1e-6, design_norm=1.0, target_bounds=(0, 1), norm="nuclear").fit(

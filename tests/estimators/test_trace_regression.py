@@ -230,8 +230,8 @@ def test_a_row_that_is_no_number_counts_as_zero_and_a_target_as_the_middle() -> 
 
 
 WRONG = [
-    ({"row_norm": None}, "Either `design_norm` or `row_norm`"),
-    ({"design_norm": 1.0}, "Either `design_norm` or `row_norm`"),
+    ({"row_norm": None}, "Exactly one of `design_norm` and `row_norm`"),
+    ({"design_norm": 1.0}, "Exactly one of `design_norm` and `row_norm`"),
     ({"row_norm": -1.0}, "row_norm"),
     ({"row_norm": 1e200}, "design_norm` is inf"),
     ({"row_norm": None, "design_norm": 0.0}, "design_norm"),
@@ -256,9 +256,9 @@ def test_bad_data_is_refused() -> None:
     for target in (TARGET[:5], np.zeros((1500, 2))):
         with pytest.raises(InvalidRequest, match="target"):
             clone(MODEL).fit(ROWS, target)
-    with pytest.raises(InvalidRequest, match="differs from that of the fit"):
+    with pytest.raises(InvalidRequest, match="The design matrices have a different shape"):
         clone(CUBE_MODEL).fit(CUBES, CUBE_TARGET).predict(ROWS)
-    with pytest.raises(InvalidRequest, match="`row_norm` applies only to designs given as rows"):
+    with pytest.raises(InvalidRequest, match="`row_norm` applies to designs zzᵀ that are"):
         clone(MODEL).fit(CUBES, CUBE_TARGET)
     with pytest.raises(InvalidRequest, match="shape"):
         clone(CUBE_MODEL).fit(CUBES[:, :, :0], CUBE_TARGET)

@@ -182,7 +182,7 @@ def whole(neighbours: str) -> dict[str, float]:
     [
         ({}, np.ones((5, 1)), "sample_weight does not have one number per row"),
         ({}, np.ones(4), "sample_weight does not have one number per row"),
-        ({}, np.array(["2001-01-01"] * 5, dtype="M8[D]"), "sample_weight is not a column of numbers"),
+        ({}, np.array(["2001-01-01"] * 5, dtype="M8[D]"), "The sample_weight consists of dates"),
         ({"weight_bound": 0}, np.ones(5), "weight_bound"),
         ({"weight_bound": math.inf}, np.ones(5), "weight_bound"),
     ],
@@ -232,10 +232,10 @@ def test_a_class_with_more_weight_is_predicted_more(solver: str) -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ("equal", "`class_weight` is neither a dict"),
-        ({7: 1.0}, "`class_weight` has an invalid label or weight"),
-        ({1: -1.0}, "`class_weight` has an invalid label or weight"),
-        ({1: "much"}, "`class_weight` has an invalid label or weight"),
+        ("equal", "`class_weight` is of type"),
+        ({7: 1.0}, "`class_weight` must map classes to finite"),
+        ({1: -1.0}, "`class_weight` must map classes to finite"),
+        ({1: "much"}, "`class_weight` must map classes to finite"),
         ({0: 0, 1: 0.0}, "All class weights are 0"),
     ],
 )

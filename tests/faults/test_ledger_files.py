@@ -90,7 +90,7 @@ def test_a_file_as_folder_is_refused(path: Path) -> None:
 
 def test_what_is_left_of_an_earlier_ledger_is_not_mixed_in(path: Path) -> None:
     path.with_name("people.ledger-wal").write_bytes(b"x")
-    with refused("people.ledger-wal", "of an earlier ledger", path=path):
+    with refused("people.ledger-wal", ", which belongs to an earlier ledger, exists", path=path):
         Ledger.open(path, PureDP(1))
 
 
@@ -199,7 +199,7 @@ def test_a_file_without_write_ahead_log_is_switched_back(path: Path) -> None:
 def test_a_place_without_write_ahead_log_is_refused() -> None:
     with (
         closing(sqlite3.connect(":memory:")) as connection,
-        refused("cannot have a write-ahead log", "local disk"),
+        refused("does not support the write-ahead log that", "local disk"),
     ):
         schema.make_durable(connection, "'people.ledger'")
 

@@ -119,7 +119,7 @@ def test_a_group_without_delta_is_never_too_large() -> None:
 
 @pytest.mark.parametrize(("guarantee", "size"), [(ApproxDP(1, 1e-6), 20), (ApproxDP(10, 1e-6), 200)])
 def test_groups_whose_delta_passes_1_are_refused(guarantee: ApproxDP, size: int) -> None:
-    with pytest.raises(InvalidRequest, match="would exceed 1"):
+    with pytest.raises(InvalidRequest, match="units would have a δ above 1, which protects"):
         guarantee.group(size)
 
 

@@ -233,7 +233,7 @@ def test_a_group_is_never_guaranteed_more(guarantee: Guarantee, size: int) -> No
             guarantee.group(size)
         return
     if isinstance(guarantee, TruncatedPoisson):
-        with pytest.raises(InvalidRequest, match="does not cover groups"):
+        with pytest.raises(InvalidRequest, match="No bound for groups is available for"):
             guarantee.group(size)
         return
     grown = guarantee.group(size)

@@ -63,7 +63,7 @@ def test_the_peer_agrees_on_what_was_written(guarantee: G.Guarantee) -> None:
 )
 def test_what_has_no_event_is_refused(guarantee: G.Guarantee) -> None:
     pytest.importorskip("dp_accounting")
-    with pytest.raises(InvalidRequest, match="cannot be exported"):
+    with pytest.raises(InvalidRequest, match="The epsilon of PureDP"):
         to_event(guarantee)
 
 

@@ -154,7 +154,7 @@ def test_what_follows_may_be_charged(requested: Guarantee, own: Guarantee) -> No
 
 @pytest.mark.parametrize(("requested", "own"), NOT, ids=str)
 def test_what_does_not_follow_is_refused(requested: Guarantee, own: Guarantee) -> None:
-    with pytest.raises(InvalidRequest, match="does not imply"):
+    with pytest.raises(InvalidRequest, match="does not follow from"):
         chargeable(own, requested)
 
 

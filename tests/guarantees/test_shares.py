@@ -38,5 +38,5 @@ def test_a_part_is_rounded_down_as_a_decimal() -> None:
 
 @pytest.mark.parametrize("whole", [gd.PureDP(0.0), gd.RenyiDP([2.0], [0.1])], ids=repr)
 def test_what_cannot_be_shared_is_refused(whole) -> None:
-    with pytest.raises(InvalidRequest, match="cannot be split between several"):
+    with pytest.raises(InvalidRequest, match="cannot be divided between several mechanisms"):
         share_of(whole, Fraction(1, 2))

@@ -76,7 +76,7 @@ def test_groups_are_refused_for_sampled_banded_runs_only() -> None:
     [
         ({"noise_multiplier": 0}, "noise_multiplier"),
         ({"batches": "sorted"}, "batches"),
-        ({"sampling_rate": 1.5}, "Divide the batch size"),
+        ({"sampling_rate": 1.5}, "Pass the expected batch size divided by the"),
         ({"sampling_rate": None}, "needs `steps` and `sampling_rate`"),
         ({"epochs": 3}, "`epochs` does not apply to poisson"),
         ({"epochs": 3, "batches": "shuffled"}, "`epochs` cannot be combined with `steps`"),
@@ -112,10 +112,10 @@ def test_a_log_adds_its_runs_up_for_one_relation() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("3", "not a training log"),
-        ("[", "not a training log"),
-        ('{"runs": []}', "not a list of runs"),
-        ('{"runs": [3]}', "not a training log"),
+        ("3", "The training log must be a JSON object with"),
+        ("[", "The training log must be a JSON object with"),
+        ('{"runs": []}', "`runs` must be a list with at least one"),
+        ('{"runs": [3]}', "The training log must be a JSON object with"),
         ('{"sampling_rate": 0.1, "steps": 3}', "no `noise_multiplier`"),
         ('{"noise_multiplier": "a", "sampling_rate": 0.1, "steps": 3}', "noise_multiplier"),
         ('{"noise_multiplier": 1, "sampling_rate": 0.1, "steps": 3, "delta": 2}', "delta"),

@@ -148,7 +148,7 @@ def test_a_ledger_with_a_second_name_is_refused(tmp_path: Path) -> None:
     ledger = Ledger.open(tmp_path / "a.ledger", PureDP(1))
     os.link(tmp_path / "a.ledger", tmp_path / "b.ledger")
     for path in ("a.ledger", "b.ledger"):
-        with pytest.raises(LedgerRefused, match="second name"):
+        with pytest.raises(LedgerRefused, match="another name"):
             Ledger.open(tmp_path / path)
     os.unlink(tmp_path / "b.ledger")
     assert ledger.spent == PureDP(0)

@@ -54,8 +54,8 @@ def by_another_process(path: Path, act: str) -> None:
     ("act", "words"),
     [
         ("removed", "no longer exists"),
-        ("removed and made again", "was replaced after it was opened"),
-        ("renamed over", "was replaced after it was opened"),
+        ("removed and made again", "was replaced after the ledger had been"),
+        ("renamed over", "was replaced after the ledger had been"),
     ],
 )
 def test_every_act_on_another_file_is_refused(tmp_path: Path, act: str, words: str) -> None:

@@ -187,7 +187,7 @@ def test_settling_twice_is_refused(place: Place) -> None:
     reservation = paid(ledger, 0.5, "a")
     ledger.settle(reservation, SECRET)
     for released in (SECRET, b"other"):
-        with refused("'a'", "already settled", path=place):
+        with refused("'a'", "already has an answer", path=place):
             ledger.settle(reservation, released)
     assert ask(ledger, 0.5, "a") == Stored("a", SECRET)
 
@@ -201,7 +201,7 @@ def test_an_unknown_reservation_is_refused(place: Place, tmp_path: Path) -> None
         Reservation("b", own.guarantee, own.number, own.tip),
         Reservation("a", own.guarantee, 9, own.tip),
     ):
-        with refused("is not in", path=place):
+        with refused("has no reservation", path=place):
             ledger.settle(wrong, SECRET)
 
 

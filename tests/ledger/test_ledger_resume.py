@@ -28,7 +28,7 @@ def test_it_is_settled_once(ledger: Ledger) -> None:
     first, second = paid(ledger, 0.5, "a"), resumed(ledger)
     assert isinstance(second, Reservation)
     ledger.settle(second, SECRET)
-    with refused("already settled", "stays spent"):
+    with refused("already has an answer", "stays spent"):
         ledger.settle(first, b"another answer")
     assert resumed(ledger) == Stored("a", SECRET)
 
@@ -51,6 +51,6 @@ def test_another_request_guarantee_table_or_unit_is_refused(ledger: Ledger) -> N
             resumed(ledger, **other)
     with refused("table"):
         resumed(ledger, table="others")
-    with refused("not a PrivacyUnit", kind=InvalidRequest):
+    with refused(", but must be a privacy unit", kind=InvalidRequest):
         resumed(ledger, unit="row")
     assert ledger.spent == PureDP(0.5)

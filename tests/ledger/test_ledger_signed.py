@@ -90,7 +90,7 @@ def test_a_request_may_not_sign_by_itself(place: Place) -> None:
 def test_what_is_not_a_short_line_is_refused(place: Place, name: str, text: object) -> None:
     ledger = filled(place)
     with refused(
-        f"`{name}` is not one line of 1 to 200 printable characters", path=place, kind=InvalidRequest
+        f"`{name}` must be one line of 1 to 200 printable characters", path=place, kind=InvalidRequest
     ) as caught:
         ledger.signed(**{name: text})
     assert "right to left" not in str(caught.value)

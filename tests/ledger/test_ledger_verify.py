@@ -150,11 +150,11 @@ def test_another_ledger_in_its_place_is_refused(path: Path) -> None:
     reservation = paid(ledger, 0.5, "a")
     shutil.copy(smaller_path := path.with_name("smaller.ledger"), path)
     for act in (lambda: ask(ledger, 0.1), ledger.entries, ledger.verify, lambda: ledger.spent, lambda: ledger.tip):
-        with refused("was replaced after it was opened", path=path):
+        with refused("was replaced after the ledger had been", path=path):
             act()
     with refused("was replaced", "stays spent", path=path):
         ledger.settle(reservation, SECRET)
-    with refused("is not in", path=path):
+    with refused("has no reservation", path=path):
         Ledger.open(path).settle(reservation, SECRET)
     assert smaller.verify().ok
     assert smaller_path.read_bytes() == path.read_bytes()

@@ -26,7 +26,7 @@ def test_no_answer_in_a_flat_body_is_rounded() -> None:
     """Generators times factor on the lattice are not enough: a row less moves the answer by the generator itself."""
     for below, factor in ((2.0**-8, 1024), (2.0**-14, 0.5)):
         refused, taken = (np.array([[1.0], [1 + share]]) for share in (below, 1 / 8))
-        with pytest.raises(InvalidRequest, match="Some answers are combinations"):
+        with pytest.raises(InvalidRequest, match="Some answers follow from others"):
             gd.KNorm.calibrate(Polytope.symmetric_hull(refused, factor), ONE)
         mechanism = gd.KNorm.calibrate(Polytope.symmetric_hull(taken, factor), ONE)
         assert mechanism.exactness == "exact"

@@ -275,15 +275,18 @@ def test_a_score_that_raises_does_not_tell_why() -> None:
 # -- refusals ----------------------------------------------------------------------------------------
 
 REFUSED = {
-    "too steep": (lambda a, y: 1.01 * distance_line(a, y), "changed a score by 1.01"),
-    "steep in places": (lambda a, y: 2 * np.sin(40 * (a[0] - y[:, 0])), "changed a score"),
-    "a jump": (lambda a, y: 2.0 * (a[0] > y[:, 0]) - 2, "changed a score by 2"),
+    "too steep": (lambda a, y: 1.01 * distance_line(a, y), "changed a quality by 1.01"),
+    "steep in places": (lambda a, y: 2 * np.sin(40 * (a[0] - y[:, 0])), "In a test, one unit changed a quality by"),
+    "a jump": (lambda a, y: 2.0 * (a[0] > y[:, 0]) - 2, "changed a quality by 2"),
     "nan": (lambda a, y: np.where(y[:, 0] > 0.5, math.nan, 0.0) + 0 * a, "NaN or infinity"),
     "infinite": (lambda a, y: np.where(y[:, 0] > 0.5, math.inf, 0.0) + 0 * a, "NaN or infinity"),
-    "a pole": (lambda _a, y: 1 / np.abs(y[:, 0]), "exceeds its bounds"),
+    "a pole": (lambda _a, y: 1 / np.abs(y[:, 0]), "The quality function left its bounds"),
     "one number": (lambda _a, _y: 0.0, "shape"),
     "a column": (lambda a, y: y - a, "shape"),
-    "relative": (lambda a, y: np.argsort(np.argsort(-np.abs(y[:, 0] - a[0]))) / -len(y), "depends on other points"),
+    "relative": (
+        lambda a, y: np.argsort(np.argsort(-np.abs(y[:, 0] - a[0]))) / -len(y),
+        "The quality of a point changed when it was",
+    ),
 }
 
 

@@ -151,7 +151,7 @@ def test_one_direction_may_not_be_too_short(shortest: float) -> None:
     """Rounding is relative to the longest: also where the short half has a long direction beside it."""
     matrix = np.diag([1.0, 1.0, 1e-2, shortest]) @ np.random.default_rng(0).normal(size=(4, 7))
     for body in (Polytope.symmetric_hull(matrix), Ellipsoid(np.diag([1.0, 1.0, 1e-2, shortest]))):
-        with pytest.raises(InvalidRequest, match="too long and thin"):
+        with pytest.raises(InvalidRequest, match="The body is so long and thin that the noise"):
             NIM.calibrate(body, ONE)
 
 

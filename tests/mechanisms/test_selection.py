@@ -413,7 +413,7 @@ def test_a_prepared_choice_is_made_once() -> None:
     mechanism = gd.Exponential.calibrate(CUBE, ONE)
     prepared = mechanism.prepare(gd.research_rng(11))
     assert not prepared.is_used
-    with pytest.raises(InvalidRequest, match="Pass 4 scores"):
+    with pytest.raises(InvalidRequest, match="there are 4 candidates"):
         prepared(np.zeros(3))
     assert prepared(SCORES) == mechanism.draw(SCORES, 1, gd.research_rng(11))[0]
     assert prepared.is_used
@@ -462,14 +462,14 @@ REFUSED = [
     (lambda: gd.PermuteAndFlip.calibrate(CUBE, gd.ZCDP(1)), "Use PureDP"),
     (lambda: gd.RandomizedResponse.calibrate(1, ONE), "at least 2"),
     (lambda: gd.RandomizedResponse.calibrate(3, gd.PureDP(0)), "epsilon above 0"),
-    (lambda: gd.RandomizedResponse.calibrate(3, ONE).respond(np.array([0, 3])), "A category is out of range"),
-    (lambda: gd.RandomizedResponse.calibrate(3, ONE).respond(np.array([0.5])), "not an integer"),
+    (lambda: gd.RandomizedResponse.calibrate(3, ONE).respond(np.array([0, 3])), ", but at least one is not"),
+    (lambda: gd.RandomizedResponse.calibrate(3, ONE).respond(np.array([0.5])), "must be integers"),
     (lambda: gd.RandomizedResponse.calibrate(3, ONE).estimate(np.array([], dtype=int)), "There are no responses"),
     (lambda: gd.RandomizedResponse.calibrate(3, ONE).interval(np.array([1]), 1.0), "between 0 and 1"),
     (lambda: gd.Exponential.calibrate(CUBE, ONE).error_bound(0.0), "between 0 and 1"),
     (lambda: gd.Exponential.calibrate(CUBE, ONE).draw(SCORES, 0, gd.research_rng(0)), "at least 1"),
-    (lambda: gd.Exponential.calibrate(CUBE, ONE).sample(np.array([])), "Pass 4 scores"),
-    (lambda: gd.Exponential.calibrate(Polytope.symmetric_hull(np.zeros((2, 1))), ONE), "No unit can change"),
+    (lambda: gd.Exponential.calibrate(CUBE, ONE).sample(np.array([])), "there are 4 candidates"),
+    (lambda: gd.Exponential.calibrate(Polytope.symmetric_hull(np.zeros((2, 1))), ONE), "no unit can change"),
 ]  # fmt: skip
 
 

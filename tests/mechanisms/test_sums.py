@@ -133,7 +133,7 @@ def test_bodies_without_a_lattice_pay_for_rounding() -> None:
     strategy = segment_and_box(body, None)
     longest = np.linalg.norm(np.linalg.pinv(matrix_of(strategy)) @ corners.T, axis=0).max()
     assert strategy.cube_radius() >= longest
-    with pytest.raises(InvalidRequest, match="combinations of others"):
+    with pytest.raises(InvalidRequest, match="follow from others"):
         segment_and_box(BoxHull.of([0.0, 1, 1], [1.0, 1, 1]), None).cube_radius()
 
 

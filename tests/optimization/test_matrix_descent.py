@@ -183,5 +183,5 @@ def test_other_guarantees_and_scales_are_refused(kind) -> None:
     for guarantee in (gd.ApproxDP(1.0, 1e-6), gd.GaussianDP(0.0), gd.PureDP(0.0)):
         with pytest.raises(InvalidRequest, match="divided between steps"):
             kind.calibrate(guarantee, TraceScale(Spectraplex(2), 10))
-    with pytest.raises(InvalidRequest, match="radius of 1"):
+    with pytest.raises(InvalidRequest, match="Scale the matrices so that the radius is 1"):
         TraceScale(Spectraplex(2, 2.0), 10)

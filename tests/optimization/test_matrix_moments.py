@@ -144,7 +144,7 @@ def test_scales_whose_charge_is_not_proved_are_refused() -> None:
         MomentScale(Spectraplex(2), (-0.727, 0.392), 0.422, 0.0, centre=-0.39)
     with pytest.raises(InvalidRequest, match="`width` is -2"):
         MomentScale(Spectraplex(2), (1.0, -1.0), 1.0, 0.0)
-    with pytest.raises(InvalidRequest, match="rows z"):
+    with pytest.raises(InvalidRequest, match="vectors z"):
         Full(np.zeros((1, 4)), (2, 2)).traces()
 
 
@@ -245,9 +245,9 @@ def test_floors_rise_with_the_noise_within_their_limits() -> None:
 
 def test_what_cannot_be_released_is_refused() -> None:
     wide = MomentScale(NuclearBall((1, MOST_COORDINATES + 1)), (0.0, 1.0), 1.0, -1.0)
-    with pytest.raises(InvalidRequest, match="a fit by descent"):
+    with pytest.raises(InvalidRequest, match="Use fewer columns, or solver="):
         MatrixMoments.calibrate(gd.GaussianDP(1.0), wide)
-    with pytest.raises(InvalidRequest, match="radius of 1"):
+    with pytest.raises(InvalidRequest, match="Scale the matrices so that the radius is 1"):
         MomentScale(Spectraplex(2, 2.0), (0.0, 1.0), 1.0, 0.0)
     for guarantee in (gd.ApproxDP(1.0, 1e-6),):
         with pytest.raises(InvalidRequest, match="divided between steps"):

@@ -42,7 +42,7 @@ def test_a_previous_release_turns_ranks_into_units() -> None:
 
 def test_other_plans_and_values_are_refused() -> None:
     for text in ("SEX", "median(PAY); SEX"):
-        with pytest.raises(InvalidRequest, match="not for quantiles of a single column"):
+        with pytest.raises(InvalidRequest, match="Interval widths are predicted for quantiles"):
             gd.quantile_widths(planned(text), np.arange(10), rows=10)
     for values in ([], [np.nan, 1.0]):
         with pytest.raises(InvalidRequest, match="empty or not finite"):

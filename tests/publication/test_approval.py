@@ -63,8 +63,8 @@ def test_two_people_publish(office: Path) -> None:
 
 
 CHANGES = {
-    "publication.toml": ("By sex", "By Sex", "The publication file differs from the one that was proposed."),
-    "domain.toml": ("women", "Women", "The domain file differs from the one that was proposed."),
+    "publication.toml": ("By sex", "By Sex", "The publication file differs from that of the proposal."),
+    "domain.toml": ("women", "Women", "The domain file differs from that of the proposal."),
     "plan.json": ("PureDP(1)", "PureDP(2)", "was changed"),
 }
 
@@ -98,12 +98,12 @@ def test_nobody_approves_an_own_proposal(office: Path, capsys) -> None:
     assert approve(office) == 0
     assert approve(office, "Carla") == 2, "it has been approved"
     assert approved(office, "--by", "Boris") == 2
-    refused(office, "The author differs from the one that was proposed.", capsys)
+    refused(office, "The author differs from that of the proposal.", capsys)
     assert approved(office, "--table", str(office / "other.csv")) == 2
     refused(office, "There is no file", capsys)
     (office / "other.csv").write_text((office / "people.csv").read_text("utf-8"), "utf-8")
     assert approved(office, "--table", str(office / "other.csv")) == 2
-    refused(office, "The table option differs from the one that was proposed.", capsys)
+    refused(office, "The table option differs from that of the proposal.", capsys)
 
 
 def test_what_a_refused_command_asked_does_not_bind_the_ledger(office: Path) -> None:
@@ -129,9 +129,9 @@ def test_a_second_person_sees_the_charge_and_no_control_characters(office: Path,
     assert "People\ufffd[8m key p2" in shown
     assert all(fact in shown for fact in ("PureDP(1)", "Anna", "census", "add_remove", "By sex"))
     assert approved(office, "--purpose", "a sale") == 2
-    refused(office, "The purpose differs from the one that was proposed.", capsys)
+    refused(office, "The purpose differs from that of the proposal.", capsys)
     assert approved(office, "--language", "de") == 2
-    refused(office, "The language or map differs from the one that was proposed.", capsys)
+    refused(office, "The language or map differs from that of the proposal.", capsys)
     assert approved(office) == 0
     assert {entry.purpose for entry in gd.Ledger.open(office / "l").entries() if entry.kind == "reserve"} == {"census"}
 
@@ -159,12 +159,12 @@ def test_an_approval_is_for_one_ledger(office: Path, capsys) -> None:
     approve(office)
     assert run(["ledger", "open", str(office / "l2"), "--budget", "2", "--approval"]) == 0
     assert approved(office, ledger="l2") == 2
-    refused(office, "The charge or ledger differs from the one that was proposed.", capsys, "l2")
+    refused(office, "The charge or ledger differs from that of the proposal.", capsys, "l2")
 
 
 def test_without_an_approval_nothing_is_charged(office: Path, capsys) -> None:
     assert publish(office, "--out", str(office / "out")) == 2
-    refused(office, "The ledger requires an approval.", capsys)
+    refused(office, "The ledger accepts only approved", capsys)
     words = ["--domain", str(office / "domain.toml"), "--query", "SEX", "--epsilon", "1", "--ledger", str(office / "l")]
     assert run(["release", str(office / "people.csv"), *words]) == 3
     refused(office, "it requires an approval, and this charge has none", capsys)
@@ -255,7 +255,7 @@ def test_other_files_are_no_proposals(office: Path, text: str | None, says: str,
 
 def test_a_proposal_needs_an_author_and_a_ledger(office: Path, capsys) -> None:
     assert publish(office, "--propose", str(office / "plan.json")) == 2
-    refused(office, "has no author", capsys)
+    refused(office, "A proposal must name its author, who is", capsys)
     assert publish(office, "--by", "Anna", "--propose", str(office / "plan.json"), "--budget", "2", ledger="new") == 2
     refused(office, "There is no ledger", capsys)
     assert not (office / "new").exists()

@@ -18,7 +18,7 @@ FORMS = {
     'date_format = "dmyyyy"': "`date_format` is 'dmyyyy',",
     "date_format = 0": "`date_format` is 0,",
     "date_format = false": "`date_format` is False,",
-    'separator = ","\ndecimal = ","\nquote = ""': "`decimal` and `separator` are both ','",
+    'separator = ","\ndecimal = ","\nquote = ""': "A comma is both the decimal sign and the",
     'quote = "`"': "`quote` is '`',",
     'seperator = ";"': "Did you mean 'separator'?",
     'separator = ";"': "Commas seem to separate the values of",
@@ -38,7 +38,7 @@ TABLES = {
 }
 OPTIONS = {
     ("--approval", "none.json"): "is not a proposal.",
-    ("--propose", "plan.json"): "The proposal has no author.",
+    ("--propose", "plan.json"): "A proposal must name its author, who is",
     ("--propose", "plan.txt", "--by", "Anna"): ".json",
     ("--table", "postgresql://nobody@localhost/x?table=y"): "do not apply to PostgreSQL",
 }

@@ -189,7 +189,7 @@ def test_a_wrong_correction_costs_nothing(desk: Path, wrong: str, capsys: pytest
         ("round = -5", "`round` is -5"),
         ("round = 2.5", "`round` is 2.5"),
         ("labels = 'words'", "codes, labels, both"),
-        ("flags = { when = 'x' }", "Write a list"),
+        ("flags = { when = 'x' }", "Write rules with when, mark and text"),
         ("flags = [{ when = 'half > 3', mark = 'u' }]", "`when` is 'half > 3'"),
         ("flags = [{ when = 'relative half-width >', mark = 'u' }]", "relative half-width > 0.2"),
         ("flags = [{ when = 'half-width > 3' }]", "`mark` ('')"),

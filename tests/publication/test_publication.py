@@ -93,7 +93,7 @@ def test_a_folder_of_something_else_stays(desk: Path, capsys: pytest.CaptureFixt
     (desk / "out").mkdir()
     (desk / "out" / "thesis.txt").write_text("mine", "utf-8")
     assert published(desk) == 2
-    assert "has other content" in capsys.readouterr().err
+    assert "already contains other files" in capsys.readouterr().err
     assert not (desk / "l").exists()
     assert [path.name for path in (desk / "out").iterdir()] == ["thesis.txt"]
     assert not list(desk.glob(".gaugedp-*"))
@@ -120,7 +120,7 @@ def test_without_a_key_nothing_is_paid(desk: Path, capsys) -> None:
     path = desk / "publication.toml"
     path.write_text(path.read_text("utf-8").replace('key = "p1"', ""), "utf-8")
     assert published(desk) == 2
-    assert "has no key" in capsys.readouterr().err
+    assert "The publication file has no `key`, under" in capsys.readouterr().err
     assert not (desk / "l").exists()
 
 
@@ -180,7 +180,7 @@ def test_the_cost_is_shown_and_nothing_is_spent(desk: Path, capsys: pytest.Captu
     ("tables", "head", "says"),
     [
         ("", "epsilon = 1.0", "no tables"),
-        ("[[tables]]\ntitle = 'x'", "epsilon = 1.0", "query is missing"),
+        ("[[tables]]\ntitle = 'x'", "epsilon = 1.0", ": `query` is missing"),
         ("[[tables]]\nquery = 'SEX'\nwieght = 3", "epsilon = 1.0", "wieght"),
         ("[[tables]]\nquery = 'SEX'\nweight = 0", "epsilon = 1.0", "above 0"),
         ("[[tables]]\nquery = 'SEX'\nweight = 1\nwithin = 3", "epsilon = 1.0", "one of them"),

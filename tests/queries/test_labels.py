@@ -177,8 +177,8 @@ BAD_TEXT = [
     ("SEX*", InvalidRequest, "A name is missing in 'SEX*'. Cross attributes by *"),
     ("*", InvalidRequest, "A name is missing in '*'."),
     ("sum(PINCP) where SEX = 1", InvalidRequest, "queries do not filter rows. Request all cells"),
-    ("mean(PINCP) - mean(PINCP)", InvalidRequest, "Request its parts, joined by ;: shares and differences"),
-    ("sum(PINCP)/count", InvalidRequest, "shares and differences of answers cost nothing more"),
+    ("mean(PINCP) - mean(PINCP)", InvalidRequest, "Request the parts, separated by semicolons:"),
+    ("sum(PINCP)/count", InvalidRequest, "Request the parts, separated by semicolons:"),
     ("percent(SEX)", UnknownName, "There is no query 'percent'. Write share."),
     ("rate(SEX)", UnknownName, "Write share(A) by B for shares of cells"),
     ("min(PINCP)", UnknownName, "It depends on a single row"),
@@ -187,33 +187,37 @@ BAD_TEXT = [
     ("count by SEX, AGEP", InvalidRequest, "For counts write SEX*AGEP."),
     ("COUNT", UnknownName, "There is no query 'COUNT'. Write count."),
     ("SEX*SEX", InvalidRequest, "SEX*SEX names an attribute twice. Name each attribute once."),
-    ("SEX; SEX", InvalidRequest, "Use each term once."),
-    ("SEX; AGEP; SEX", InvalidRequest, "Use each term once."),
-    ("sum(PINCP); sum( PINCP )", InvalidRequest, "Use each term once."),
-    ("PINCP", UnknownName, "There is no attribute 'PINCP'. It is a bounded column: use sum(PINCP) or mean(PINCP)"),
-    ("sum(SEX)", UnknownName, "There is no bounded column 'SEX'. It is an attribute: use its counts"),
+    ("SEX; SEX", InvalidRequest, "Request each term once"),
+    ("SEX; AGEP; SEX", InvalidRequest, "Request each term once"),
+    ("sum(PINCP); sum( PINCP )", InvalidRequest, "Request each term once"),
+    ("PINCP", UnknownName, "but a bounded column has this name. Use sum(PINCP) or mean(PINCP)"),
+    ("sum(SEX)", UnknownName, "but an attribute has this name. Request its counts"),
     ("sum(PINCE)", UnknownName, "There is no bounded column 'PINCE'. Did you mean 'PINCP'?"),
-    ("SEX, AGEP", InvalidRequest, "'SEX, AGEP' is not a term. Join terms by ; and cross attributes by *"),
+    ("SEX, AGEP", InvalidRequest, "Separate terms by semicolons and cross attributes by *"),
     ("SEX by AGEP", InvalidRequest, "For counts write SEX*AGEP."),
     ("SEX; SEX,AGEP", InvalidRequest, "`by` applies only to sums, means, sd, share and quantiles"),
-    ("mean(PINCP), SEX", InvalidRequest, "Join terms by ;"),
-    ("mean(PINCP) by SEX, EDU", InvalidRequest, "Cross attributes by *: write by SEX*EDU. Separate terms by ;."),
-    ("median(PINCP) by SEX,AGE", InvalidRequest, "The names after by contain a comma."),
+    ("mean(PINCP), SEX", InvalidRequest, "Separate terms by semicolons and cross"),
+    ("mean(PINCP) by SEX, EDU", InvalidRequest, "Cross attributes by *, as in by SEX*EDU."),
+    ("median(PINCP) by SEX,AGE", InvalidRequest, "The attributes after `by` are separated by a"),
     ("sum()", UnknownName, "There is no bounded column ''."),
     ("prefix(AGE)", UnknownName, "Did you mean 'AGEP'?"),
     ("prefix(SEX*EDU)", UnknownName, "There is no attribute 'SEX*EDU'."),
     ("prefix(EDU) by EDU", InvalidRequest, "EDU*EDU names an attribute twice."),
-    ("share(SEX, level=0.99) by EDU", InvalidRequest, "share does not take a level: only median and quantiles do."),
+    (
+        "share(SEX, level=0.99) by EDU",
+        InvalidRequest,
+        "share does not take a confidence level; only median and quantiles do.",
+    ),
     ("mean(PINCP, level=0.99)", InvalidRequest, "use answer.interval(0.99) afterwards."),
     ("sums(PINCP)", UnknownName, "There is no query 'sums'. Did you mean 'sum'?"),
     ("mode(PINCP)", UnknownName, "There is no query 'mode'."),
     ("sum(PINCP) by AGE", UnknownName, "Did you mean 'AGEP'?"),
     ("sum(PINCP) by", UnknownName, "There is no attribute"),
     ("sum(PINCP) bySEX", UnknownName, "There is no attribute"),
-    ("sum(PINCP", InvalidRequest, "Missing closing parenthesis. Write sum(PINCP)."),
-    ("mean( PINCP  by SEX", InvalidRequest, "Missing closing parenthesis. Write mean( PINCP) by SEX."),
+    ("sum(PINCP", InvalidRequest, "lacks a closing parenthesis. Write sum(PINCP)."),
+    ("mean( PINCP  by SEX", InvalidRequest, "lacks a closing parenthesis. Write mean( PINCP) by SEX."),
     ("quantiles(PINCP, 0.1, 0.9 by SEX*EDU", InvalidRequest, "Write quantiles(PINCP, 0.1, 0.9) by SEX*EDU."),
-    ("prefix(AGEP)*ranges(EDU", InvalidRequest, "Missing closing parenthesis. Write ranges(EDU)."),
+    ("prefix(AGEP)*ranges(EDU", InvalidRequest, "lacks a closing parenthesis. Write ranges(EDU)."),
     ("SEX*(", UnknownName, "There is no attribute '('"),
     ("sex", UnknownName, "There is no attribute 'sex'."),
     ("SEX\x00", UnknownName, "There is no attribute"),
@@ -286,7 +290,7 @@ def test_quotes_stand_where_a_name_needs_them_and_may_stand_elsewhere() -> None:
 def test_a_name_that_needs_quotes_is_told(text: str, meant: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         gd.query(NUMBERS, text)
-    assert f"Write it in double quotes: {meant}." in str(caught.value)
+    assert f"Write the name in double quotes: {meant}." in str(caught.value)
 
 
 def test_a_mark_in_a_name_changes_nothing_for_the_others() -> None:
@@ -304,7 +308,7 @@ def test_an_attribute_twice_in_by_is_refused(text: str) -> None:
 
 
 def test_the_hint_never_repeats_the_question() -> None:
-    with pytest.raises(InvalidRequest, match=r"count does not take a name\. Write count"):
+    with pytest.raises(InvalidRequest, match=r"does not take the name of a column\. Write count"):
         gd.query(DOMAIN, "count()")
 
 

@@ -174,8 +174,8 @@ def test_a_person_changes_as_many_keys_as_the_unit_says(unit, n_changed) -> None
 def test_what_is_refused_spends_nothing() -> None:
     account = ledger()
     for attribute, requested, words in (
-        ("CITY", gd.PureDP(1.0), "`delta` is 0"),
-        ("SEX", ASKED, "The categories of SEX are already known"),
+        ("CITY", gd.PureDP(1.0), "With `delta` = 0 no key may be shown,"),
+        ("SEX", ASKED, "The categories of SEX are listed in the domain"),
         ("TOWN", ASKED, "There is no attribute 'TOWN'"),
     ):
         with pytest.raises(GaugedpError, match=words):

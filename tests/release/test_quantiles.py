@@ -145,7 +145,7 @@ def test_a_plan_by_hand_cannot_be_charged_for_less(table: Table, ledger: Ledger)
 
     made = gd.plan(QUERY, UNITS[0], epsilon=1.0)
     for requested in (PureDP(0.01), ApproxDP(0.01, 1e-6), ZCDP(1e-4), GaussianDP(0.01)):
-        with pytest.raises(InvalidRequest, match="does not imply"):
+        with pytest.raises(InvalidRequest, match="does not follow from"):
             gd.release(QUERY, table, ledger=ledger, planned=replace(made, requested=requested))
     assert float(ledger.spent.epsilon(0.0)) == 0
     gd.release(QUERY, table, ledger=ledger, planned=replace(made, requested=ApproxDP(1.0, 1e-6)))
@@ -241,7 +241,7 @@ def test_processing_changes_no_quantile(table: Table, ledger: Ledger) -> None:
     answer = released(table)
     shown = answer.processed("rounded", "non_negative")
     assert shown.values.tolist() == answer.values.tolist()
-    with pytest.raises(InvalidRequest, match="Only linear queries") as caught:
+    with pytest.raises(InvalidRequest, match="applies to linear queries") as caught:
         gd.release(QUERY, table, ledger=ledger, epsilon=1, processing="consistent")
     assert str(caught.value).endswith(UNTOUCHED)
     assert len(ledger.entries()) == 1

@@ -133,7 +133,7 @@ def test_processing_and_storing_leave_the_remarks_as_they_are() -> None:
 
 @pytest.mark.parametrize("question", [gd.query(DOMAIN, "Region"), "SEX"])
 def test_another_question_is_refused(question: object) -> None:
-    with pytest.raises(InvalidRequest, match="a different query"):
+    with pytest.raises(InvalidRequest, match="query differs"):
         released("SEX")[0].remarks(question)  # type: ignore[arg-type]
 
 

@@ -213,13 +213,13 @@ high = 5
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        ('strata = "REGION"', "no attribute 'REGION' for the strata"),
-        ('clusters = "pay"', "no attribute 'pay' for the clusters"),
-        ('strata = "key"', "categories of the strata key are not known"),
-        ('clusters = "one"', "has one cluster of one"),
-        ('strata = "AREA"\nclusters = "PSU"', "has one cluster of PSU"),
-        ('strata = "PSU"\nclusters = "AREA"', "AREA is not a level below PSU"),
-        ('clusters = "other"', 'have the category "other"'),
+        ('strata = "REGION"', "strata are given by 'REGION', which is not an"),
+        ('clusters = "pay"', "clusters are given by 'pay', which is not an"),
+        ('strata = "key"', "given by key, whose categories are not known"),
+        ('clusters = "one"', "contains a single cluster of one"),
+        ('strata = "AREA"\nclusters = "PSU"', "contains a single cluster of PSU"),
+        ('strata = "PSU"\nclusters = "AREA"', "AREA do not lie within the strata PSU"),
+        ('clusters = "other"', 'have an additional cell "other"'),
         ('clusters = ["sex"]', r"`clusters` in .weights. is \['sex'\]"),
         ('replicates = "PWGTP1..PWGTP80"', "strata and clusters"),
     ],
@@ -253,7 +253,7 @@ def test_cells_within_clusters_are_refused_and_one_attribute_is_not_both() -> No
             gd.with_sampling_error(gd.query(domain, text))
     with pytest.raises(gd.InvalidRequest, match="both strata and clusters"):
         small(WEIGHTS[0], {"strata": "s", "clusters": "s"}, "drop")
-    with pytest.raises(gd.UnknownName, match="no attribute"):
+    with pytest.raises(gd.UnknownName, match="not an attribute"):
         small(WEIGHTS[0], {"strata": ["s"]}, "drop")
 
 
@@ -273,5 +273,5 @@ def test_clusters_without_a_term_that_has_total_intervals_are_refused(text) -> N
     with pytest.raises(gd.InvalidRequest, match="No sampling error"):
         gd.release(gd.query(domain, text), table, ledger=ledger, epsilon=1.0, intervals="total")
     assert ledger.spent == gd.PureDP(0)
-    with pytest.raises(gd.InvalidRequest, match="without weights"):
+    with pytest.raises(gd.InvalidRequest, match="no weights are specified"):
         gd.Domain(domain.attributes, design=domain.design)

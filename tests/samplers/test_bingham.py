@@ -140,6 +140,6 @@ def test_what_is_no_matrix_or_no_beta_is_refused() -> None:
 
 
 def test_a_matrix_that_is_not_symmetric_is_refused() -> None:
-    with pytest.raises(InvalidRequest, match="not symmetric"):
+    with pytest.raises(InvalidRequest, match="The matrix must be symmetric and finite"):
         Bingham.of(np.array([[1.0, 2.0], [0.0, 1.0]]), 1.0)
     assert Bingham.of(np.array([[1.0, 2.0], [2.0 + 1e-12, 1.0]]), 1.0).rates.shape == (2,)

@@ -126,7 +126,7 @@ def test_noise_that_does_not_fit_is_refused() -> None:
 
 @pytest.mark.parametrize("text", ["mean(pay)", "median(pay)"])
 def test_means_and_quantiles_are_refused(text: str) -> None:
-    with pytest.raises(InvalidRequest, match="only counts and sums"):
+    with pytest.raises(InvalidRequest, match="A stream answers counts and sums, but the"):
         made(text, gd.PrivacyUnit(), 4)
 
 

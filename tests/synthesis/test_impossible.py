@@ -85,11 +85,11 @@ def test_where_no_row_is_possible_nothing_is_paid() -> None:
     every = [{"A": "0", "B": ["0", "1"]}, {"A": ["1", "2"], "C": ["0", "1"]}]
     domain = DOMAIN.with_impossible(*every)
     ledger = gd.Ledger.in_memory(HUGE)
-    with pytest.raises(InvalidRequest, match="no row is possible"):
+    with pytest.raises(InvalidRequest, match="The structural zeros exclude every possible"):
         gd.release_adaptively(gd.query(domain, "A*B; C"), counted(domain), ledger=ledger, rho=0.05)
     assert ledger.spent == gd.ZCDP(0)
     frame = pd.DataFrame(people(30), columns=list("ABCD")).astype(str)
-    with pytest.raises(InvalidRequest, match="no row is possible"):
+    with pytest.raises(InvalidRequest, match="The structural zeros exclude every possible"):
         gd.synthesize(released(domain, frame, "A; B; C"))
 
 

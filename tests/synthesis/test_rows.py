@@ -177,10 +177,10 @@ def test_what_no_rows_can_be_drawn_from_is_refused(release: gd.Release, monkeypa
         ([release, released("prefix(AGE)")], "prefix(AGE)"),
         ([], "No release is given."),
         ("a.json", "No release is given."),
-        ([release, other], "SEX has different cells"),
+        ([release, other], "differ in the cells of SEX"),
         ([release, far], "differ in their table"),
         ([release, many], "differ in their unit"),
-        ([regions, districts], "REGION and DISTRICT are in different trees"),
+        ([regions, districts], "REGION and DISTRICT belong to different trees"),
         (old, "no counts of cells"),
     ]:
         with pytest.raises(InvalidRequest) as refused:
@@ -190,7 +190,7 @@ def test_what_no_rows_can_be_drawn_from_is_refused(release: gd.Release, monkeypa
         with pytest.raises(InvalidRequest, match="n_rows"):
             gd.synthesize(release, n_rows)
     monkeypatch.setattr(released_module, "MOST_CELLS", 10)
-    with pytest.raises(InvalidRequest, match="A model of these tables has"):
+    with pytest.raises(InvalidRequest, match="cells for these tables, more than the"):
         gd.synthesize(release)
 
 

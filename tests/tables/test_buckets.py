@@ -154,7 +154,7 @@ def test_a_frame_has_no_size_and_no_folder(tmp_path):
     table = scan(make("pandas", people(8, 3), TYPES, tmp_path))
     assert numbers(table.in_buckets(3)) == numbers(table)
     for requested in ({"count": None}, {"count": 3, "folder": tmp_path / "sums"}):
-        with pytest.raises(InvalidRequest, match="not a file"):
+        with pytest.raises(InvalidRequest, match="The rows do not come from a file, so their"):
             table.in_buckets(**requested)
 
 
@@ -424,7 +424,7 @@ def test_two_who_finish_one_reservation_show_one_answer(tmp_path):
             first.append(None)
             first[0] = gd.release(question, table, ledger=ledger, epsilon=0.4, key="job")
 
-    with pytest.raises(LedgerRefused, match="already settled"):
+    with pytest.raises(LedgerRefused, match="already has an answer"):
         gd.release(question, table, ledger=ledger, epsilon=0.4, key="job", on_stage=overtake)
     assert gd.release(question, table, ledger=ledger, epsilon=0.4, key="job").to_json() == first[0].to_json()
     assert ledger.spent == gd.PureDP(0.4)

@@ -159,7 +159,7 @@ def test_no_file_is_left_out_silently(tmp_path: Path) -> None:
         path.unlink()
     for name in ("p.parquet", "y=2020/p.parquet", "Y=2019/Y=2020/p.parquet", "Y=2019/Z=1/p.parquet"):
         path = write(tmp_path / "a" / name, A=["x"])
-        with pytest.raises(UnreadableTable, match="the same partitions once"):
+        with pytest.raises(UnreadableTable, match="lie outside the folders of its partitions,"):
             counts(tmp_path / "a")
         path.unlink()
     write(tmp_path / "a" / "Y=2020" / "p.parquet", A=["x"], Y=[2020])

@@ -298,7 +298,7 @@ def test_a_failure_charges_and_shows_nothing_where_it_comes_before_paying(postgr
         (postgres.url(table="absent"), UnreadableTable, "no such table"),
         ("postgresql://u:hunter2@127.0.0.1:1/x?table=people", UnreadableTable, "does not answer"),
         ("postgresql://u:hunter2@127.0.0.1:1/x", InvalidRequest, "does not name a table"),
-        ("postgresql://u:hunter2@%zz/x?table=people", InvalidRequest, "cannot be read"),
+        ("postgresql://u:hunter2@%zz/x?table=people", InvalidRequest, "server is not valid"),
         ("postgresql://u:hunter2@h/x?table=a.b.c", InvalidRequest, "name is not valid"),
         (postgres.url(table="pg_class"), UnknownName, "There is no column 'sex'"),
     ):
@@ -307,7 +307,7 @@ def test_a_failure_charges_and_shows_nothing_where_it_comes_before_paying(postgr
         assert str(caught.value).endswith("Nothing was read and nothing was spent.")
         assert "hunter2" not in shown(caught.value)
     assert ledger.spent == gd.PureDP(0)
-    with pytest.raises(InvalidRequest, match="not a psycopg connection"):
+    with pytest.raises(InvalidRequest, match="The source is neither an open connection nor"):
         Table.scan(ServerTable(object(), "people"), domain=SEX)
 
 

@@ -118,7 +118,7 @@ def test_rows_that_are_in_no_file_have_no_folder(people, tmp_path):
         read(people).crossJoin(spark().range(2)),
         read(people).localCheckpoint(),
     ):
-        with pytest.raises(InvalidRequest, match="not a file"):
+        with pytest.raises(InvalidRequest, match="The rows do not come from a file, so their"):
             scan(frame).in_buckets(3, folder=tmp_path / "sums")
         assert numbers(scan(frame).in_buckets(3)) == numbers(scan(frame))
     with pytest.raises(InvalidRequest, match="Pass the number of buckets"):

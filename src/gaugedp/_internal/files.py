@@ -18,8 +18,9 @@ def check_ending(path: str | Path, kind: str, undone: str = "Nothing was written
     ending = Path(path).suffix.lower()
     if ending not in ("", kind, *_ALSO.get(kind, ())):
         raise InvalidRequest(
-            f"The output is {kind.removeprefix('.').upper()}, but the file name {str(path)!r} ends in {ending}.",
-            f"Use a name that ends in {kind}.",
+            f"The file name {str(path)!r} ends in {ending}, but the output has the format "
+            f"{kind.removeprefix('.').upper()}.",
+            f"Use a file name that ends in {kind}.",
             undone,
         )
 

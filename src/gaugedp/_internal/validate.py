@@ -5,7 +5,14 @@ from fractions import Fraction
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 from gaugedp.errors import InvalidRequest
+
+
+def defect(array: np.ndarray) -> str:
+    """Return what may be wrong with an array: entries that are not finite, or else its shape."""
+    return f"has shape {array.shape}" if np.isfinite(array).all() else "contains NaN or infinity"
 
 
 def decimal(value: float | Fraction) -> Fraction:
@@ -45,7 +52,7 @@ def moderate(**numbers: Any) -> None:
     for name, value in numbers.items():
         if not 2.0**-200 < value < 2.0**200:
             raise InvalidRequest(
-                f"`{name}` is {written(value)}, which is too extreme to compute with.",
+                f"`{name}` is {written(value)}, which is too large or too small for floating-point computations.",
                 f"Scale the columns so that `{name}` lies between 1e-60 and 1e60.",
             )
 

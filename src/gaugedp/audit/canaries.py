@@ -88,9 +88,9 @@ def one_run(
     _check(confidence, delta, assume)
     if not correct <= guessed <= n_canaries:
         raise InvalidRequest(
-            f"`correct` is {correct}, `guessed` is {guessed} and `n_canaries` is {n_canaries}, which contradict each "
-            "other.",
-            "Pass numbers with correct <= guessed <= n_canaries.",
+            f"`correct` is {correct}, `guessed` is {guessed} and `n_canaries` is {n_canaries}, but these must not "
+            "decrease in this order.",
+            "Pass the number of correct guesses, of all guesses, and of all canaries.",
         )
     counts = int(n_canaries), int(guessed), int(correct)
     if assume == DP:
@@ -205,18 +205,20 @@ def audit_canaries(  # noqa: PLR0913, PLR0917 - an entry point
     whole(minimum=2, n_canaries=n_canaries, guessed=guessed)
     if guessed % 2 or guessed > n_canaries:
         raise InvalidRequest(
-            f"`guessed` is {guessed}, but must be even and at most `n_canaries`.", "Pass an even number."
+            f"`guessed` is {guessed}, but must be an even number of at most `n_canaries`.",
+            "Pass an even number, because half of the guesses are for members.",
         )
     _check(confidence, delta, assume)
     included = (system_rng() if rng is None else rng).bits(n_canaries)
     scores = np.asarray(score_fn(release_fn(included.copy())), dtype=float)
     if scores.shape != included.shape:
         raise InvalidRequest(
-            f"`score_fn` returned scores of shape {scores.shape}.", f"Return {n_canaries} numbers, one per canary."
+            f"`score_fn` returned an array of shape {scores.shape} instead of one score per canary.",
+            f"Let it return {n_canaries} numbers.",
         )
     if np.isnan(scores).any():
         raise InvalidRequest(
-            "`score_fn` returned NaN for some canaries.", f"Return {n_canaries} numbers, one per canary."
+            "`score_fn` returned NaN for a canary.", f"Let it return {n_canaries} numbers, one per canary."
         )
     order = np.argsort(scores, kind="stable")
     right = int(included[order[-guessed // 2 :]].sum()) + int((~included[order[: guessed // 2]]).sum())

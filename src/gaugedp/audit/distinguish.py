@@ -110,7 +110,8 @@ def _claim(mechanism: Any, guarantee: Guarantee | None) -> Guarantee:
     if isinstance(mechanism, Calibrated):
         return mechanism.guarantee
     raise InvalidRequest(
-        "A function does not state the guarantee to audit.", "Pass it as `guarantee`, such as guarantee=gd.PureDP(1.0)."
+        "You passed a function, which does not state the guarantee that the audit should test.",
+        "Pass the guarantee as well, such as guarantee=gd.PureDP(1.0).",
     )
 
 

@@ -194,5 +194,6 @@ def check_claim(guarantee: Guarantee) -> None:
     """Raise InvalidRequest if the claim is not a Guarantee."""
     if not isinstance(guarantee, Guarantee):
         raise InvalidRequest(
-            f"`guarantee` is {guarantee!r}, which is not a guarantee of gaugedp.", "Pass one, such as gd.PureDP(1.0)."
+            f"`guarantee` is {guarantee!r}, but must be one of the classes of gaugedp.guarantees.",
+            "Pass the guarantee to test, such as gd.PureDP(1.0).",
         )

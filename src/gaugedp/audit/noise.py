@@ -165,7 +165,8 @@ def noise_tests(
         )
     if mechanism.form not in NOISE_TESTS:
         raise InvalidRequest(
-            f"There is no white-box test for {mechanism!r}.", "Audit it as a function of an answer instead."
+            f"No test of single draws is available for {mechanism!r}.",
+            "Audit it as a function of an answer instead: lambda answer: mechanism.sample(answer).",
         )
     return NOISE_TESTS[mechanism.form](mechanism, draws, system_rng() if rng is None else rng, progress)
 

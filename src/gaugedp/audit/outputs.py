@@ -133,8 +133,8 @@ def _parts_of_record(value: Any) -> Iterable[Any]:
     with contextlib.suppress(AttributeError, TypeError, ValueError, RuntimeError):
         return [*_labels(value), np.array(value.__array__())]
     raise InvalidRequest(
-        f"The audit cannot compare outputs of type {type(value).__name__}.",
-        "Return a number, an array, a string, None, or lists of these.",
+        f"The audited function returned a value of type {type(value).__name__}, which the audit cannot compare.",
+        "Let it return a number, an array, a string, None, or a list of these.",
     )
 
 

@@ -48,7 +48,8 @@ def runs_of(
         return ObservedRuns(is_a, _drawn(mechanism, answers, is_a, rng))
     if not callable(mechanism):
         raise InvalidRequest(
-            f"{mechanism!r} is neither a mechanism nor a function.", "Pass a mechanism, or a function of an answer."
+            f"An audit needs a mechanism or a function, but {mechanism!r} is neither.",
+            "Pass a mechanism, or a function that takes an answer and returns an output.",
         )
     return ObservedRuns(is_a, of_objects(_called(mechanism, answers, is_a, progress)))
 
@@ -60,12 +61,13 @@ def _check_answers(answer_a: Any, answer_b: Any) -> None:
     if len(numeric) == 2 and numeric[0].shape != numeric[1].shape:
         raise InvalidRequest(
             f"The two answers have different shapes, {numeric[0].shape} and {numeric[1].shape}.",
-            "Pass answers of the same shape. To audit a function of tables, let it take 0 or 1 and choose the table.",
+            "Pass answers of the same shape. To audit a function of tables, let it take the number 0 or 1 and "
+            "choose the table itself.",
         )
     if answer_a is answer_b or (len(numeric) == 2 and np.array_equal(numeric[0], numeric[1], equal_nan=True)):
         raise InvalidRequest(
-            "The two answers are equal, so no test can distinguish them.",
-            "Pass the answers of two neighbouring tables.",
+            "The two answers are equal, so no test can distinguish their outputs.",
+            "Pass the answers of two neighbouring tables that differ.",
         )
 
 
@@ -73,20 +75,20 @@ def in_steps(mechanism: AdditiveNoise, answers: tuple[Any, Any]) -> tuple[np.nda
     """Return neighbours' answers in lattice steps; refuse other answers."""
     if any(numbers_of(answer) is None for answer in answers):
         raise InvalidRequest(
-            "The two answers are not numbers.",
+            "At least one of the two answers is not an array of numbers.",
             f"Pass the answers of two neighbouring tables, with {mechanism.body.ambient_dim} numbers each.",
         )
     rows = [np.atleast_1d(np.asarray(answer, dtype=float)) for answer in answers]
     if rows[0].shape != (mechanism.body.ambient_dim,) or not np.isfinite(rows).all():
         raise InvalidRequest(
-            f"The answers have the wrong shape, {rows[0].shape}, or are not finite.",
+            f"The answers, of shape {rows[0].shape}, are not {mechanism.body.ambient_dim} finite numbers each.",
             f"Pass two answers with {mechanism.body.ambient_dim} finite numbers each.",
         )
     steps = [np.rint(row / float(mechanism.lattice_step)) for row in rows]
     if not max(np.abs(row).max() for row in steps) < 2.0**62:  # the largest entry
         raise InvalidRequest(
-            "The answers are too large: they exceed 2^62 lattice steps.",
-            "Pass answers closer to 0, because only their difference matters.",
+            "The answers exceed 2^62 lattice steps, the most that the audit can represent.",
+            "Subtract the same number from both answers, because only their difference matters.",
         )
     low, high = (row.astype(np.int64) for row in steps)
     check_neighbours(mechanism.body, high - low if is_integer(mechanism.body) else rows[1] - rows[0])
@@ -112,8 +114,9 @@ def check_neighbours(body: Body, difference: np.ndarray) -> None:
     distance = float(body.gauge(difference[None].astype(float))[0])
     if not distance <= 1 + 1e-6:  # the gauge is by a linear program
         raise InvalidRequest(
-            f"No unit can change one answer into the other: the change is {distance:.6g} times the largest possible.",
-            "Pass the answers of two neighbouring tables: their difference must lie in mechanism.body.",
+            f"The two answers cannot come from neighbouring tables: they differ by {distance:.6g} times the most "
+            "that one unit can change.",
+            "Pass answers whose difference lies in mechanism.body.",
         )
 
 
@@ -123,7 +126,8 @@ def _with_noise(
     low, high = in_steps(mechanism, answers)
     if len(is_a) * len(low) > 5 * 10**7:  # numbers at most
         raise InvalidRequest(
-            f"{len(is_a):,} runs of {len(low):,} numbers do not fit in memory.", "Use fewer runs, or a smaller query."
+            f"{len(is_a):,} runs of a query with {len(low):,} answers do not fit in memory.",
+            "Use fewer runs, or a query with fewer answers.",
         )
     noise = mechanism.checked(mechanism.releasable(len(is_a), rng, progress), len(is_a))
     values = np.where(is_a[:, None], low, high) + noise
@@ -168,6 +172,6 @@ def _guarded(mechanism: Callable[[Any], Any], answer: Any, name: str) -> Any:
         return mechanism(answer)
     except _FAILURES as error:
         raise InvalidRequest(
-            f"The mechanism raised {type(error).__name__} on answer_{name} ({error}).",
-            "Pass answers that it accepts; return None for a failure that is a valid output.",
+            f"The audited mechanism raised {type(error).__name__} on answer_{name} ({error}).",
+            "Pass answers that it accepts. If failing is one of its outputs, let it return None instead of raising.",
         ) from error

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gaugedp._internal.displays import drawn_by
-from gaugedp._internal.validate import between, one_of, whole
+from gaugedp._internal.validate import between, defect, one_of, whole
 from gaugedp.audit.events import check_claim
 from gaugedp.bounds import tracing as bounds_of_tracing
 from gaugedp.bounds.tracing import check_size
@@ -181,10 +181,11 @@ def _checked(members: Any, non_members: Any) -> tuple[np.ndarray, np.ndarray]:
     for name, array in (("members", rows), ("non_members", others)):
         if array.ndim != 2 or not array.size:
             raise InvalidRequest(
-                f"`{name}` has shape {array.shape}, but must have rows and columns.", "Pass an array of shape (n, d)."
+                f"`{name}` has shape {array.shape}, but must be a table.",
+                "Pass an array of shape (n, d), with one row per person.",
             )
         if not np.isfinite(array).all():
-            raise InvalidRequest(f"`{name}` contains numbers that are not finite.", "Leave these rows out.")
+            raise InvalidRequest(f"`{name}` contains NaN or infinity.", "Remove these rows.")
     if rows.shape[1] != others.shape[1]:
         raise InvalidRequest(
             f"`members` has {rows.shape[1]} columns, but `non_members` has {others.shape[1]}.",
@@ -202,7 +203,8 @@ def _vector(released: Any, d: int) -> np.ndarray:
     vector = np.asarray(values).ravel()
     if vector.shape != (d,) or vector.dtype.kind not in "biuf" or not np.isfinite(vector).all():
         raise InvalidRequest(
-            f"The release has the wrong shape, {np.shape(values)}, or is not finite.", f"Release {d} finite numbers."
+            f"The release must consist of {d} numbers, but it {defect(np.asarray(values))}.",
+            f"Let the release return {d} finite numbers, one per column of the members.",
         )
     return vector.astype(float)
 

@@ -81,8 +81,8 @@ def check_points(points: np.ndarray, ambient_dim: int) -> np.ndarray:
     rows = np.atleast_2d(real_numbers(points, "The points"))
     if rows.ndim != 2 or rows.shape[1] != ambient_dim or not np.isfinite(rows).all():
         raise InvalidRequest(
-            f"The points have the wrong shape, {np.shape(points)}, or are not finite.",
-            f"Pass {ambient_dim} finite numbers per point.",
+            f"The points, of shape {np.shape(points)}, must have {ambient_dim} finite numbers each.",
+            f"Pass an array of shape (k, {ambient_dim}), with one point per row.",
         )
     return rows
 

@@ -31,13 +31,13 @@ class Corners:
         # 1e140: squares must not leave the floats
         if low.ndim != 1 or low.shape != high.shape or not (np.abs(ends) < 1e140).all() or not (low <= high).all():
             raise InvalidRequest(
-                f"The lower and upper bounds, with shapes {low.shape} and {high.shape}, do not define a box.",
-                "Pass finite numbers with low <= high, one pair per coordinate.",
+                f"The bounds, of shapes {low.shape} and {high.shape}, must be one pair low <= high for each answer.",
+                "Pass two lists of finite numbers, of equal length.",
             )
         if not ends.any():
             raise InvalidRequest(
-                "No unit can change this answer, because every bound is zero.",
-                "Pass at least one bound that is not zero.",
+                "Every lower and upper bound is 0, so no unit can change the answer and no noise is needed.",
+                "Pass at least one bound that is not 0.",
             )
         object.__setattr__(self, "low", tuple(low.tolist()))
         object.__setattr__(self, "high", tuple(high.tolist()))
@@ -109,8 +109,8 @@ class Corners:
     def _listed(self) -> np.ndarray:
         if self.n_generators * self.ambient_dim > _MOST_DENSE:
             raise InvalidRequest(
-                f"The box has 2^{len(self._moving)} corners, too many to list.",
-                "Use BoxHull, which does not list them.",
+                f"The box has 2^{len(self._moving)} corners, which are too many to list in memory.",
+                "Use gd.bodies.BoxHull, which computes norms without listing the corners.",
             )
         return np.stack([self.column(index) for index in range(self.n_generators)], axis=1)
 

@@ -95,9 +95,9 @@ class LinearImage(FramedBody):
         rows = check_points(points, self.ambient_dim)
         if self.rank < self.body.rank:
             raise InvalidRequest(
-                "The matrix maps several points of the body to the same point, so the norm of the image cannot be "
-                "computed.",
-                "Use the methods support and radius, or a matrix of full column rank.",
+                "The norm of this image of a body cannot be computed, because the matrix maps several points of "
+                "the body to one point.",
+                "Use the methods `support` and `radius` instead, or a matrix whose columns are linearly independent.",
             )
         coordinates, inside = self.frame.coordinates(rows)
         gauges = np.full(len(rows), np.inf)

@@ -5,6 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
+from gaugedp._internal.validate import defect
 from gaugedp.bodies.base import check_points, real_numbers, with_weights
 from gaugedp.bodies.frame import Frame, FramedBody, equilibrated, independent
 from gaugedp.bodies.lp import LpBall
@@ -24,14 +25,15 @@ class Ellipsoid(FramedBody):
         matrix = real_numbers(self.matrix, "The entries of the ellipsoid's matrix")
         if matrix.ndim != 2 or 0 in matrix.shape or not np.isfinite(matrix).all() or not matrix.any():
             raise InvalidRequest(
-                f"The matrix of the ellipsoid has the wrong shape, {matrix.shape}, or is zero or not finite.",
-                "Pass finite numbers of shape (d, k) that are not all zero.",
+                f"The matrix of the ellipsoid {defect(matrix)}, but must be a finite matrix that is not zero.",
+                "Pass an array of shape (d, k), with at least one entry that is not 0.",
             )
         largest = float(np.abs(matrix).max())
         if not 1e-140 < largest < 1 / 1e-140:  # squares must not leave the floats
             raise InvalidRequest(
-                f"The largest entry of the ellipsoid's matrix, {largest:g}, is too extreme.",
-                "Scale the matrix so that it is near 1.",
+                f"The largest entry of the ellipsoid's matrix is {largest:g}, which is too large or too small for "
+                "floating-point computations.",
+                "Scale the matrix so that its largest entry is near 1.",
             )
         matrix.setflags(write=False)
         object.__setattr__(self, "matrix", matrix)

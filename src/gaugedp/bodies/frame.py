@@ -72,7 +72,8 @@ class Frame:
         condition = float(np.linalg.cond(square)) if len(picked) == self.rank else math.inf
         if not condition < 1e13:  # above it coordinates would have no correct digits
             raise InvalidRequest(
-                f"Some generators are nearly parallel (condition number {condition:.1e}): results would be inaccurate.",
+                "Some generators (points that span the body) are nearly parallel, with a condition number of "
+                f"{condition:.1e}, so results would be inaccurate.",
                 "Remove generators that differ from others only by rounding.",
             )
         return picked, square, condition

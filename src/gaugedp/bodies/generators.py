@@ -121,11 +121,11 @@ class MatrixGenerators:
         self.matrix.setflags(write=False)
         if self.matrix.ndim != 2 or 0 in self.matrix.shape:
             raise InvalidRequest(
-                f"The generators have the wrong shape, {np.shape(matrix)}.",
-                "Pass a matrix (d, n) with generators as columns.",
+                f"The generators have shape {np.shape(matrix)}, but must form a matrix.",
+                "Pass a matrix of shape (d, n) whose columns are the n generators.",
             )
         if not np.isfinite(self.matrix).all():
-            raise InvalidRequest("A generator contains a number that is not finite.", "Pass finite numbers.")
+            raise InvalidRequest("At least one generator contains NaN or infinity.", "Pass finite numbers.")
 
     @property
     def ambient_dim(self) -> int:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gaugedp._internal.validate import positive
+from gaugedp._internal.validate import defect, positive
 from gaugedp.bodies.base import Body
 from gaugedp.bodies.box_hull import BoxHull
 from gaugedp.bodies.corners import Corners
@@ -77,8 +77,8 @@ def image(body: Body, matrix: np.ndarray) -> Body:
     array = np.asarray(matrix, dtype=float)
     if array.ndim != 2 or array.shape[1] != body.ambient_dim or not np.isfinite(array).all() or not array.any():
         raise InvalidRequest(
-            f"The matrix has the wrong shape, {array.shape}, or is zero or not finite.",
-            f"Pass finite numbers of shape (k, {body.ambient_dim}) that are not all zero.",
+            f"The matrix {defect(array)}, but must be a finite matrix that is not zero.",
+            f"Pass an array of shape (k, {body.ambient_dim}), with at least one entry that is not 0.",
         )
     return _image(body, array)
 
@@ -125,12 +125,13 @@ def project(body: Body, basis: np.ndarray) -> Body:
     columns = np.asarray(basis, dtype=float)
     if columns.ndim != 2 or not np.isfinite(columns).all() or 0 in columns.shape:
         raise InvalidRequest(
-            f"The basis has the wrong shape, {columns.shape}, or is not finite.", "Pass one finite vector per column."
+            f"The basis {defect(columns)}, but must be a finite matrix.", "Pass an array with one vector per column."
         )
     # 1e-9: columns that are orthonormal but for rounding
     if np.abs(columns.T @ columns - np.eye(columns.shape[1])).max() > 1e-9:
         raise InvalidRequest(
-            "The basis is not orthonormal.", "Pass orthonormal columns, such as those of numpy.linalg.qr."
+            "The columns of the basis are not orthonormal.",
+            "Orthonormalise them first, for example with numpy.linalg.qr(basis)[0].",
         )
     return image(body, columns.T)
 
@@ -166,8 +167,8 @@ def minkowski_sum(first: Body, second: Body) -> Body:
     """
     if first.ambient_dim != second.ambient_dim:
         raise InvalidRequest(
-            f"The bodies have different dimensions, {first.ambient_dim} and {second.ambient_dim}.",
-            "Pass bodies of the same dimension.",
+            f"The two bodies lie in spaces of different dimensions, {first.ambient_dim} and {second.ambient_dim}.",
+            "Pass two bodies for the same number of answers.",
         )
     if isinstance(first, Polytope) and isinstance(second, Polytope):
         return _sum_of_polytopes(first, second)
@@ -183,7 +184,9 @@ def _sum_of_polytopes(body_a: Polytope, body_b: Polytope) -> Polytope:
     count = 2 * first.shape[1] * second.shape[1]
     if count * body_a.ambient_dim > MOST_DENSE:
         raise InvalidRequest(
-            f"The sum has too many corners: {count} in dimension {body_a.ambient_dim}.", "Use fewer generators."
+            f"The sum of the two polytopes has up to {count} corners in dimension {body_a.ambient_dim}, which is "
+            "too many.",
+            "Use polytopes with fewer generators, or a box or ball around one of them.",
         )
     points, shifts = first[:, :, None], second[:, None, :]
     corners = np.concatenate([points + shifts, points - shifts], axis=2)

@@ -65,8 +65,8 @@ class Polytope(Body):
         generators = MatrixGenerators(matrix)
         if not generators.matrix.any():
             raise InvalidRequest(
-                "No unit can change this answer, because every generator is zero.",
-                "Pass at least one generator that is not zero.",
+                "Every generator is 0, so no unit can change the answer and no noise is needed.",
+                "Pass at least one generator that is not 0.",
             )
         return cls(generators, factor)
 
@@ -233,8 +233,10 @@ class Polytope(Body):
     def _check_size(self, size: int) -> None:
         if size * self.ambient_dim > MOST_DENSE:
             raise InvalidRequest(
-                f"The body has too many generators for this method: {size} in dimension {self.ambient_dim}.",
-                "Use `radius` or `support`, which work for bodies of any size, or use fewer generators.",
+                f"This method lists the generators of the body, of which there are {size} in dimension "
+                f"{self.ambient_dim}: too many.",
+                "Use `radius` or `support`, which do not list the generators of large bodies, or pass fewer "
+                "generators.",
             )
 
     def __repr__(self) -> str:
@@ -256,7 +258,7 @@ def _least_norm(columns: np.ndarray, point: np.ndarray, flow: bool) -> float:
     answer = scipy.optimize.linprog(costs, A_eq=np.hstack([rows, -rows]), b_eq=target, method="highs")
     if answer.status != 0:
         raise InvalidRequest(
-            f"The norm of a point could not be computed: {answer.message}",
+            f"The linear program for the norm of a point failed: {answer.message}",
             "Scale the generators so that their largest entry is near 1.",
         )
     return float(answer.fun) * length

@@ -20,7 +20,7 @@ class Product(Body):
 
     def __post_init__(self) -> None:
         if not self.parts:
-            raise InvalidRequest("A product of no bodies is not defined.", "Pass at least one body.")
+            raise InvalidRequest("A product needs at least one body, but none is given.", "Pass at least one body.")
 
     @property
     def ambient_dim(self) -> int:

@@ -44,8 +44,8 @@ class SchattenBall(Body):
     def __post_init__(self) -> None:
         if not isinstance(self.shape, tuple | list) or len(self.shape) != 2:
             raise InvalidRequest(
-                f"`shape` is {self.shape!r}, which is not the shape of a matrix.",
-                "Pass the numbers of rows and columns.",
+                f"`shape` is {self.shape!r}, but must consist of two positive integers.",
+                "Pass the numbers of rows and columns of the matrices, such as (3, 2).",
             )
         whole(minimum=1, rows=self.shape[0], columns=self.shape[1])
         object.__setattr__(self, "shape", (int(self.shape[0]), int(self.shape[1])))

@@ -93,7 +93,7 @@ def volume(body: Body) -> Volume:
     >>> round(volume(LpBall(2, 2)).value, 4)
     3.1416
     """
-    raise InvalidRequest(f"The volume of {body!r} is not known.", "Use a ball, an ellipsoid or a polytope.")
+    raise InvalidRequest(f"No formula for the volume of {body!r} is known.", "Use a ball, an ellipsoid or a polytope.")
 
 
 @volume.register
@@ -111,8 +111,8 @@ def _(body: SchattenBall) -> Volume:
         return volume(LpBall(body.ambient_dim, 2, body.size))
     if not math.isinf(body.p):
         raise InvalidRequest(
-            f"The volume of a Schatten ball is only known for p = 2 and infinity, but p is {body.p:g}.",
-            "Use one of these values.",
+            f"The volume of a Schatten ball is known only for p = 2 and p = infinity, but p is {body.p:g}.",
+            "Use a ball with one of these values.",
         )
     # log π^{mn/2}·∏_{j<m} Γ(1 + j/2)/Γ(1 + (n + j)/2) = log vol{σ_1(Z) ≤ 1}, after Selberg
     gammas = [math.lgamma(1 + j / 2) - math.lgamma(1 + (high + j) / 2) for j in range(low)]
@@ -131,7 +131,9 @@ def _(body: LinearImage) -> Volume:
     """Return the volume in span K, times √det((M·S)ᵀ(M·S)) for an orthonormal basis S."""
     if body.rank < body.body.rank:
         raise InvalidRequest(
-            "The volume is not known if the matrix lacks full column rank.", "Use a matrix of full column rank."
+            "The volume of this image of a body is not known, because the columns of the matrix are linearly "
+            "dependent.",
+            "Use a matrix of full column rank.",
         )
     return _stretched(volume(body.body), Frame(body.matrix @ body.body.span))
 
@@ -195,8 +197,8 @@ def _stretched(unit: Volume, frame: Frame) -> Volume:
     log, error = frame.log_volume
     if math.isinf(error):
         raise InvalidRequest(
-            "The generators are so nearly parallel, or differ so much in scale, that the volume cannot be computed.",
-            "Leave out directions that differ only by rounding, and use similar units for all answers.",
+            "The volume cannot be computed, because generators are nearly parallel or differ too much in scale.",
+            "Remove generators that differ only by rounding, and measure all answers in similar units.",
         )
     # 1e-6: a volume is called exact where its radius, vol^(1/r), is known to this part of itself
     if unit.kind == "exact" and error <= 1e-6 * frame.rank:

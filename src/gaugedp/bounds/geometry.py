@@ -248,8 +248,8 @@ def _planes(
     if axes is not None:
         if len(axes) != 2 or len({axis for axis in axes if axis in range(d)}) != 2:
             raise InvalidRequest(
-                f"`axes` is {axes!r}, which is not a pair of different coordinates.",
-                f"Use two from 0 to {d - 1}, such as axes=(0, 1).",
+                f"`axes` is {axes!r}, but must be two different coordinates of the {d} answers.",
+                f"Pass two different integers from 0 to {d - 1}, such as axes=(0, 1).",
             )
         yield np.eye(d)[:, list(axes)], (f"coordinate {axes[0]}", f"coordinate {axes[1]}")
         return
@@ -320,12 +320,13 @@ def _eigenvalues(covariance: np.ndarray) -> np.ndarray:
     matrix = np.asarray(covariance, dtype=float)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
         raise InvalidRequest(
-            f"The covariance, of shape {matrix.shape}, is not a square matrix of finite numbers.", "Pass such a matrix."
+            f"The covariance has shape {matrix.shape}, but must be a square matrix of finite numbers.",
+            "Pass the covariance matrix of the noise, of shape (d, d).",
         )
     values = np.linalg.eigvalsh(matrix)
     if not values[0] > 0:
         raise InvalidRequest(
-            "The covariance matrix is singular: some combination of the answers has no noise.",
-            "Omit answers that follow from others, or pass the covariance in coordinates of body.span.",
+            "The covariance matrix is singular: at least one combination of the answers has no noise.",
+            "Omit answers that follow from others, or pass the covariance in the coordinates of body.span.",
         )
     return values

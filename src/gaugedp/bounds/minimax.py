@@ -114,7 +114,8 @@ def sparse_mean(  # noqa: PLR0913 - public numbers
     whole(minimum=1, s=s)
     if s >= d:
         raise InvalidRequest(
-            f"`s` is {s}, but must be below d = {d}.", "Choose a smaller `s`; for all coordinates, use dense_mean."
+            f"The sparsity `s` is {s}, but must be below the number of columns, d = {d}.",
+            "Choose a smaller `s`, or use dense_mean if all columns matter.",
         )
     statistical = sigma * math.sqrt(s * math.log(d) / n)
     scale = sigma * s * math.sqrt(math.log(1 / delta)) / (n * epsilon)

@@ -107,8 +107,9 @@ def counts_lower_bound(body: Polytope, epsilon: float, shadows: bool = True) -> 
     positive(epsilon=epsilon)
     if not isinstance(body, Polytope) or body.differences or body.factor < 1:
         raise InvalidRequest(
-            f"{body!r} is not the sensitivity of counts when rows are added or removed.",
-            "Use lower_bound, which applies to real-valued data.",
+            f"This bound holds for counts of added or removed rows, but {body!r} is not the sensitivity body of "
+            "such a query.",
+            "Use lower_bound, which applies to every body.",
         )
     unit = replace(body, factor=1.0)
     part = _part(epsilon)

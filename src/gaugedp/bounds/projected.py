@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from gaugedp._internal.validate import positive
+from gaugedp._internal.validate import defect, positive
 from gaugedp.bodies import Body, Ellipsoid, LinearImage, MinkowskiSum, Polytope, Volume, project, volume
 from gaugedp.bounds.volume import VolumeBound, bound_from_volume, check_norm, staircase_lower_bound
 from gaugedp.errors import InvalidRequest
@@ -156,7 +156,7 @@ def _eigenvectors(body: Body, covariance: np.ndarray | None) -> tuple[np.ndarray
     matrix = _spread(body) if covariance is None else np.asarray(covariance, dtype=float)
     if matrix.shape != (body.ambient_dim,) * 2 or not np.isfinite(matrix).all():
         raise InvalidRequest(
-            f"The covariance has the wrong shape, {matrix.shape}, or is not finite.",
+            f"The covariance {defect(matrix)}, but must be a finite square matrix.",
             f"Pass finite numbers of shape ({len(span)}, {len(span)}).",
         )
     values, vectors = np.linalg.eigh(span.T @ matrix @ span)

@@ -158,7 +158,8 @@ def _measured(body: Body, norm: float) -> tuple[int, Volume]:
     rank = body.rank
     if not rank:
         raise InvalidRequest(
-            "The body is a single point, so no answer can change.", "Use a query that depends on the rows."
+            "The body is a single point, so no unit can change the answer and the error can be 0.",
+            "Use a query whose answers depend on the rows.",
         )
     if norm != 2 and rank < body.ambient_dim:
         body = image(body, np.eye(body.ambient_dim)[np.sort(independent(body.span.T)[:rank])])

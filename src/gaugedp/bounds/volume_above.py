@@ -54,7 +54,8 @@ def volume_upper_bound(body: Polytope) -> float:
     """
     if not isinstance(body, Polytope) or body.rank == 0:
         raise InvalidRequest(
-            f"{body!r} is not a polytope, or is a single point.", "Pass another polytope, or use bodies.volume."
+            f"An upper bound on the volume needs a polytope with more than one point, but {body!r} is not one.",
+            "Use bodies.volume for other bodies.",
         )
     columns = body.span.T @ (body.factor * body.symmetric_columns())
     rank = len(columns)

@@ -115,10 +115,11 @@ def _named(planned: Plan, name: str | None) -> Mechanism:
     by_name = {candidate.mechanism.name: candidate.mechanism for candidate in planned.candidates}
     if name in planned.left_out:
         raise InvalidRequest(
-            f"{name} is not a candidate: {planned.left_out[name]}.", f"Choose one of: {', '.join(by_name)}."
+            f"The mechanism {name} cannot be audited for this query: {planned.left_out[name]}.",
+            f"Choose one of: {', '.join(by_name)}.",
         )
     if name not in by_name:
-        raise InvalidRequest(f"No candidate is called {name!r}.", f"Choose one of: {', '.join(by_name)}.")
+        raise InvalidRequest(f"There is no mechanism {name!r} for this query.", f"Choose one of: {', '.join(by_name)}.")
     return by_name[name]
 
 

@@ -51,7 +51,7 @@ def doctor(place: str | None, folder: str | None, as_json: bool) -> int:
     is 0 if everything except optional extras works, otherwise 1.
     """
     if place is not None and folder is not None:
-        raise InvalidRequest("The folder is given twice.", "Pass it either as FOLDER or as --folder.")
+        raise InvalidRequest("You named the folder twice, as FOLDER and with --folder.", "Use only one of the two.")
     lines = [
         *_installed(),
         *_engines(),

@@ -114,8 +114,9 @@ def domain(table: str, out: str | None, header_confirmed: bool, learn: str | Non
         return
     if any(options.values()):
         raise InvalidRequest(
-            "The ledger options require --learn: without it, no row is read.",
-            "Name a column with --learn COLUMN, or omit them.",
+            "--ledger, --budget and --epsilon are for --learn, which is missing; without it, the command reads no "
+            "rows.",
+            "Name a column with --learn COLUMN, or omit these options.",
         )
     text = skeleton(Path(table), names, form)
     if out is None:
@@ -177,7 +178,10 @@ def learn_bounds(
 
     table, out, column = named
     if options["epsilon"] is None or options["ledger_path"] is None:
-        raise InvalidRequest("--learn reads the rows, which spends budget.", "Pass --epsilon and --ledger.")
+        raise InvalidRequest(
+            "--learn reads rows of the table, which spends privacy budget, but --epsilon or --ledger is missing.",
+            "Pass both, such as --epsilon 0.2 --ledger people.ledger.",
+        )
     out = options["domain_path"] if out is None else out
     check_apart({"table": table, "ledger": options["ledger_path"]}, {"out": out})
     check_writable(out, ".toml")
@@ -222,7 +226,8 @@ def _name_and_unit(text: str, domain_file: str | None, column: str, otherwise: s
     domain = Domain.load(domain_file)
     if column in domain.columns:
         raise InvalidRequest(
-            f"The domain file already describes the column {column}.", "Remove its line, or use its bounds."
+            f"The domain file already has bounds for the column {column}.",
+            "Use these bounds, or remove the line of the column to learn others.",
         )
     return domain.name, replace(domain.protected(), as_one=False)  # rows are read, not persons
 
@@ -247,7 +252,7 @@ def placed(text: str, column: str, line: str) -> str:
         columns = {}
     if column not in columns:
         raise InvalidRequest(
-            "The domain file has no [columns] section for the bounds.", "Add [columns] on its own line."
+            "The bounds belong under [columns], but the file has no such section.", "Add a line with [columns] to it."
         )
     return filled
 

@@ -42,7 +42,9 @@ def geometry(domain_path: str, text: str, epsilon: str, svg: str | None, axes: s
 def _body(question: Query, unit: PrivacyUnit) -> Body:
     if any(mechanism.in_rows for mechanism in question.mechanisms.candidates(unit, PureDP(1.0))):
         raise InvalidRequest(
-            "Quantiles have no sensitivity body, because their noise is not additive.", "Request counts or sums."
+            "The query requests quantiles, which have no sensitivity body because their noise is not added to an "
+            "answer.",
+            "Request counts or sums.",
         )
     body, weights = question.sensitivity(unit), question.errors.weights
     scales = np.full(body.ambient_dim, 1 / float(question.steps.runs[0][0])) if weights is None else weights
@@ -55,6 +57,6 @@ def _plane(axes: str | None) -> tuple[int, int] | None:
     first, _, second = axes.partition(",")
     if not (first.strip().isdecimal() and second.strip().isdecimal()):
         raise InvalidRequest(
-            f"--axes is {axes!r}, which does not name two answers.", "Pass two positions counted from 0, such as 0,1."
+            f"--axes is {axes!r}, but must name two answers.", "Pass two positions counted from 0, such as 0,1."
         )
     return int(first), int(second)

@@ -81,8 +81,8 @@ def _described(path: str | None, options: dict[str, str | None]) -> tuple[Traini
         return None, guarantee_asked(**numbers(**{name: given.get(name) for name in ("epsilon", "delta", "rho", "mu")}))
     if set(given) - {"delta"} or "noise_multiplier" not in run:
         raise InvalidRequest(
-            "A training run is specified by --noise-multiplier, not by --epsilon, --rho or --mu.",
-            "Pass --noise-multiplier and omit these options.",
+            "A training run is described by --noise-multiplier, so --epsilon, --rho and --mu do not apply.",
+            "Pass --noise-multiplier, and omit these options.",
         )
     single = TrainingRun(**{name: _parsed(name, text) for name, text in run.items()})
     return (log := _with_delta(TrainingLog((single,)), given.get("delta"))), log.guarantee
@@ -105,7 +105,7 @@ def _parsed(name: str, text: str) -> Any:
 def _with_delta(log: TrainingLog, text: str | None) -> TrainingLog:
     if text is None and log.delta is None:
         raise InvalidRequest(
-            "The epsilon of a training run depends on delta, which is missing.", "Pass --delta, such as 1e-5."
+            "The epsilon of a training run depends on delta, but --delta is missing.", "Pass --delta, such as 1e-5."
         )
     delta = log.delta if text is None else number("delta", text)
     between(0, 1, delta=delta)

@@ -96,7 +96,7 @@ def _show_model_plan(model: str, options: dict[str, str | None], score: str | No
 
     missing = [f"--{name}" for name in ("rows", "features", "epsilon") if options[name] is None]
     if missing:
-        raise InvalidRequest(f"--model needs {' and '.join(missing)}.", "Pass --rows, --features and --epsilon.")
+        raise InvalidRequest(f"--model requires {' and '.join(missing)}.", "Pass --rows, --features and --epsilon.")
     rows, features = (whole_number(name, options[name] or "") for name in ("rows", "features"))
     classes = None if (text := options["classes"]) is None else whole_number("classes", text)
     epsilon, delta = (None if (text := options[name]) is None else number(name, text) for name in ("epsilon", "delta"))
@@ -122,7 +122,7 @@ def _check_alone(when: str = "together with --model", **options: str | None) -> 
 def _check_no_table(words: list[str]) -> None:
     if words:
         raise InvalidRequest(
-            f"plan reads no table, so it does not accept the argument {words[0]!r}.",
+            f"The command `plan` reads no table, so it does not accept the argument {words[0]!r}.",
             "Omit it; if it is part of the query, put the whole query in quotes.",
         )
 

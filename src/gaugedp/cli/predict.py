@@ -46,7 +46,8 @@ def predict(table: str, model_path: str, domain_path: str, with_scores: bool, ou
     clashes = [name for name in predictions.names if name in lines.names]
     if clashes:
         raise UnreadableTable(
-            f"The table already has a column {clashes[0]!r}, which is a name of a prediction.", "Rename or remove it."
+            f"The table already has a column {clashes[0]!r}, the name under which a prediction would be written.",
+            "Rename or remove this column.",
         )
     click.echo("Predicting: reading the lines ...", err=True)
     if out is None:

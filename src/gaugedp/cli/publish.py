@@ -66,8 +66,8 @@ def publish(
     document = document if correction is None else correction.announced(document)
     if document.key is None and not dry_run:
         raise InvalidRequest(
-            "The publication has no key.",
-            'Write key = "…" in the file, so that repeating the publication costs nothing.',
+            "The publication file has no `key`, under which the ledger stores the publication.",
+            'Add a line such as key = "spring report" to the file; repeating the publication then costs nothing.',
         )
     stage.key = checked_key(document.key)
     stage.show("plan")
@@ -106,7 +106,10 @@ def _account(
     if approval is None:
         account = payment.open(*rows)
         if account.requires_approval:  # also for a folder that costs nothing
-            raise InvalidRequest("The ledger requires an approval.", "Add --approval FILE.")
+            raise InvalidRequest(
+                "The ledger accepts only approved publications, but --approval is missing.",
+                "Add --approval FILE, with the approved proposal.",
+            )
         return account
     approved = Proposal.load(approval)
     Ledger.open(payment.ledger)  # refuses one that does not exist
@@ -189,5 +192,5 @@ def _check(folder: str) -> None:
 
 def _required(option: str, value: str | None) -> str:
     if value is None:
-        raise InvalidRequest(f"{option} is missing.", f"Add {option}.")
+        raise InvalidRequest(f"The option {option} is required but missing.", f"Add {option}.")
     return value

@@ -62,14 +62,14 @@ def _ratings(path: str, domain: Domain, model: "StoredModel") -> tuple[np.ndarra
     users = {(fields[place] or "").strip() for batch in batches for fields in batch.fields}
     if "" in users:
         raise InvalidRequest(
-            "A line of the file does not name a user.",
-            "Name the user in every line, as ratings may belong to others.",
+            "At least one line of the file does not name a user, so its rating may belong to somebody else.",
+            "Name the user in every line.",
             "",
         )
     if len(users) > 1:
         raise InvalidRequest(
-            "The file contains ratings of several users.",
-            "Pass one file per user, because recommendations reveal ratings.",
+            "The file contains ratings of several users, but recommendations reveal the ratings that they use.",
+            "Pass one file per user.",
             "",
         )
     cells = [batch.cells for batch in batches] or [np.empty((0, 2), dtype=int)]

@@ -246,7 +246,10 @@ def _guarantee(answer: Release) -> str:
 
 def _in_parts(source: Table, parts: str | None, folder: str | None, key: str | None) -> Table:
     if folder is not None and key is None:
-        raise InvalidRequest("--folder requires --key.", "Pass --key, and use the same key to resume.")
+        raise InvalidRequest(
+            "--folder is for resuming a release, which is found by its key, but --key is missing.",
+            "Add --key NAME, and repeat the command with the same key to resume.",
+        )
     if parts is None and folder is None:
         return source
     count = None if parts is None else number("buckets", parts)

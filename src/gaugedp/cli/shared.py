@@ -262,7 +262,7 @@ def _budget(text: str) -> Guarantee:
 def _check_form(text: str, *numbers: str) -> None:
     if not all(_is_number(number) for number in numbers):
         raise InvalidRequest(
-            f"{text!r} is not a valid budget.",
+            f"{text!r} does not describe a privacy budget.",
             "Pass it as EPSILON or EPSILON,DELTA, such as 2 or 2,1e-6, or as best=2,1e-6, rho=0.5 or mu=1.",
         )
 
@@ -354,7 +354,7 @@ def check_apart(read: dict[str, str], written: dict[str, str | None]) -> None:
         place = Path(path).resolve()
         if place in roles:
             raise InvalidRequest(
-                f"--{role} {path!r} is also the {roles[place]}.", "Pass a different path for each file."
+                f"--{role} names {path!r}, which is also the {roles[place]}.", "Pass a different path for each file."
             )
         roles[place] = f"file of --{role}"
 

@@ -25,7 +25,7 @@ def _sql(statement: str, table: str | None, domain_path: str, ledger_path: str |
         click.echo(text)
         return
     if ledger_path is None:
-        raise InvalidRequest("--ledger is missing, so there is no ledger to charge.", "Pass --ledger FILE.")
+        raise InvalidRequest("The option --ledger is missing, so there is no ledger to charge.", "Pass --ledger FILE.")
     assert release.callback is not None
     release.callback(table=table, domain_path=domain_path, text=text, ledger_path=ledger_path, **others)
 

@@ -294,7 +294,7 @@ def bins(
     if edges is not None:
         return _edge_bins(edges, outside)
     if low is None or high is None or width is None:
-        raise InvalidRequest("The bins are not fully specified.", "Pass `low`, `high` and `width`, or pass `edges`.")
+        raise InvalidRequest("The bins are incomplete.", "Pass `low`, `high` and `width`, or pass `edges`.")
     finite(low=low, high=high)
     positive(width=width)
     if not low < high:

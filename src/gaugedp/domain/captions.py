@@ -34,7 +34,7 @@ class Caption:
         labels = facts.get("labels", {})
         if not isinstance(labels, Mapping):
             raise InvalidRequest(
-                f"`labels` in {place} is {labels!r}, which does not map cells to texts.",
+                f"`labels` in {place} is {labels!r}, but must assign a label to each cell.",
                 'Write them as { "1" = "men", "2" = "women" }.',
             )
         for cell in labels:
@@ -160,5 +160,5 @@ def _phrase(place: str, facts: object, cells: Sequence[str]) -> dict[str, str]:
 
 def _text(what: str, value: object) -> str:
     if not isinstance(value, str):
-        raise InvalidRequest(f"{what[0].upper()}{what[1:]} is {value!r}, which is not text.", "Write it in quotes.")
+        raise InvalidRequest(f"{what[0].upper()}{what[1:]} is {value!r}, but must be a string.", "Write it in quotes.")
     return value

@@ -132,8 +132,8 @@ def dates(first: str, last: str, *, by: str, timezone: str | None = None, outsid
     dates = Dates(by, begin, end, _known(timezone), outside)
     if dates.n_inside > _MOST_CELLS:
         raise InvalidRequest(
-            f"The dates have {dates.n_inside:,} cells, which is too many.",
-            f"Use at most {_MOST_CELLS:,}, such as longer periods.",
+            f"The dates have {dates.n_inside:,} cells, but at most {_MOST_CELLS:,} are supported.",
+            "Use a shorter range or longer periods, such as months instead of days.",
         )
     return dates
 

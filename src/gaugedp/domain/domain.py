@@ -66,7 +66,7 @@ class Domain:
         for facts, kind in ((self.attributes, Attribute), (self.columns, BoundedColumn)):
             if not isinstance(facts, Mapping) or not all(isinstance(fact, kind) for fact in facts.values()):
                 raise InvalidRequest(
-                    "The domain contains something other than attributes and bounded columns.",
+                    "A domain consists of attributes and bounded columns, but something else was passed.",
                     "Use gd.Domain.of(sex=[...], age=gd.bins(...), pay=gd.bounded(...)), or gd.Domain.load(path).",
                 )
         check_trees(self.attributes)
@@ -113,7 +113,7 @@ class Domain:
         toml.only_keys("the domain file", facts, (*toml.SECTIONS, *TEXTS))
         name = facts.get("name", Path(path).stem)
         if not isinstance(name, str):
-            raise InvalidRequest(f"`name` in {path} is {name!r}, which is not text.", "Write it in quotes.")
+            raise InvalidRequest(f"`name` in {path} is {name!r}, but must be a string.", "Write it in quotes.")
         attributes = toml.read_attributes(facts, Path(path).parent)
         domain = cls(
             attributes,
@@ -158,7 +158,7 @@ class Domain:
         """
         if unit.column is None or unit.max_rows != 1:
             raise InvalidRequest(
-                "Rows are aggregated by person, but the privacy unit is not a person with one row.",
+                f"Rows are aggregated by person, so the unit must be a person with one row, but it is {unit}.",
                 "Name the column that identifies persons, under [unit] or in gd.PrivacyUnit, and omit `max_rows`.",
             )
         are_described = bool(made) and all(isinstance(per_person, PerPerson) for per_person in made.values())
@@ -234,7 +234,7 @@ class Domain:
         ('pay', 'w')
         """
         if self.columns.get(name, weight) != weight:
-            raise InvalidRequest(f"{name} is described twice.", "Describe the weight under [weights] only.")
+            raise InvalidRequest(f"{name} is both a weight and a column.", "Describe it only under [weights].")
         columns = {**self.columns, name: weight}
         return replace(self, columns=columns, weights=name, design=Design(strata, clusters))
 
@@ -274,7 +274,7 @@ class Domain:
             )
         if self.rows is not None and unit.max_rows != 1:
             raise InvalidRequest(
-                f"Each {unit.column} becomes one row, but `max_rows` is {unit.max_rows}.", "Omit `max_rows`."
+                f"`max_rows` is {unit.max_rows}, but all rows of each {unit.column} become one row.", "Omit `max_rows`."
             )
         return replace(unit, as_one=self.rows is not None)
 
@@ -293,9 +293,8 @@ class Domain:
         """Return an attribute, even if its categories are unknown."""
         if name not in self.attributes and name in self.columns:
             raise UnknownName(
-                f"There is no attribute {name!r}.",
-                f"It is a bounded column: use sum({written(name)}) or mean({written(name)}), or describe it under "
-                "[attributes] too.",
+                f"There is no attribute {name!r}, but a bounded column has this name.",
+                f"Use sum({written(name)}) or mean({written(name)}), or describe it under [attributes] as well.",
             )
         if name not in self.attributes:
             self._refuse_of_rows(name)
@@ -306,9 +305,9 @@ class Domain:
         """Return the bounded column called `name`."""
         if name not in self.columns and name in self.attributes:
             raise UnknownName(
-                f"There is no bounded column {name!r}.",
-                "It is an attribute: use its counts, which give shares. If its values are numbers, describe it "
-                "under [columns] too.",
+                f"There is no bounded column {name!r}, but an attribute has this name.",
+                "Request its counts, from which shares follow. If its values are numbers, you can also describe "
+                "it under [columns].",
             )
         if name not in self.columns:
             self._refuse_of_rows(name)
@@ -318,7 +317,7 @@ class Domain:
     def _refuse_of_rows(self, name: str) -> None:
         if self.rows is not None and (name in self.rows.attributes or name in self.rows.columns):
             raise UnknownName(
-                f"{name} describes rows, but this domain aggregates rows by person.",
+                f"{name} is a column of rows, but this domain aggregates all rows of a person into one.",
                 "Describe an aggregate of it under [person], such as "
                 f'{{ max = "{name}" }}; choose from: {", ".join(self.made)}.',
             )
@@ -377,7 +376,7 @@ def _as_facts(name: str, value: object) -> Mapping[str, Attribute | BoundedColum
         return toml.named_tree(name, value)
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise InvalidRequest(
-            f"{value!r} is not a valid description of {name}.",
+            f"{value!r} does not describe the possible values of {name}.",
             "Use a list of categories, gd.bins, gd.integers or gd.bounded.",
         )
     return {name: toml.named(f"attribute {name}", lambda: categories(value))}

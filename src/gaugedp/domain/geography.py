@@ -24,13 +24,12 @@ def read_areas(path: Path, name: str, cells: Sequence[str]) -> dict[str, str]:
         if not features.get(cell):
             raise InvalidRequest(
                 f"{path.name} has no area for the cell {cell!r}.",
-                f"Give each area its cell as `id`, or as the property {name!r}.",
+                f"Give each area the name of its cell, as its `id` or as the property {name!r}.",
             )
     outlines = _drawn({cell: features[cell] for cell in codes})
     if sum(map(len, outlines.values())) > 300_000:  # characters of all outlines, which each release stores
         raise InvalidRequest(
-            f"The areas of {path.name} are too detailed.",
-            "Simplify the polygons, because a report only shows a small map.",
+            f"The areas in {path.name} have more corners than a map in a report can show.", "Simplify the polygons."
         )
     return outlines
 

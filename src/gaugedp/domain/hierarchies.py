@@ -77,13 +77,15 @@ def tree(columns: Mapping[str, Sequence[str]], outside: str = "drop") -> Tree:
     """
     if not isinstance(columns, Mapping) or len(columns) < 2:
         raise InvalidRequest(
-            "The tree has fewer than two levels.", "Pass one column for each level, the coarsest first."
+            "A tree of areas needs at least two levels, but fewer are given.",
+            "Pass a column per level, the coarsest first.",
         )
     levels = {name: categories(texts, outside).values for name, texts in _distinct(columns).items()}
     n_lines = {name: len(texts) for name, texts in columns.items()}
     if len(set(n_lines.values())) > 1:
         raise InvalidRequest(
-            f"The levels have different lengths: {n_lines}.", "List one area of every level in each line."
+            f"All levels of a tree need the same number of entries, but they have {n_lines}.",
+            "List one area of every level for each line.",
         )
     _check_nested(columns)
     order = [{text: place for place, text in enumerate(texts)} for texts in levels.values()]
@@ -112,13 +114,14 @@ def read_tree(path: Path, column: str, outside: str = "drop") -> Tree:
     header, *areas = csv_lines(path, "tree", "Put a CSV file in the folder of the domain file.")
     if len(set(header)) < len(header) or column not in header[-1:]:
         raise InvalidRequest(
-            f"The columns of {path.name!r} do not name the levels of a tree: {', '.join(header) or '(none)'}.",
+            f"The columns of {path.name!r} must name the levels of the tree, but they are: "
+            f"{', '.join(header) or '(none)'}.",
             f"Name each level once, from the coarsest to the finest, which is {column}.",
         )
     for place, line in enumerate(areas, 1):
         if len(line) != len(header) or "" in line:
             raise InvalidRequest(
-                f"Area {place} in {path.name!r} has an empty field.", "Fill in an area for every level."
+                f"Area {place} in {path.name!r} lacks a name at some level.", "Fill in an area for every level."
             )
     return tree({name: [line[i] for line in areas] for i, name in enumerate(header)}, outside)
 

@@ -58,19 +58,20 @@ def look_up(
     """
     if not isinstance(table, str | Path | Mapping):
         raise InvalidRequest(
-            f"The lookup table is of type {type(table).__name__}, which is not supported.",
+            f"The lookup table is of type {type(table).__name__}, which cannot be read.",
             "Pass the path of a CSV file, or a mapping from column names to values.",
         )
     columns = _read(Path(table)) if isinstance(table, str | Path) else {name: list(table[name]) for name in table}
     if on not in columns or len(columns) < 2:
         raise InvalidRequest(
-            f"The lookup table lacks the keys or the values; its columns are: {', '.join(columns) or '(none)'}.",
-            f"Pass a column {on} with the keys, and at least one other column.",
+            f"The lookup table must have the column {on} and at least one other, but its columns are: "
+            f"{', '.join(columns) or '(none)'}.",
+            f"Name the column of the keys {on}, and put the values in other columns.",
         )
     if len({len(texts) for texts in columns.values()}) > 1:
         raise InvalidRequest("The columns of the lookup table have different lengths.", _ONE_LINE)
     if "" in (texts := [text for column in columns.values() for text in column]) or None in texts:
-        raise InvalidRequest("The lookup table has an empty field.", _ONE_LINE)
+        raise InvalidRequest("At least one field of the lookup table is empty.", _ONE_LINE)
     keys = categories(columns.pop(on)).values
     if unknown := [name for name in numbers if name not in columns]:
         raise UnknownName.among("column of the lookup table", unknown[0], columns)
@@ -83,8 +84,8 @@ def look_up(
 def _number(name: str, on: str, keys: Sequence[str], texts: Sequence[str], bounded: BoundedColumn) -> BoundedColumn:
     if bounded.unknown:
         raise InvalidRequest(
-            f"`unknown` cannot be used for {name}, which a lookup table provides.",
-            "Omit `unknown`, and leave these lines out of the table.",
+            f"The values of {name} come from a public lookup table, so `unknown` does not apply to them.",
+            "Omit `unknown`, and remove lines with unknown values from the lookup table.",
         )
     steps = [_steps(name, text, bounded) for text in texts]
     return replace(bounded, column=on, by_key=tuple(zip(keys, steps, strict=True)))
@@ -116,5 +117,5 @@ def _attribute(on: str, keys: Sequence[str], texts: Sequence[str], outside: str)
 def _read(path: Path) -> dict[str, list[str]]:
     header, *rows = csv_lines(path, "lookup table", "Pass the path of a CSV file.")
     if len(set(header)) < len(header) or any(len(row) != len(header) for row in rows):
-        raise InvalidRequest(f"The lines of {path.name!r} do not match its header.", _ONE_LINE)
+        raise InvalidRequest(f"At least one line of {path.name!r} has more or fewer fields than its header.", _ONE_LINE)
     return {name: [row[i] for row in rows] for i, name in enumerate(header)}

@@ -64,7 +64,8 @@ class PerPerson:
             )
         if self.values is not None and not isinstance(self.values, Fact):
             raise InvalidRequest(
-                f"`values` is of type {type(self.values).__name__}, which is not supported.",
+                f"`values` is of type {type(self.values).__name__}, which cannot describe the possible values of a "
+                "number.",
                 "Pass gd.integers, gd.bins or gd.bounded.",
             )
 
@@ -207,8 +208,8 @@ def _numbers(fact: Fact) -> Fact:
         return replace(fact, unknown=(), column="", by_key=())
     if fact.values_are != "numbers" or fact.column:
         raise InvalidRequest(
-            "The possible values are text or dates, but this aggregate is a number.",
-            "Pass gd.integers, gd.bins or gd.bounded.",
+            "The possible values are categories or dates, but this aggregate is a number.",
+            "Describe them with gd.integers, gd.bins or gd.bounded.",
         )
     return fact
 

@@ -28,7 +28,7 @@ class Impossible:
         Unknown names, and a single attribute, are refused.
         """
         if not isinstance(facts, Mapping) or len(facts) < 2:
-            raise InvalidRequest(f"The structural zero {facts!r} is not valid.", _HOW)
+            raise InvalidRequest(f"The structural zero {facts!r} does not describe a combination of cells.", _HOW)
         return cls({name: _cells(name, cells, attributes) for name, cells in facts.items()})
 
     def to_dict(self) -> dict[str, list[str]]:
@@ -41,10 +41,13 @@ def _cells(name: str, cells: object, attributes: Mapping[str, Attribute]) -> tup
         raise UnknownName.among("attribute", name, attributes)
     listed = [cells] if isinstance(cells, str) else cells
     if not isinstance(listed, Sequence) or not listed or not all(isinstance(cell, str) for cell in listed):
-        raise InvalidRequest(f"A structural zero describes {name} by {cells!r}, which is not a list of cells.", _HOW)
+        raise InvalidRequest(f"A structural zero describes {name} by {cells!r}, but must list some of its cells.", _HOW)
     attribute = attributes[name]
     if not attribute.has_cells:
-        raise InvalidRequest(f"The categories of {name} are not known yet.", "Release them first, or omit it.")
+        raise InvalidRequest(
+            f"A structural zero names {name}, whose categories are not known yet.",
+            f"Release its keys first and use the resulting domain, or leave {name} out.",
+        )
     for cell in listed:
         if cell not in attribute.labels:
             raise UnknownName.among(f"cell of {name}", cell, attribute.labels)

@@ -53,15 +53,17 @@ class TextFormat:
             one_of(choices, **{name: getattr(self, name)})
         if self.decimal == self.thousands:
             raise InvalidRequest(
-                f"`decimal` and `thousands` are both {self.decimal!r}.", "Choose different characters."
+                f"`decimal` and `thousands` are both {self.decimal!r}, so numbers could not be read.",
+                "Choose different characters.",
             )
         if self.decimal == self.separator and not self.quote:
             raise InvalidRequest(
-                "`decimal` and `separator` are both ',', and quotes are disabled.", "Choose different characters."
+                "A comma is both the decimal sign and the separator of fields, and quotes are disabled.",
+                "Choose another `separator`, or a `quote`.",
             )
         if self.date_format != "" and not _is_date(self.date_format):
             raise InvalidRequest(
-                f"`date_format` is {self.date_format!r}, which is not a valid format.",
+                f"`date_format` is {self.date_format!r}, which is not a format of days, months and years.",
                 'Separate yyyy, mm and dd by ., /, - or a space, such as "dd.mm.yyyy" or "d/m/yyyy".',
             )
 

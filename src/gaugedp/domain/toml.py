@@ -50,7 +50,8 @@ def named_tree(name: str, described: Tree) -> Mapping[str, Attribute]:
     *_, last = described.levels
     if last != name:
         raise InvalidRequest(
-            f"The finest level of attribute {name} is called {last}, unlike the attribute.", f"Call the level {name}."
+            f"The finest level of the tree {name} is the column {last}, but must have the name of the attribute.",
+            f"Call this column {name}.",
         )
     return described.levels
 
@@ -68,11 +69,13 @@ def read_weights(facts: Mapping[str, Any]) -> dict[str, Any]:
     column = section.pop("column", None)
     if not isinstance(column, str) or not column:
         raise InvalidRequest(
-            "[weights] does not name a column.", 'Write, for example, column = "PWGTP", low = 1 and high = 600.'
+            "The section [weights] must name the column of the weights, but has no `column`.",
+            'Write, for example, column = "PWGTP", low = 1 and high = 600.',
         )
     if "replicates" in section:
         raise InvalidRequest(
-            "Replicate weights are not supported: the noise for their many totals would hide the sampling error.",
+            "Replicate weights are not supported, because the noise for their many totals would exceed the "
+            "sampling error.",
             "Omit replicates, and name the strata and clusters of the sample if they are public.",
         )
     design: dict[str, Any] = {key: section.pop(key) for key in ("strata", "clusters") if key in section}
@@ -91,7 +94,7 @@ def read_impossible(facts: Mapping[str, Any]) -> Sequence[Any]:
     listed = facts.get("impossible", [])
     if not isinstance(listed, Sequence) or isinstance(listed, str):
         raise InvalidRequest(
-            f"`impossible` in the domain file is {listed!r}, which is not a list of sections.",
+            f"`impossible` in the domain file is {listed!r}, but must be a list of sections.",
             "Write each as an [[impossible]] section.",
         )
     return listed
@@ -130,8 +133,7 @@ def _areas(name: str, path: object, attribute: Attribute, folder: Path) -> dict[
     place = f"attribute {name}"
     if not isinstance(path, str):
         raise InvalidRequest(
-            f"In {place}: `geography` is {path!r}, which is not a file name.",
-            'Write the name of a file, such as "areas.geojson".',
+            f"In {place}: `geography` is {path!r}, but must be a file name.", 'Write, for example, "areas.geojson".'
         )
     return named(place, lambda: read_areas(folder / path, name, attribute.labels))
 
@@ -186,7 +188,8 @@ def with_keys(path: str | Path, name: str, keys: Sequence[str]) -> str:
         if _parsed(_filled(text, places, ["-"])) == expected:
             return _filled(text, places, keys)
     raise InvalidRequest(
-        f"The description of {name} in {str(path)!r} cannot be updated.",
+        f"The keys cannot be written into {str(path)!r}, because the description of {name} was not found on a line "
+        "of its own.",
         f'Write it on its own line: {name} = {{ keys = "unknown", most = 1000 }}.',
     )
 
@@ -217,7 +220,7 @@ def _section(facts: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     section = facts.get(name, {})
     if not isinstance(section, Mapping):
         raise InvalidRequest(
-            f"{name} in the domain file is {section!r}, which is not a section.", f"Write it as a [{name}] section."
+            f"{name} in the domain file is {section!r}, but must be a section.", f"Write it as a [{name}] section."
         )
     return section
 
@@ -226,8 +229,7 @@ def only_keys(place: str, facts: object, keys: tuple[str, ...], more: tuple[str,
     """Refuse anything but a mapping with the given `keys`. Hints also name `more` keys, which were read before."""
     if not isinstance(facts, Mapping):
         raise InvalidRequest(
-            f"{place} is {facts!r}, which is not a table of keys and values.",
-            f"Write it with the keys {', '.join(keys)}.",
+            f"{place} is {facts!r}, but must be a table of keys and values.", f"Write the keys {', '.join(keys)}."
         )
     for key in facts:
         if key not in keys and _ALIKE.get(key) in keys:
@@ -247,18 +249,17 @@ def _attributes(name: str, value: object, folder: Path) -> Mapping[str, Attribut
         return {name: _attribute(name, value)}
     only_keys(place, value, ("tree", "outside"), OWN)
     if not isinstance(value["tree"], str):
-        raise InvalidRequest(
-            f"In {place}: `tree` is not a file name.", 'Write the name of a CSV file, such as "areas.csv".'
-        )
+        raise InvalidRequest(f"In {place}: `tree` must name a CSV file.", 'Write, for example, tree = "areas.csv".')
     return named(place, lambda: read_tree(folder / value["tree"], name, value.get("outside", "drop"))).levels
 
 
 def _unknown(place: str, value: Mapping[str, Any]) -> Attribute:
     only_keys(place, value, _UNKNOWN, OWN)
     if value["keys"] != "unknown" or "most" not in value:
+        what = f"`keys` is {value['keys']!r}" if value["keys"] != "unknown" else "`most` is missing"
         raise InvalidRequest(
-            'The keys are not "unknown", or `most` is missing.',
-            'Write { keys = "unknown", most = 1000 }, or list values.',
+            f'In {place}: {what}, but unknown categories are described by keys = "unknown" and their largest number.',
+            'Write { keys = "unknown", most = 1000 }, or list the categories.',
         )
     return unknown_keys(value["most"])
 
@@ -273,8 +274,10 @@ def _told(
     place: str, name: str, path: object, on: object, folder: Path, outside: str, **numbers: BoundedColumn
 ) -> Attribute | BoundedColumn:
     if not isinstance(path, str) or not isinstance(on, str):
+        what = f"`look_up` is {path!r}" if not isinstance(path, str) else "`on` is not a string"
         raise InvalidRequest(
-            f"In {place}: `look_up` or `on` is not text.", 'Write { look_up = "places.csv", on = "PLACE" }.'
+            f"In {place}: {what}, but a public table is described by a file name and the name of a shared column.",
+            'Write { look_up = "places.csv", on = "PLACE" }.',
         )
     columns = named(place, lambda: look_up(folder / path, on, outside, **numbers))
     if name not in columns:
@@ -303,8 +306,10 @@ def _attribute(name: str, value: Any) -> Attribute:
             named(place, lambda: whole(minimum=-(2**53), **facts))
             return named(place, lambda: integers(facts["from"], facts["to"], outside))
     raise InvalidRequest(
-        f"{place} has the keys {', '.join(sorted(facts)) or '(none)'}, which do not describe an attribute.",
-        "Use a list of categories, or the keys low, high and width, or edges, or from and to (for dates, also date).",
+        f"The keys of {place} are {', '.join(sorted(facts)) or '(none)'}, which do not form any of the "
+        "descriptions of an attribute.",
+        'Write, for example, ["1", "2"], { low = 0, high = 100, width = 10 }, { edges = [0, 18, 65] }, '
+        '{ from = 1, to = 12 } or { date = "month", from = "2024-01", to = "2024-12" }.',
     )
 
 
@@ -333,7 +338,7 @@ def _per_person(name: str, value: Any) -> PerPerson:
     kinds = [kind for kind in KINDS if kind in value] if isinstance(value, Mapping) else []
     if len(kinds) != 1:
         raise InvalidRequest(
-            f"{place} is {value!r}, which is not an aggregate.",
+            f"{place} is {value!r}, which does not specify an aggregate of a person's rows.",
             f"Use one of {', '.join(KINDS)}, such as {{ count = true, from = 0, to = 50 }}.",
         )
     facts = dict(value)
@@ -343,7 +348,7 @@ def _per_person(name: str, value: Any) -> PerPerson:
     texts = [text for text in (of, order) if text is not None] + (cells if isinstance(cells, list) else [None])
     if not all(isinstance(text, str) for text in texts):
         raise InvalidRequest(
-            f"{place} is {value!r}, which is neither text nor true.",
+            f"{place} is {value!r}, but must be a string or true.",
             "Write names and cells in quotes; to count all rows, write true.",
         )
     values = _values(name, facts) if facts else None

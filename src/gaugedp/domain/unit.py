@@ -50,13 +50,13 @@ class PrivacyUnit:
         whole(minimum=1, max_rows=self.max_rows)
         if self.column is not None and not (isinstance(self.column, str) and self.column):
             raise InvalidRequest(
-                f"`column` is {self.column!r}, which is not the name of a column.",
-                "Pass a name, or None if each row is a unit.",
+                f"`column` is {self.column!r}, but must be the name of a column.",
+                "Pass the name of the column that identifies persons, or None if each row is a unit.",
             )
         if self.column is None and self.max_rows != 1:
             raise InvalidRequest(
-                f"`max_rows` is {self.max_rows}, but no `column` is given.",
-                "Name the column that identifies the unit of each row.",
+                f"`max_rows` limits the rows of a person and is {self.max_rows}, but no `column` identifies persons.",
+                "Pass the name of this column as `column`.",
             )
 
     @property

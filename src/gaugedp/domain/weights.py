@@ -19,7 +19,7 @@ def check_weights(name: str | None, columns: Mapping[str, BoundedColumn]) -> Non
     weight = columns.get(name)
     if weight is None:
         raise UnknownName(
-            f"There is no bounded column {name!r} for the weights.",
+            f"The weights are in the column {name!r}, which is not described as a bounded column.",
             "Describe it by low and high. If rows are aggregated by person, describe the weight of a person, such as "
             f'{name} = {{ max = "{name}" }} under [person].',
         )
@@ -30,8 +30,9 @@ def check_weights(name: str | None, columns: Mapping[str, BoundedColumn]) -> Non
         )
     if weight.high_steps > MOST_WEIGHT:
         raise InvalidRequest(
-            f"The weight {name} has {weight.high_steps:,} steps, which is too many.",
-            f"Use a coarser `step`, for at most {MOST_WEIGHT:,} steps.",
+            f"The weight {name} has {weight.high_steps:,} steps between 0 and `high`, but at most {MOST_WEIGHT:,} "
+            "are supported.",
+            "Use a coarser `step`.",
         )
 
 
@@ -63,12 +64,14 @@ class Design:
             raise InvalidRequest(f"{self.strata} names both strata and clusters.", "Name only one of them.")
         if self and weights is None:
             raise InvalidRequest(
-                "Strata or clusters are specified without weights.", "Name the column of the weights too."
+                "Strata or clusters describe a weighted sample, but no weights are specified.",
+                "Name the column of the weights as well.",
             )
         if self.clusters and min(self._clusters_per_stratum(attributes)) < 2:
             raise InvalidRequest(
-                f"A stratum has one cluster of {self.clusters}, so the variation between clusters is not known.",
-                "Merge it with a similar stratum, or omit clusters.",
+                f"At least one stratum contains a single cluster of {self.clusters}, so the variation between its "
+                "clusters cannot be estimated.",
+                "Merge the stratum with a similar one, or omit the clusters.",
             )
 
     def _clusters_per_stratum(self, attributes: Mapping[str, Attribute]) -> list[int]:
@@ -77,7 +80,8 @@ class Design:
             return [clusters.n_cells]
         if strata.n_cells >= clusters.n_cells:
             raise InvalidRequest(
-                f"{self.clusters} is not a level below {self.strata}.", "Choose clusters that lie within the strata."
+                f"The clusters {self.clusters} do not lie within the strata {self.strata}.",
+                "Choose strata and clusters that are levels of one tree.",
             )
         return np.diff([*starts_in(strata, clusters), clusters.n_cells]).tolist()
 
@@ -88,16 +92,16 @@ NO_DESIGN = Design()
 def _check_attribute(kind: str, name: str, attributes: Mapping[str, Attribute]) -> None:
     if not isinstance(name, str) or name not in attributes:
         raise UnknownName(
-            f"There is no attribute {name!r} for the {kind}.",
+            f"The {kind} are given by {name!r}, which is not an attribute.",
             "List its categories under [attributes], or name another.",
         )
     if not attributes[name].has_cells:
         raise InvalidRequest(
-            f"The categories of the {kind} {name} are not known.",
+            f"The {kind} are given by {name}, whose categories are not known in advance.",
             "List them: the categories of a sampling design are public.",
         )
     if kind == "clusters" and attributes[name].outside == OTHER:
         raise InvalidRequest(
-            f'The clusters {name} have the category "{OTHER}", which is not a cluster.',
+            f'The clusters {name} have an additional cell "{OTHER}", which is not a cluster of the sample.',
             'Use outside = "drop", and list all clusters.',
         )

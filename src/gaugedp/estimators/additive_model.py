@@ -113,8 +113,8 @@ class AdditiveModel(PrivateEstimator):
         chosen = list(functions) if features is None else list(features)
         if not set(chosen) <= set(functions):
             raise InvalidRequest(
-                "`features` contains a name that is not a feature of the model.",
-                "Use names from `shape_functions_`.",
+                "`features` contains a name that is not a feature of the fitted model.",
+                "Use names that are keys of `shape_functions_`.",
                 "",
             )
         return ShapePlot({name: functions[name] for name in chosen}, level)
@@ -143,7 +143,10 @@ class AdditiveModel(PrivateEstimator):
         assert reading.box is not None
         given: Mapping[Any, Any] = self.edges if isinstance(self.edges, Mapping) else {}
         if not given and not (isinstance(self.edges, str) and self.edges in ("private", "equal")):
-            raise InvalidRequest("`edges` has an unsupported value.", 'Use "private", "equal", or {column: [numbers]}.')
+            raise InvalidRequest(
+                '`edges` must be "private", "equal" or a mapping from columns to bin edges.',
+                "Pass, for example, edges={'age': [25, 45, 65]}.",
+            )
         if not set(given) <= {*names, *range(reading.n_columns)}:
             raise InvalidRequest(
                 "`edges` names a column that X does not have.", "Use column names, or positions counted from 0."
@@ -169,7 +172,8 @@ class AdditiveModel(PrivateEstimator):
         }
         if not set(signs) <= set(names) or not all(np.ndim(sign) == 0 and sign in (1, -1) for sign in signs.values()):
             raise InvalidRequest(
-                "`monotone` does not map columns of X to 1 or -1.", "Use column names, or positions counted from 0."
+                "`monotone` must map columns of X to 1 (increasing) or -1 (decreasing).",
+                "Pass, for example, monotone={'age': 1}; name columns as in X, or by their positions counted from 0.",
             )
         return signs
 
@@ -271,8 +275,9 @@ def _listed(categories: Any, X: Any) -> dict[int, tuple[Any, ...]]:
         is_list = isinstance(known, list | tuple) and len(known) > 0 and _are_different(as_they_are(known))
         if not isinstance(place, int) or place < 0 or not is_list:
             raise InvalidRequest(
-                "`categories` does not map columns of X to lists of different texts or numbers.",
-                "List the categories from public knowledge, by column name or by position counted from 0.",
+                "`categories` must map columns of X to lists of different strings or numbers.",
+                "Pass, for example, categories={'sex': ['f', 'm']}; name columns as in X, or by their positions "
+                "counted from 0.",
             )
         result[place] = tuple(known)
     return result
@@ -301,6 +306,7 @@ def _read_edges(given: Any, low: float, high: float) -> np.ndarray:
         inner = np.full(1, math.nan)
     if inner.ndim != 1 or not np.isfinite(inner).all() or (np.diff(inner) <= 0).any():
         raise InvalidRequest(
-            "`edges` contains numbers that are not increasing.", "Pass, for example, edges={'age': [25, 45, 65]}."
+            "The bin edges of a column in `edges` are not increasing.",
+            "Pass each edge once, in increasing order, such as edges={'age': [25, 45, 65]}.",
         )
     return np.concatenate([[low], inner[(inner > low) & (inner < high)], [high]])

@@ -128,7 +128,7 @@ class PrivateEstimator(BaseEstimator):
         positive(epsilon=self.epsilon)
         if self.epsilon < 1e-6:  # noise would exceed its lattice
             raise InvalidRequest(
-                f"`epsilon` is {self.epsilon!r}, which is too small to learn anything.", "Use at least 1e-06."
+                f"`epsilon` is {self.epsilon!r}, but a model needs at least 1e-06.", "Choose a larger `epsilon`."
             )
         non_negative(delta=self.delta)
         one_of(NEIGHBOURS, neighbours=self.neighbours)
@@ -153,7 +153,10 @@ class PrivateEstimator(BaseEstimator):
         if isinstance(self.ledger, LedgerLeftBehind):
             raise InvalidRequest(self.ledger.what, self.ledger.do)
         if self.ledger is not None and not isinstance(self.ledger, Ledger):
-            raise InvalidRequest("`ledger` is not a ledger.", "Pass gd.Ledger.open(...), or None.")
+            raise InvalidRequest(
+                f"`ledger` is of type {type(self.ledger).__name__}, but must be a ledger or None.",
+                "Pass gd.Ledger.open(...), or None.",
+            )
         return self.ledger
 
     def _pay(
@@ -282,8 +285,8 @@ class PrivateEstimator(BaseEstimator):
         attributes = dict(state)
         if attributes.pop(_FORM_KEY, None) != _FORM:
             raise InvalidRequest(
-                "This model was saved by a version of gaugedp whose models this version cannot read.",
-                "Fit it again, which costs budget, or use the version that saved it.",
+                "The model was saved by another version of gaugedp, in a format that this version cannot read.",
+                "Load it with the version that saved it, or fit it again, which costs budget.",
                 "",
             )
         super().__setstate__(attributes)

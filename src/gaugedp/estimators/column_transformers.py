@@ -129,7 +129,9 @@ class StandardScaler(ColumnTransformer):
         scaled = read_table(X)
         if scaled.shape[1] != self.n_features_in_:
             raise InvalidRequest(
-                f"X has {scaled.shape[1]} columns, unlike the fitted data.", f"Pass {self.n_features_in_} columns.", ""
+                f"X has {scaled.shape[1]} columns, but the transformer was fitted to {self.n_features_in_}.",
+                "Pass the columns that were passed to `fit`.",
+                "",
             )
         return scaled * (self.scale_ if self.with_std else 1) + (self.mean_ if self.with_mean else 0)
 

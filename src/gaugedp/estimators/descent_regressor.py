@@ -139,7 +139,7 @@ class HuberRegressor(DescentRegressor):
             )
         moderate(width=self.width)
         if self.width < _NARROWEST:
-            raise InvalidRequest(f"`width` is {self.width!r}, which is too small.", f"Choose at least {_NARROWEST}.")
+            raise InvalidRequest(f"`width` is {self.width!r}, but must be at least {_NARROWEST}.", "Increase it.")
 
     def _prepared(self, problem: CubeProblem, guarantee: Guarantee, rng: Entropy) -> tuple[float, Slopes, Guarantee]:
         del problem, rng
@@ -201,7 +201,8 @@ class PoissonRegressor(DescentRegressor):
         low, high = (float(end) for end in range_)
         if low != 0 or not 0 < math.log1p(high) < _LARGEST_LOG_MEAN:
             raise InvalidRequest(
-                f"`target_bounds` is {(low, high)}, but counts start at 0.", "Pass (0, high) for counts up to high."
+                f"`target_bounds` is {(low, high)}, but the targets are counts, so their lower bound must be 0.",
+                "Pass target_bounds=(0, high), where `high` is the largest count that matters.",
             )
 
     @property

@@ -69,12 +69,13 @@ class DomainFeatures(TransformerMixin, BaseEstimator):
         """Check that the domain fits, and return the transformer."""
         if not isinstance(self.domain, Domain):
             raise InvalidRequest(
-                f"`domain` is of type {type(self.domain).__name__}, which is not a domain.",
-                'Pass gd.Domain.load("domain.toml").',
+                f"`domain` is of type {type(self.domain).__name__}, but must be a domain.",
+                'Pass one, such as gd.Domain.load("domain.toml").',
             )
         if self.domain.rows is not None or (self.domain.unit is not None and self.domain.unit.column is not None):
             raise InvalidRequest(
-                "The domain protects persons, but an estimator on a frame protects single rows.",
+                "The domain protects persons who may have several rows, but an estimator that is fitted to a "
+                "frame protects single rows.",
                 "Use gd.fit, or a domain whose unit is a row.",
             )
         self._design  # noqa: B018 - raises for unknown names
@@ -109,7 +110,9 @@ class DomainFeatures(TransformerMixin, BaseEstimator):
         """The classes of the target, if it is an attribute."""
         if self.target not in self.domain.attributes:
             raise InvalidRequest(
-                f"The target {self.target!r} is not an attribute, so it has no classes.", "Choose an attribute.", ""
+                f"The target {self.target!r} must be an attribute, because this model predicts classes.",
+                "Choose an attribute of the domain.",
+                "",
             )
         return list(self._design.classes or ())
 
@@ -118,7 +121,9 @@ class DomainFeatures(TransformerMixin, BaseEstimator):
         """Bounds of the target, if it is a bounded column."""
         if self.target not in self.domain.columns or self.target in self.domain.attributes:
             raise InvalidRequest(
-                f"The target {self.target!r} is not a bounded column.", "Choose one to predict numbers.", ""
+                f"The target {self.target!r} must be a bounded column, because this model predicts numbers.",
+                "Choose a column with `low` and `high`.",
+                "",
             )
         return self._design.bounds
 
@@ -143,7 +148,11 @@ class DomainFeatures(TransformerMixin, BaseEstimator):
         value is in no class gets a text that is no class: "", or "?" if one class is the empty text.
         """
         if self.target is None:
-            raise InvalidRequest("The features were described without a target.", "Pass `target` to from_domain.", "")
+            raise InvalidRequest(
+                "The model was described from a domain without a target, so it has none to predict.",
+                "Pass `target` to from_domain.",
+                "",
+            )
         by_class = self.target in self.domain.attributes
         cells, steps = frame_lines(X, self.domain, *(([self.target], []) if by_class else ([], [self.target])))
         if by_class:

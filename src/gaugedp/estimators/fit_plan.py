@@ -100,8 +100,8 @@ class FitPlan:
         misses: Callable[[float], bool] = lambda log: float(self.at(math.exp(log)).expected_score) < score  # noqa: E731
         if misses(high):
             raise InvalidRequest(
-                f"With {self.n_rows:,} rows, no epsilon reaches a score of {score!r}.",
-                "Pass a lower score, or more rows.",
+                f"With {self.n_rows:,} rows, the predicted score stays below {score!r} however large epsilon is.",
+                "Accept a lower score, or use more rows.",
             )
         epsilon = math.exp(bisected(low, high, misses, apart=1e-4)[1])
         digits = 1 - math.floor(math.log10(epsilon))
@@ -233,7 +233,7 @@ def plan_fit(
     if kind in _CLASSIFIERS:
         whole(minimum=2, n_classes=classes)
     elif n_classes is not None or most_common is not None:
-        raise InvalidRequest(f"{kind} does not predict classes.", "Omit `n_classes` and `most_common`.")
+        raise InvalidRequest(f"{kind} predicts numbers, so `n_classes` and `most_common` do not apply.", "Omit them.")
     trivial = _trivial(kind, classes, most_common)
     if plain_score is not None:
         between(trivial, 1, plain_score=plain_score)
@@ -250,7 +250,7 @@ def _model(model: Any) -> tuple[str, dict[str, Any]]:
         estimator = model
     kind = type(estimator).__name__
     if kind not in HALVED:
-        raise InvalidRequest(f"Fits of {kind} cannot be planned.", f"Pass one of: {', '.join(HALVED)}.")
+        raise InvalidRequest(f"The accuracy of {kind} cannot be planned.", f"Plan one of: {', '.join(HALVED)}.")
     given = estimator.get_params(deep=False)
     classes = given.get("classes")
     return kind, {**given, "n_classes": 2 if classes is None else len(classes)}

@@ -66,5 +66,5 @@ class FitRelease:
             return release
         except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError):
             raise InvalidRequest(
-                "The text is not the release of a fit.", "Pass the text that `to_json` wrote."
+                "The text is not a saved fit in JSON.", "Pass the text that `to_json` wrote."
             ) from None

@@ -115,7 +115,8 @@ def _check_texts(*names: object) -> None:
     for name in names:
         if not isinstance(name, str):
             raise InvalidRequest(
-                f"A target, feature or reference is of type {type(name).__name__}, not a name.",
+                "Targets, features and references are named by strings, but one of them is of type "
+                f"{type(name).__name__}.",
                 'Pass names from the domain, such as target="pay", features=["age"].',
             )
 

@@ -27,7 +27,8 @@ class GivenScores:
         if (classes is None) == (target_bounds is None):
             raise InvalidRequest(
                 "Exactly one of `classes` and `target_bounds` must be given.",
-                "Specify classes=[...], or target_bounds=(low, high), from public knowledge.",
+                "Pass classes=[...] for a classifier or target_bounds=(low, high) for a regressor, from public "
+                "knowledge, never from the data.",
             )
         if classes is not None:
             return cls(read_classes(classes), None)
@@ -40,8 +41,8 @@ class GivenScores:
         rows = read_target(y_score, len(y_score), "y_score")[:, None] if is_flat else read_table(y_score, 0)
         if rows.shape[1] not in {n_columns, 1 if self.classes is None else len(self.classes)}:
             raise InvalidRequest(
-                f"`y_score` has the wrong number of columns, {rows.shape[1]}.",
-                f"Pass {n_columns}: the probabilities of the classes, or one predicted number.",
+                f"`y_score` has {rows.shape[1]} columns, but must have {n_columns}.",
+                "Pass the probability of each class, or one predicted number.",
             )
         return rows
 
@@ -58,7 +59,7 @@ def read_groups(group: Any, groups: Any, n_rows: int) -> tuple[np.ndarray, list[
     """Return the codes (n,) of the rows' groups and the public groups; the code is 0 without groups."""
     if (group is None) != (groups is None):
         raise InvalidRequest(
-            "`group` and `groups` must be given together.",
+            "Only one of `group` and `groups` is given.",
             "Pass the group of each row as `group`, and the public list of groups as `groups`.",
         )
     if group is None:

@@ -117,8 +117,8 @@ class Ids:
         self.numbers, self.texts, is_text = _known(name, declared)
         if not 0 < len(self) <= MOST_IDS:
             raise InvalidRequest(
-                f"`{name}` describes {len(self):,} ids, which is not supported.",
-                f"Pass a list of 1 to {MOST_IDS:,} ids, or their number.",
+                f"`{name}` describes {len(self):,} ids, but must describe 1 to {MOST_IDS:,}.",
+                "Pass a list of ids, or their number.",
             )
         self.values = _shown(self.numbers, self.texts, is_text)
 
@@ -162,7 +162,8 @@ def _known(name: str, declared: Any) -> tuple[np.ndarray, list[str], bool]:
     numbers, texts = read_ids(listed)
     if np.isnan(numbers).sum() > len(texts):
         raise InvalidRequest(
-            f"An id in `{name}` is neither text nor a number below 2^53.", "Write larger integers as text."
+            f"An id in `{name}` must be a string or a number below 2^53, but one is not.",
+            "Write larger integers as text.",
         )
     is_text = listed.dtype.kind not in "biuf" and any(isinstance(entry, str | bytes) for entry in listed.tolist())
     return np.unique(numbers[~np.isnan(numbers)]), sorted(set(texts.values())), is_text

@@ -97,7 +97,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, We
             whole(minimum=1, max_iter=self.max_iter)
         if rows.shape[1] > _EXACT_COLUMNS:
             raise InvalidRequest(
-                f"X has more than {_EXACT_COLUMNS:,} columns, which is too many.", "Use fewer columns."
+                f"X has more than {_EXACT_COLUMNS:,} columns, the most that are supported.", "Use fewer columns."
             )
         reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], False)
         plan = Lloyd(int(self.n_clusters), self._n_rounds, requested, self.neighbours)

@@ -56,7 +56,8 @@ def _sorted(labels: np.ndarray, is_set: bool) -> np.ndarray:
     except TypeError:  # texts and numbers: in the order given, which a set does not have
         if is_set:
             raise InvalidRequest(
-                "`classes` is a set that mixes texts and numbers, which have no order.", "Pass a list."
+                "`classes` is a set that mixes strings and numbers, so the order of its classes is undefined.",
+                "Pass a list instead.",
             ) from None
         return labels
 
@@ -71,7 +72,8 @@ def read_labels(y: Any, n_rows: int) -> np.ndarray:
         labels = labels[:, 0]
     if labels.shape != (n_rows,):
         raise InvalidRequest(
-            "`y` does not contain one label per row.", "Pass a one-dimensional array of labels, one for each row of X."
+            "`y` must be a one-dimensional array with one label for each row of X.",
+            "Pass such an array, for example frame['label'].",
         )
     return labels
 
@@ -81,7 +83,8 @@ def _flat(y: Any) -> np.ndarray:
     rows = list(y)
     if shape_of_most(rows) != (1,):
         raise InvalidRequest(
-            "`y` does not contain one label per row.", "Pass a one-dimensional array of labels, one for each row of X."
+            "`y` must be a one-dimensional array with one label for each row of X.",
+            "Pass such an array, for example frame['label'].",
         )
     inner = [row_of(row) for row in rows]
     return as_they_are(row[0] if row is not None and len(row) == 1 else None for row in inner)[:, None]
@@ -108,13 +111,15 @@ def class_shares(class_weight: Any, classes: np.ndarray) -> np.ndarray:
         return np.ones(len(classes))
     if not isinstance(class_weight, Mapping):
         raise InvalidRequest(
-            '`class_weight` is neither a dict nor "balanced".', "Pass {label: weight}, from public knowledge."
+            f'`class_weight` is of type {type(class_weight).__name__}, but must be a dict or "balanced".',
+            "Pass {label: weight}, from public knowledge.",
         )
     shares, places = np.ones(len(classes)), codes_of(_as_array(list(class_weight)), classes)
     weights = np.array([number(weight) for weight in class_weight.values()])
     if (places < 0).any() or not (np.isfinite(weights) & (weights >= 0)).all():
         raise InvalidRequest(
-            "`class_weight` has an invalid label or weight.", "Pass {label: weight}, with weights of at least 0."
+            "`class_weight` must map classes to finite weights of at least 0, but at least one entry does not.",
+            "Pass {label: weight}, and write labels as in `classes`.",
         )
     shares[places] = weights
     if shares.max() == 0:

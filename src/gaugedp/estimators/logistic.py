@@ -195,13 +195,9 @@ def fit_newton(model: Any, X: Any, y: Any, sample_weight: Any) -> Any:
     labels, classes = read_both(y, len(rows), model.classes, model.strict_labels)
     row_weights, shares = model._weights(sample_weight, len(rows)), class_shares(model.class_weight, classes)
     if len(classes) != 2:
-        raise InvalidRequest(
-            f'There are {len(classes)} classes, but solver="newton" supports only two.', 'Choose solver="auto".'
-        )
+        raise InvalidRequest(f'solver="newton" supports two classes, not {len(classes)}.', 'Choose solver="auto".')
     if model.bounds is not None and model.row_norm is not None:
-        raise InvalidRequest(
-            'Both `bounds` and `row_norm` are given, but solver="newton" accepts only one.', "Omit one of them."
-        )
+        raise InvalidRequest('solver="newton" accepts `bounds` or `row_norm`, but not both.', "Omit one of them.")
     moderate(**{name: value for name in ("radius", "row_norm") if (value := getattr(model, name)) is not None})
     reading = Reading.of(model.bounds, names_of(X), rows.shape[1], model.missing_indicator)
     frame = UnitScaling(reading, model.row_norm, _CENTRED, model.fit_intercept)

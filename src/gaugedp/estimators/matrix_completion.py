@@ -164,11 +164,17 @@ class MatrixCompletion(Scored, RegressorMixin, PrivateEstimator):
         one_of(UNKNOWN, handle_unknown=self.handle_unknown)
         whole(minimum=1, max_rows=self.max_rows)
         if self.max_rows > 2**20:
-            raise InvalidRequest("`max_rows` is too large.", f"Choose at most {2**20:,}.")
+            raise InvalidRequest(
+                f"`max_rows` is {self.max_rows}, but at most {2**20:,} ratings per user are supported.",
+                "Choose a smaller `max_rows`.",
+            )
         if self.rank is not None:
             whole(minimum=0, rank=self.rank)
         if self.solver == "factors" and (self.delta == 0 or self.rank == 0):
-            raise InvalidRequest("Factors require `delta` and `rank` above 0.", "Set both, or use solver='offsets'.")
+            raise InvalidRequest(
+                f"solver='factors' needs `delta` and `rank` above 0, but they are {self.delta} and {self.rank}.",
+                "Set both, or use solver='offsets', which fits only means of users and items.",
+            )
         low, high = read_bounds("rating_bounds", self.rating_bounds)
         return float(low), float(high)
 

@@ -181,12 +181,12 @@ class Mean(PrivateEstimator):
         if has_bounds or self.neighbours != table.unit.neighbours:
             raise InvalidRequest(
                 f"The table already specifies bounds and neighbours={table.unit.neighbours!r}.",
-                "Omit bounds, row_norm and missing_indicator, and use the neighbours of the table.",
+                "Omit `bounds`, `row_norm` and `missing_indicator`, and use the neighbours of the table.",
             )
         if not columns or len(set(columns)) < len(columns):
             raise InvalidRequest(
-                f"The columns are empty or repeated: {', '.join(columns) or 'none'}.",
-                "Name each column once, and at least one.",
+                f"Each column must be named once, but the columns are: {', '.join(columns) or 'none'}.",
+                "Name at least one column, and none twice.",
             )
         one_of(NOISES, noise=self.noise)
         facts = [table.domain.column(name) for name in columns]

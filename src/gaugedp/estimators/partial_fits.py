@@ -67,8 +67,10 @@ class PartialFits:
         """Refuse columns that earlier calls did not have, by shape and names, before the charge."""
         if self._settings(has_weights) != self._sums_settings:
             raise InvalidRequest(
-                "The bounds or classes differ from those of earlier calls, or only some calls have weights.",
-                "Pass the same bounds and classes in all calls, and weights in all or none; call `fit` to start again.",
+                "This call to `partial_fit` differs from earlier ones in its bounds, its classes, or whether it "
+                "has weights.",
+                "Pass the same bounds and classes in all calls, and weights in all or none. To start again, call "
+                "`fit`.",
             )
         self._like_fitted(X)  # type: ignore[attr-defined]
 

@@ -108,8 +108,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, SpectralEstimator):
         coords = read_table(X)
         if coords.shape[1] != self.n_components_:
             raise InvalidRequest(
-                f"X has {coords.shape[1]} columns instead of one per component.",
-                f"Pass {self.n_components_} columns.",
+                f"X has {coords.shape[1]} columns, but must have one for each of the {self.n_components_} components.",
+                "Pass rows as `transform` returned them.",
                 "",
             )
         return (coords * self._scales) @ self.components_ + self.mean_

@@ -296,12 +296,14 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
         kind = type(self.estimator).__name__
         if not isinstance(self.estimator, PrivateEstimator):
             raise InvalidRequest(
-                f"The estimator {kind} is not differentially private.", "Use one of gaugedp.estimators."
+                f"The search would not be private, because the estimator {kind} is not differentially private.",
+                "Use one of gaugedp.estimators.",
             )
         if self.estimator.ledger is not None:
             raise InvalidRequest(
-                "The estimator has a ledger, which would be charged for every fit in addition to the search.",
-                "Pass the ledger to PrivateSearchCV only, which charges it once.",
+                "The estimator has a ledger of its own, which would be charged for every fit in addition to the "
+                "search.",
+                "Pass the ledger to PrivateSearchCV only, which charges the whole search once.",
             )
         if self.draws is not None:
             whole(minimum=1, draws=self.draws)
@@ -317,8 +319,8 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
         named = {name for candidate in candidates for name in candidate}
         if named & _OF_THE_SEARCH:
             raise InvalidRequest(
-                f"`param_grid` contains {', '.join(sorted(named & _OF_THE_SEARCH))}, which applies to all fits "
-                "together.",
+                f"`param_grid` contains {', '.join(sorted(named & _OF_THE_SEARCH))}, but this is the same for all "
+                "fits of the search.",
                 "Pass it to PrivateSearchCV instead.",
             )
         unknown = sorted(named - set(self.estimator.get_params()))
@@ -340,7 +342,7 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
             low, high = read_bounds("target_bounds", parameters["target_bounds"])
             return NumberScore(float(low), float(high))
         raise InvalidRequest(
-            f"{type(self.estimator).__name__} has no score to search by.",
+            f"The search compares models by their score, but {type(self.estimator).__name__} has none.",
             "Use a classifier with classes, or a regressor with target_bounds.",
         )
 
@@ -359,7 +361,8 @@ class PrivateSearchCV(MetaEstimatorMixin, PrivateEstimator):
         if not (n_public and n_held):
             n_rows = len(table.rows)
             raise InvalidRequest(
-                f"n_samples={n_rows} is too small to hold out some of the rows.", "Pass at least 30 rows."
+                f"The search holds out some rows to score the models, for which n_samples={n_rows} is too small.",
+                "Pass at least 30 rows.",
             )
         models = [clone(self.estimator).set_params(neighbours=self.neighbours, **candidate) for candidate in candidates]
         public = NamedRows(np.zeros((n_public, table.rows.shape[1])), table.columns), score.public_target(n_public)

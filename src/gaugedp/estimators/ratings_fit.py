@@ -44,8 +44,9 @@ class RatingsDesign:
         if len(set(features)) != len(("user", "item")):
             named = ", ".join(features)
             raise InvalidRequest(
-                f"The features of ratings must be the users and the items, not {named}.",
-                "Name these two, in this order.",
+                "A model of ratings needs the users and the items as its features, in this order, but the "
+                f"features are {named}.",
+                'Name these two attributes, such as features=["user", "item"].',
             )
         return cls(domain, (features[0], features[1]), target)
 
@@ -86,8 +87,9 @@ class RatingsFit(TableMeasurement):
         """Return the fit; a trial without rows refuses impossible fits before the charge."""
         if unit.column not in (None, design.attributes[0]):
             raise InvalidRequest(
-                f"The domain file protects the rows of each {unit.column}, but the users are {design.attributes[0]}.",
-                "Name the column of the users in [unit], or no column to protect single rows.",
+                f"The domain file protects all rows of one {unit.column}, but the users of this model are given by "
+                f"{design.attributes[0]}.",
+                "Name the column of the users in [unit], or no column to protect single ratings.",
             )
         fit = cls(design, unit, requested)
         _ = fit.guarantee_of_parts

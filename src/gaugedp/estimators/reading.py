@@ -67,12 +67,15 @@ def _columns(indicator: Any, names: np.ndarray | None, n_columns: int) -> tuple[
     if isinstance(indicator, bool | np.bool_):
         return tuple(range(n_columns if indicator else 0))
     if isinstance(indicator, str | bytes | Mapping | Set) or not isinstance(indicator, Iterable):
-        raise InvalidRequest("`missing_indicator` is neither a boolean nor a list.", "Pass True, or a list of columns.")
+        raise InvalidRequest(
+            "`missing_indicator` must be True, False or a list of columns.",
+            "Pass True to mark missing values in all columns, or name some of them.",
+        )
     place_of = {name: place for place, name in enumerate([] if names is None else names.tolist())}
     places = [place_of.get(column) if isinstance(column, str) else _place(column, n_columns) for column in indicator]
     if None in places or len(set(places)) < len(places):
         raise InvalidRequest(
-            "`missing_indicator` names a column that X does not have, or names one twice.",
+            "`missing_indicator` must name columns of X, each once, but at least one name is unknown or repeated.",
             f"Use positions from 0 to {n_columns - 1}, or column names if X is a data frame.",
         )
     return tuple(place for place in places if place is not None)

@@ -292,7 +292,8 @@ class LinearRegression(Intervals, LinearRegressor):
         """
         if self.neighbours != "add_remove" or self.ledger is not None:
             raise InvalidRequest(
-                "A fit to a table protects added or removed rows.", 'Use neighbours="add_remove", and omit `ledger`.'
+                "A fit to a table protects added or removed rows, and its ledger is passed with the table.",
+                'Use neighbours="add_remove", and omit `ledger` here.',
             )
         if self.solver == "gibbs":
             raise InvalidRequest('solver="gibbs" requires rows in memory, not a table.', "Choose another solver.")

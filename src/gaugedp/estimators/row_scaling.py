@@ -66,7 +66,7 @@ def read_scaling(reading: Reading, row_norm: Any, slack: float = 1.0) -> Scaling
     box, n_columns = reading.box, reading.width
     if box is None and row_norm is None:
         raise InvalidRequest(
-            "Neither `row_norm` nor `bounds` is given.",
+            "Rows are scaled by a public bound on their length, but neither `row_norm` nor `bounds` is given.",
             "Specify `row_norm`, or bounds=(low, high), from public knowledge, never from the data.",
         )
     if row_norm is not None:

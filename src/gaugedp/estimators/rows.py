@@ -38,12 +38,13 @@ def check_shape(shape: tuple[int, ...], least: int) -> None:
     """Refuse shapes other than (n ≥ `least`, d ≥ 1), without stating a private n."""
     if len(shape) == 1:
         raise InvalidRequest(
-            "X has one dimension, but must have two.",
+            "X has one dimension, but must be a table with rows and columns.",
             "Reshape your data: a single column as frame[['age']] or x.reshape(-1, 1), no rows as np.zeros((0, d)).",
         )
     if len(shape) != 2:
         raise InvalidRequest(
-            f"X has {len(shape)} dimensions, but must have two.", "Pass a table (n, d), with one row per unit."
+            f"X has {len(shape)} dimensions, but must be a table with rows and columns.",
+            "Pass an array of shape (n, d), with one row per unit.",
         )
     if shape[0] < least or shape[1] == 0:
         what, count = ("feature(s)", 0) if shape[0] >= least else ("sample(s)", shape[0])
@@ -76,7 +77,10 @@ def read_target(y: Any, n_rows: int, name: str = "target") -> np.ndarray:
     """
     cells = entries_of(y)
     if kind_of(y) in "cmMV":
-        raise InvalidRequest(f"The {name} is not a column of numbers.", "Pass one number per row.")
+        raise InvalidRequest(
+            f"The {name} consists of dates, durations or complex numbers, but must consist of real numbers.",
+            "Convert it to real numbers.",
+        )
     if cells.shape != (n_rows,) or holds_lists(y):
         raise InvalidRequest(f"The {name} does not have one number per row.", "Pass a number for each row of X.")
     return numbers(cells)
@@ -102,23 +106,24 @@ def read_bounds(name: str, bounds: Any, n_columns: int | None = None) -> tuple[n
     shape = () if n_columns is None else (n_columns,)
     if low.shape not in {(), shape} or high.shape not in {(), shape}:
         raise InvalidRequest(
-            f"`{name}` has {_sizes(low, high)} numbers, but there are {n_columns or 1} columns.",
+            f"`{name}` has {_sizes(low, high)} numbers, but X has {n_columns or 1} columns.",
             "Pass one pair for all columns, or one low and one high per column: ([lows], [highs]).",
         )
     low, high = np.broadcast_to(low, shape), np.broadcast_to(high, shape)
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
-        raise InvalidRequest(
-            f"`{name}` contains a number that is not finite.", f"Pass {name}=(low, high) as finite numbers."
-        )
+        raise InvalidRequest(f"`{name}` contains NaN or infinity.", f"Pass {name}=(low, high) as finite numbers.")
     if not (low < high).all():
         where = "" if n_columns is None else f" in column {int(np.argmin(low < high))} (columns are counted from 0)"
         raise InvalidRequest(
-            f"A low end of `{name}` is not below its high end{where}.",
+            f"In `{name}`, a lower bound is not below the upper bound{where}.",
             f"Pass {name}=(low, high) with low < high{'' if n_columns is None else ', or ([lows], [highs])'}; "
             "omit a column with a single value, or widen its bounds.",
         )
     if not ((high / 2 - low / 2 > 2.0**-300) & (np.abs([low, high]).max(axis=0) < 2.0**300)).all():
-        raise InvalidRequest(f"`{name}` is too narrow or too wide for floating-point numbers.", "Scale the columns.")
+        raise InvalidRequest(
+            f"The width of `{name}` is too small or too large for floating-point computations.",
+            "Scale the columns so that their values are of ordinary size.",
+        )
     return low, high
 
 
@@ -145,7 +150,7 @@ def _check_pairs(name: str, bounds: Any, n_columns: int) -> None:
         as_documented = isinstance(bounds, tuple) and all(isinstance(entry, list) for entry in bounds)
         if as_ends and as_pairs and b != c and not as_documented:
             raise InvalidRequest(
-                f"`{name}` could mean ([lows], [highs]) or one pair for each of the two columns.",
+                f"`{name}` is ambiguous: it could mean ([lows], [highs]), or one pair for each of the two columns.",
                 f"Pass {name}=np.array([lows, highs]), or for a data frame {{'age': (17, 90), ...}}.",
             )
         if as_ends or not as_pairs:
@@ -153,7 +158,7 @@ def _check_pairs(name: str, bounds: Any, n_columns: int) -> None:
     elif len(bounds) == 2:
         return  # of the wrong shape either way
     raise InvalidRequest(
-        f"`{name}` is a list of pairs, but must be a pair of lists.",
+        f"`{name}` is a list of pairs, but must be a pair of lists: lower bounds, then upper bounds.",
         f"Pass {name}=([lows], [highs]), such as ([17, 1, 0], [90, 16, 100]).",
     )
 

@@ -88,7 +88,8 @@ class ScoreReport(PrivateEstimator):
             return _sums_of(self.estimator)
         if not isinstance(self.estimator, PrivateEstimator):
             raise InvalidRequest(
-                "The estimator is not differentially private.", "Pass a fitted model of gaugedp.estimators."
+                "A private score needs a private model, but the estimator is not differentially private.",
+                "Pass a fitted model of gaugedp.estimators.",
             )
         check_is_fitted(self.estimator, "release_")
         if is_classifier(self.estimator):
@@ -96,7 +97,7 @@ class ScoreReport(PrivateEstimator):
         parameters = self.estimator.get_params() | vars(self.estimator).get("learned_", {})
         if "target_bounds" not in parameters:
             raise InvalidRequest(
-                f"{type(self.estimator).__name__} cannot be scored.",
+                f"{type(self.estimator).__name__} makes no predictions that can be scored.",
                 "Pass a classifier, or a regressor with target_bounds.",
             )
         low, high = read_bounds("target_bounds", parameters["target_bounds"])
@@ -189,6 +190,8 @@ def score_report(
     if y is None:
         model, X, y = (scores := GivenScores.of(classes, target_bounds)), scores.rows(X), model
     elif classes is not None or target_bounds is not None:
-        raise InvalidRequest("`classes` or `target_bounds` is given, but the model already has its own.", "Omit them.")
+        raise InvalidRequest(
+            "The model has its own classes or bounds, so `classes` and `target_bounds` do not apply.", "Omit them."
+        )
     report = ScoreReport(model, epsilon, level=level, groups=groups, neighbours=neighbours, ledger=ledger)
     return report.set_params(random_state=random_state).fit(X, y, group)

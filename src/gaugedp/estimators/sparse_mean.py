@@ -152,7 +152,11 @@ class SparseMean(PrivateEstimator):
         between(0, 1, level=level)
         check_is_fitted(self, "mean_")
         if self.neighbours != "replace":
-            raise InvalidRequest("Intervals require a public number of rows.", 'Use neighbours="replace".', "")
+            raise InvalidRequest(
+                "Intervals of the selected means require a public number of rows.",
+                'Use neighbours="replace", which treats the number of rows as public.',
+                "",
+            )
         width = self.mechanism_.half_width(level) * self._unit / self.n_rows_
         return self.values_ - width, self.values_ + width
 
@@ -161,8 +165,8 @@ class SparseMean(PrivateEstimator):
         one_of(NOISES, noise=self.noise)
         if self.sparsity >= n_columns:
             raise InvalidRequest(
-                f"`sparsity` is {self.sparsity}, but there are only {n_columns} columns.",
-                "Choose a smaller number, or use Mean to estimate all columns.",
+                f"`sparsity` is {self.sparsity}, but X has only {n_columns} columns.",
+                "Choose a smaller `sparsity`, or use Mean, which estimates the means of all columns.",
             )
 
     def _range(self) -> "PrivateRange | None":
@@ -174,7 +178,8 @@ class SparseMean(PrivateEstimator):
         low, high = (float(end) for end in read_bounds("bounds", self.bounds))
         if abs(low + high) > 4 * (high - low):
             raise InvalidRequest(
-                f"The bounds ({low:g}, {high:g}) are far from 0 relative to their width.",
+                f"The bounds ({low:g}, {high:g}) are far from 0 compared with their width, so every mean would "
+                "count as nonzero.",
                 "Subtract a public number from the columns first, so that most means are near 0.",
             )
         return low, high
@@ -281,8 +286,8 @@ class PrivateRange:
             ) from None
         if not 2.0**-1000 < low < high < 2.0**1000:
             raise InvalidRequest(
-                f"`magnitudes` is ({low:g}, {high:g}), which is not positive and increasing.",
-                "Choose 0 < least < largest.",
+                f"`magnitudes` is ({low:g}, {high:g}), but must consist of two positive, increasing numbers.",
+                "Pass magnitudes=(least, largest) with 0 < least < largest.",
             )
         self.bounds = 2.0 ** np.arange(math.floor(math.log2(low)), math.ceil(math.log2(high)) + 1)
         self.mechanism = Exponential.calibrate(LpBall(len(self.bounds), math.inf), guarantee)

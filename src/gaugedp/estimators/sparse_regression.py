@@ -155,8 +155,8 @@ class SparseRegression(LinearRegressor):
         one_of(SOLVERS, solver=self.solver)
         if self.sparsity >= n_columns:
             raise InvalidRequest(
-                f"`sparsity` is {self.sparsity}, but there are only {n_columns} columns.",
-                "Choose a smaller number, or use LinearRegression, which spends no budget on choosing columns.",
+                f"`sparsity` is {self.sparsity}, but X has only {n_columns} columns.",
+                "Choose a smaller `sparsity`, or use LinearRegression, which spends no budget on choosing columns.",
             )
 
     def _budget(self, guarantee: Guarantee, solver: str, n_columns: int) -> BudgetSplit:

@@ -151,7 +151,8 @@ class SpectralEstimator(PrivateEstimator):
             return _advised(guarantee, shape, n_rows)
         if self.solver != "exponential" and not isinstance(guarantee, ApproxDP):
             raise InvalidRequest(
-                f'solver="{self.solver}" requires `delta` above 0.', 'Set `delta`, or use solver="exponential".'
+                f'solver="{self.solver}" requires `delta` above 0.',
+                'Set `delta`, or use solver="exponential".',
             )
         return self.solver, "requested"
 

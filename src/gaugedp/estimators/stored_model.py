@@ -119,8 +119,8 @@ def load_model(path: str, domain: Domain) -> StoredModel:
         same = False
     if not same:
         raise InvalidRequest(
-            f"The domain file differs from the one with which {path!r} was fitted.",
-            "Pass the domain file that it was fitted with.",
+            f"The domain file differs from the one with which the model {path!r} was fitted.",
+            "Pass the domain file that the model was fitted with.",
         )
     try:
         model: StoredModel = kind.of(document, design)

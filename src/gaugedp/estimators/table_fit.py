@@ -103,7 +103,9 @@ class TableFit(TableMeasurement):
         """Return the fit; a trial on public rows refuses impossible fits before the charge."""
         scored, kind = None if score is None else Score(score, unit.most_changes), kind_of(model, norm)
         if reference is not None and not kind.by_sums:
-            raise InvalidRequest("Only linear models with norm l2 support reference levels.", "Omit them.")
+            raise InvalidRequest(
+                "Reference levels apply only to linear models with norm l2.", "Omit `reference`, or fit such a model."
+            )
         if radius is not None and not kind.has_radius:
             raise InvalidRequest(f"The model {model} does not have a `radius`.", "Omit this parameter.")
         if radius is None and kind.has_radius:

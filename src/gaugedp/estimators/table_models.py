@@ -61,7 +61,5 @@ def kind_of(model: str, norm: str | None = None) -> ModelKind:
         one_of(NORMS, norm=norm)
     kind = MODELS["lasso" if (model, norm) == ("linear", "l1") else model]
     if norm not in (None, kind.norm):
-        raise InvalidRequest(
-            f"{model} models do not support the norm {norm}.", "Use l1 only for linear or lasso models."
-        )
+        raise InvalidRequest(f"{model} models have no norm {norm}.", "Use l1 only for linear or lasso models.")
     return kind

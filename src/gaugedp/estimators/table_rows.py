@@ -38,7 +38,7 @@ class TableDesign:
         """Return the design; with `by_class` the target is an attribute, its cells the classes."""
         check_target(domain, target, by_class)
         if target in features:
-            raise InvalidRequest(f"The target {target} is among the features.", "Remove it from them.")
+            raise InvalidRequest(f"{target} is both the target and a feature.", "Remove it from the features.")
         return replace(cls.of_features(domain, features), target=target, by_class=by_class)
 
     @classmethod
@@ -47,18 +47,19 @@ class TableDesign:
         check_known("attribute or bounded column", features, [*domain.attributes, *domain.columns])
         if not features or len(set(features)) < len(features):
             raise InvalidRequest(
-                f"The features are empty or repeated: {', '.join(features) or 'none'}.",
-                "Name each once, and at least one.",
+                f"Each feature must be named once, but the features are: {', '.join(features) or 'none'}.",
+                "Name at least one feature, and none twice.",
             )
         design = cls(domain, tuple(features), "", False)
         if len(set(design.names)) < len(design.names):
             raise InvalidRequest(
-                "Two features get the same name from an attribute and its cell.", "Rename one of them."
+                "Two features of the model would have the same name, made of an attribute and a cell.",
+                "Rename one of the attributes.",
             )
         if design.n_features > MOST_FEATURES:
             raise InvalidRequest(
-                f"The model would have {design.n_features:,} features, which is too many.",
-                f"Choose coarser attributes: at most {MOST_FEATURES:,} are supported.",
+                f"The model would have {design.n_features:,} features, but at most {MOST_FEATURES:,} are supported.",
+                "Choose attributes with fewer cells, or fewer of them.",
             )
         return design
 

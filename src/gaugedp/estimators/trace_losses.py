@@ -114,14 +114,15 @@ class Tabulated(_Within):
         values = np.asarray(loss(places[:, None] + 0 * targets, targets + 0 * places[:, None]), dtype=float)
         if values.shape != (_PREDICTIONS, _TARGETS) or not np.isfinite(values).all():
             raise InvalidRequest(
-                "The loss does not return one number for each prediction and target.",
+                "The loss must return one number for each prediction and target, but its result has another shape.",
                 "Write it for arrays of the same shape: loss(predictions, targets).",
             )
         slopes = np.diff(values, axis=0) / (places[1] - places[0]) / lipschitz
         if np.abs(slopes).max() > 1 + _SLOPE_ROUNDING:
             steepest = float(np.abs(slopes).max()) * lipschitz
             raise InvalidRequest(
-                f"The loss has slopes up to {steepest:.6g}, which is above `lipschitz`.", "Use a larger `lipschitz`."
+                f"The loss has a slope of {steepest:.6g}, which exceeds `lipschitz`, the bound that you stated.",
+                "Pass a larger `lipschitz`.",
             )
         if (np.diff(slopes, axis=0) < -_SLOPE_ROUNDING).any():
             raise InvalidRequest("The loss is not convex in the prediction.", "Choose a convex loss.")
@@ -155,13 +156,16 @@ def trace_loss(
     if callable(loss):
         if lipschitz is None:
             raise InvalidRequest(
-                "A user-defined loss requires `lipschitz`.", "Specify the largest slope in the prediction."
+                "A loss of your own needs `lipschitz`, a bound on its slope.",
+                "Pass the largest slope of the loss in the prediction.",
             )
         positive(lipschitz=lipschitz)
         return Tabulated.of(loss, float(lipschitz), reach, max(map(abs, span)), bounds)
     one_of(LOSSES, loss=loss)
     if lipschitz is not None:
-        raise InvalidRequest("`lipschitz` applies only to a user-defined loss.", "Omit `lipschitz`.")
+        raise InvalidRequest(
+            "`lipschitz` bounds the slope of a loss of your own, but `loss` is one of the library.", "Omit `lipschitz`."
+        )
     named: dict[str, Callable[[], TraceLoss]] = {
         SQUARED: lambda: SquaredTraceLoss(reach, bounds, span, cut),
         "huber": lambda: HuberTraceLoss(reach, bounds, 1 / 4),

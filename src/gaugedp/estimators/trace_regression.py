@@ -149,7 +149,11 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         rows, shape = _read(X)
         rows = as_read(rows, None)
         if self.coef_.shape != ((rows.shape[1],) * 2 if shape is None else shape):
-            raise InvalidRequest("The shape of the designs differs from that of the fit.", "Pass the same columns.", "")
+            raise InvalidRequest(
+                "The design matrices have a different shape from those of the fit.",
+                "Pass the columns that were passed to `fit`.",
+                "",
+            )
         if shape is not None:
             return products(rows, self.coef_.ravel())
         halves = np.stack([products(rows, column) for column in self.coef_.T], axis=1)
@@ -160,14 +164,15 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         if self.solver != "gibbs":
             return for_gaussian_releases(guarantee)
         if not isinstance(guarantee, ApproxDP):
-            raise InvalidRequest('solver="gibbs" requires `delta` above 0.', "Set `delta`, or use another solver.")
+            raise InvalidRequest('solver="gibbs" requires `delta` above 0.', "Set `delta`, or choose another solver.")
         return guarantee
 
     def _size(self, shape: tuple[int, int] | None) -> float:
         if (self.design_norm is None) == (self.row_norm is None):
             raise InvalidRequest(
-                "Either `design_norm` or `row_norm` must be given.",
-                "Specify a bound on the Frobenius norm of designs from public knowledge, never from the data.",
+                "Exactly one of `design_norm` and `row_norm` must be given.",
+                "Pass `design_norm` for design matrices or `row_norm` for designs zzᵀ of rank one, from public "
+                "knowledge, never from the data.",
             )
         if self.row_norm is None:
             positive(design_norm=self.design_norm)
@@ -176,7 +181,8 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         positive(row_norm=self.row_norm)
         if shape is not None:
             raise InvalidRequest(
-                "`row_norm` applies only to designs given as rows z.", "Use `design_norm` for matrices."
+                "`row_norm` applies to designs zzᵀ that are given by their vectors z, but X contains matrices.",
+                "Pass `design_norm` instead.",
             )
         return float(self.row_norm) * float(self.row_norm)
 
@@ -206,16 +212,17 @@ class TraceRegression(Scored, RegressorMixin, PrivateEstimator):
         one_of(ORACLES, noise=self.noise)
         if self.solver == "gibbs" and not (isinstance(kind, Full) and self.loss in _OF_GIBBS):
             raise InvalidRequest(
-                'solver="gibbs" supports only matrices, and the losses squared, huber and absolute.',
-                "Choose another solver.",
+                'solver="gibbs" needs general design matrices, and one of the losses squared, huber and absolute.',
+                'Choose another solver, such as "auto".',
             )
         if self.loss != SQUARED and self.solver not in ("auto", *_OF_ANY_LOSS):
             raise InvalidRequest(
-                f"solver={self.solver!r} supports only the squared loss.", 'Choose "descent", or "auto".'
+                f"solver={self.solver!r} minimises only the squared loss.", 'Choose solver="descent" or "auto".'
             )
         if self.solver == "grams" and not isinstance(kind, Full):
             raise InvalidRequest(
-                'solver="grams" supports only designs that are matrices.', 'Choose "moments" for rows z.'
+                'solver="grams" needs general design matrices, but the designs here are of rank one.',
+                'Choose solver="moments", or "auto".',
             )
 
     def _residual(self, size: float, kind: Designs) -> TraceLoss:

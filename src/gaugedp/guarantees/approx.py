@@ -103,7 +103,10 @@ class ApproxDP(Guarantee):
         growth = _geometric_sum(self.epsilon_value, size)
         grown = up(math.exp(min(0.0, math.log(self.delta_value) + growth)), relative=2.0**-40)
         if grown >= 1:
-            raise InvalidRequest(f"The δ of {self!r} for a group of {size} would exceed 1.", "Use a smaller group.")
+            raise InvalidRequest(
+                f"The guarantee {self!r} for a group of {size} units would have a δ above 1, which protects nothing.",
+                "Use a smaller group.",
+            )
         return ApproxDP(grown_epsilon, grown)
 
 

@@ -65,7 +65,7 @@ class RenyiBudget(SameAs, Guarantee, kind="BestOrder"):
         has_repeats = len(set(ascending)) < len(ascending)
         if not ascending or has_repeats or not all(1 < order < math.inf for order in ascending):
             raise InvalidRequest(
-                "The orders are not distinct finite numbers above 1.", "Pass, for example, [2, 8, 32]."
+                "The orders of a Rényi curve must be distinct finite numbers above 1.", "Pass, for example, [2, 8, 32]."
             )
         self._set(epsilon_value=float(epsilon), delta_value=float(delta), orders=ascending)
 
@@ -104,7 +104,7 @@ class Budget:
     def __init__(self, total: Guarantee) -> None:
         if not isinstance(total, Guarantee) or total.accounting is None:
             raise InvalidRequest(
-                f"{total!r} is not a budget.",
+                f"{total!r} cannot be the budget of a ledger.",
                 "Use PureDP, ApproxDP, ZCDP, GaussianDP, RenyiDP or RenyiBudget, such as gd.PureDP(3).",
             )
         self.total = total
@@ -113,7 +113,7 @@ class Budget:
         self.capacity = tuple(math.floor(number * UNITS) for number in self._numbers())
         if (max if self.accounting == "best_order" else min)(self.capacity) <= 0:
             raise InvalidRequest(
-                f"The budget {total!r} is empty.", "Pass amounts of at least 1e-30, or PureDP if delta is 0."
+                f"The budget {total!r} is too small to be spent.", "Use amounts above 1e-30, or PureDP if delta is 0."
             )
 
     def _numbers(self) -> tuple[Fraction, ...]:
@@ -139,7 +139,8 @@ class Budget:
             if charge is not None:
                 return charge
         raise LedgerRefused(
-            f"A budget of {self.total!r} cannot be charged for {guarantees[0]!r}.",
+            f"The guarantee {guarantees[0]!r} cannot be charged to a budget of {self.total!r}, which is of another "
+            "kind.",
             f"{_ASK[self.accounting]}, or use a ledger with a budget of that kind.",
         )
 

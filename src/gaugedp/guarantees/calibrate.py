@@ -179,7 +179,7 @@ def largest_parameter(make: Callable[[float], Guarantee], epsilon: float, delta:
     while excess(low) > 0:
         low, high = low - 2, low
         if low < -100:
-            raise InvalidRequest("No parameter satisfies this guarantee.", "Use a larger epsilon or delta.")
+            raise InvalidRequest("No value of the parameter achieves this guarantee.", "Use a larger epsilon or delta.")
     while excess(high) <= 0:
         low, high = high, high + 2
         if high > 100:
@@ -248,14 +248,16 @@ def _around(excess: Callable[[float], float], start: float, lowest: float, highe
     while excess(high) > 0:
         if high == highest:
             raise InvalidRequest(
-                f"Even the largest noise that is tried, {math.exp(highest):.3g}, violates this guarantee.",
+                f"Even noise of size {math.exp(highest):.3g}, the largest that is tried, does not achieve this "
+                "guarantee.",
                 "Use a larger epsilon or delta.",
             )
         low, high, step = high, min(high + step, highest), 2 * step
     while low == high or excess(low) <= 0:
         if low == lowest:
             raise InvalidRequest(
-                f"Even the smallest noise that is tried, {math.exp(lowest):.3g}, satisfies this guarantee.",
+                f"Even noise of size {math.exp(lowest):.3g}, the smallest that is tried, achieves this guarantee, "
+                "so there is no best size.",
                 "Use a smaller epsilon or delta.",
             )
         high, low, step = low, max(low - step, lowest), 2 * step

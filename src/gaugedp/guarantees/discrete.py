@@ -41,8 +41,8 @@ class DiscreteLaplaceLoss(Guarantee):
         self._set(scale=float(self.scale), sensitivity=int(self.sensitivity))
         if self._pure > LARGEST or self.sensitivity > _MOST_SHIFT:
             raise InvalidRequest(
-                f"`scale` ({self.scale!r}) is too small, or `sensitivity` ({self.sensitivity!r}) is too large.",
-                f"Use a larger `scale`, and a `sensitivity` of at most {_MOST_SHIFT}: divide the answer by its step.",
+                f"`sensitivity` is {self.sensitivity!r}, which is too large for a `scale` of {self.scale!r}.",
+                f"Divide the answer by its step (`sensitivity` may be {_MOST_SHIFT} at most), or use more noise.",
             )
 
     @property
@@ -116,7 +116,7 @@ class DiscreteGaussianLoss(Guarantee):
         self._set(noise_std=float(self.noise_std), sensitivity=int(self.sensitivity))
         if not LEAST_RATIO <= self.noise_std / self.sensitivity <= MOST_RATIO:
             raise InvalidRequest(
-                f"`noise_std` is {self.noise_std!r}, which is not supported with a `sensitivity` of "
+                f"`noise_std` is {self.noise_std!r}, which is too small or too large for a `sensitivity` of "
                 f"{self.sensitivity!r}.",
                 "Pass a `noise_std` between 0.001 and 1e100 times the `sensitivity`.",
             )

@@ -67,8 +67,7 @@ def finite(order: Number, p: Sequence[Number], q: Sequence[Number]) -> float:
     law_p, law_q = law("p", p), law("q", q)
     if len(law_p) != len(law_q):
         raise InvalidRequest(
-            f"`p` has {len(law_p)} entries, but `q` has {len(law_q)}.",
-            "Define both distributions on the same outcomes.",
+            f"`p` has {len(law_p)} probabilities, but `q` has {len(law_q)}.", "Pass them for the same outcomes."
         )
     return _discrete(order, zip(law_p, law_q, strict=True))
 
@@ -176,7 +175,8 @@ def weak_triangle(
     _validate.positive(p=2 if p is None else p)
     if _order(order) in (1, math.inf) or (p is not None and not p > 1):
         raise InvalidRequest(
-            f"`order` is {order!r} and `p` is {p!r}, but both must be finite and above 1.", "Pass such numbers."
+            f"`order` is {order!r} and `p` is {p!r}, but both must be finite numbers above 1.",
+            "Pass, for example, order=2 and p=2.",
         )
     a = decimal(order)
     if p is not None:
@@ -235,8 +235,9 @@ def push_forward(p: Sequence[Number], kernel: Sequence[Sequence[Number]]) -> lis
     lengths = {len(row) for row in rows}
     if len(rows) != len(weights) or len(lengths) != 1:
         raise InvalidRequest(
-            f"`p` has {len(weights)} entries, but the kernel has {len(rows)} rows of lengths {sorted(lengths)}.",
-            "Pass one row for each outcome, all of the same length.",
+            f"The kernel must have one row for each of the {len(weights)} outcomes of `p`, but has {len(rows)} "
+            f"rows of lengths {sorted(lengths)}.",
+            "Pass one row of probabilities for each outcome, all of the same length.",
         )
     return [sum((w * row[j] for w, row in zip(weights, rows, strict=True)), Fraction(0)) for j in range(len(rows[0]))]
 
@@ -335,7 +336,7 @@ def law(name: str, values: object) -> list[Fraction]:
     """Return probabilities as fractions with the sum 1."""
     if not isinstance(values, Iterable) or isinstance(values, Mapping | Set):
         raise InvalidRequest(
-            f"`{name}` is {values!r}, which is not a list of probabilities.", "Pass a list of numbers from 0 to 1."
+            f"`{name}` is {values!r}, but must be a list of probabilities.", "Pass the probability of each outcome."
         )
     entries = list(values)
     _validate.non_negative(**{f"{name}[{i}]": entry for i, entry in enumerate(entries)})

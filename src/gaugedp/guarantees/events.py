@@ -73,7 +73,8 @@ def to_event(guarantee: Guarantee) -> Any:
         return events.NoOpDpEvent()
     if type(guarantee) not in _WRITERS:
         raise InvalidRequest(
-            f"{guarantee!r} cannot be exported.", "Export Gaussian, Laplace, randomized response or zCDP guarantees."
+            f"{guarantee!r} has no counterpart among the events of dp-accounting.",
+            "Export Gaussian, Laplace, randomized response or zCDP guarantees.",
         )
     return _WRITERS[type(guarantee)](events, guarantee)
 
@@ -93,7 +94,10 @@ def from_pld(distribution: Any) -> LossDistribution:
             f"{type(distribution).__name__} is not a PrivacyLossDistribution.", "Pass one from dp-accounting."
         ) from None
     if not is_upper:
-        raise InvalidRequest("The distribution is an optimistic estimate.", "Create it with pessimistic_estimate=True.")
+        raise InvalidRequest(
+            "The privacy loss distribution is an optimistic estimate, which may understate the loss.",
+            "Create it with pessimistic_estimate=True.",
+        )
     return LossDistribution(float(span), *laws)
 
 
@@ -144,7 +148,8 @@ def _composed(event: Any) -> Guarantee:
 def _poisson(event: Any) -> Guarantee:
     if _is_replaced(event.event):
         raise InvalidRequest(
-            "Sampling without replacement from a Poisson sample is not supported.", "Use only one kind of sampling."
+            "The event samples twice: without replacement, from a Poisson sample. No bound for this is known here.",
+            "Use only one kind of sampling.",
         )
     if event.sampling_probability == 0:
         return PureDP(0.0)
@@ -185,8 +190,7 @@ def _on_sample(guarantee: Guarantee, rate: float, *sampling: str) -> Guarantee:
 def _told(events: Any, loss: float) -> Any:
     if loss > 700:
         raise InvalidRequest(
-            f"PureDP({loss:g}) cannot be exported, because its epsilon is too large.",
-            "Export an epsilon of at most 700.",
+            f"The epsilon of PureDP({loss:g}) is too large for dp-accounting.", "Export an epsilon of at most 700."
         )
     return events.RandomizedResponseDpEvent(2 / (1 + math.exp(min(loss, 700.0))) * (1 - 2.0**-50), 2)
 
@@ -201,7 +205,10 @@ def _to_sampled(events: Any, guarantee: Sampled) -> Any:
 def _to_mixture(events: Any, guarantee: SubsampledGaussian) -> Any:
     """Return noise on a Poisson sample; for a group a mixture with slightly higher rates."""
     if guarantee.neighbours == "replace":
-        raise InvalidRequest(f"{guarantee!r} cannot be exported.", 'Export the guarantee for neighbours="add_remove".')
+        raise InvalidRequest(
+            f"{guarantee!r} protects replaced units, but events of dp-accounting protect added or removed ones.",
+            'Export the guarantee for neighbours="add_remove".',
+        )
     rate, noise, size = guarantee.rate, guarantee.noise_multiplier, guarantee.size
     if size == 1:
         return events.PoissonSampledDpEvent(rate, events.GaussianDpEvent(noise))

@@ -45,9 +45,7 @@ class FiniteLoss(Guarantee):
     def __init__(self, p: Sequence[float | Fraction], q: Sequence[float | Fraction]) -> None:
         laws = tuple(divergences.law("p", p)), tuple(divergences.law("q", q))
         if len(laws[0]) != len(laws[1]):
-            raise InvalidRequest(
-                "`p` and `q` have different lengths.", "Define both distributions on the same outcomes."
-            )
+            raise InvalidRequest("`p` and `q` have different numbers of outcomes.", "Pass them for the same outcomes.")
         self._set(p=laws[0], q=laws[1])
 
     def renyi(self, order: float) -> float:

@@ -78,8 +78,9 @@ class Grouped(Guarantee):
         whole(minimum=2, size=self.size)
         if ONE_CHANGE in self.guarantee.stated_neighbours:
             raise InvalidRequest(
-                f"{self.guarantee!r} does not cover groups, because their tables differ in the number of rows.",
-                "Account for one unit, or use SubsampledGaussian, which samples without a maximum size.",
+                f"No bound for groups is available for {self.guarantee!r}, because the neighbouring tables differ "
+                "in the number of rows.",
+                "Account for single units, or use SubsampledGaussian, which samples without a maximum size.",
             )
 
     @property

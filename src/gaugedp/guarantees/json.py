@@ -26,10 +26,11 @@ def from_json(text: str) -> Guarantee:
         facts = json.loads(text)
         version = dict(facts).pop("version", VERSION)
     except (ValueError, TypeError, RecursionError):
-        raise InvalidRequest("The text does not describe a guarantee.", "Pass the output of `to_json`.") from None
+        raise InvalidRequest("The text is not a guarantee in JSON.", "Pass the text that `to_json` returned.") from None
     if isinstance(version, bool) or version != VERSION:
         raise InvalidRequest(
-            f"The guarantee has format version {version!r}, but this library reads version {VERSION}.",
-            "Read it with the version of the library that wrote it.",
+            f"The guarantee was written in format version {version!r}, but this version of gaugedp reads version "
+            f"{VERSION}.",
+            "Read it with the version of gaugedp that wrote it.",
         )
     return from_dict(facts)

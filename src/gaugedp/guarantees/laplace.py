@@ -31,7 +31,7 @@ class LaplaceLoss(Guarantee):
         self._set(scale=float(self.scale))
         if self.scale < 1e-300 and 1 / decimal(self.scale) > LARGEST:  # the inverse of what is larger is a float
             raise InvalidRequest(
-                f"`scale` is {self.scale!r}, which is too small.", "Pass a scale whose inverse is a finite number."
+                f"`scale` is {self.scale!r}, which is so small that 1/scale is not finite.", "Pass a larger scale."
             )
 
     @property

@@ -33,11 +33,10 @@ class Losses(NamedTuple):
     def checked(cls, first: int, probabilities: Sequence[float], infinite: float = 0.0) -> "Losses":
         """Return the losses without zeros at the ends; missing probability counts as infinite loss."""
         chances = [float(chance) for chance in probabilities]
-        if isinstance(first, bool) or int(first) != first or not all(chance >= 0 for chance in chances):
-            raise InvalidRequest(
-                "`first` is not an integer, or a probability is negative.",
-                "Pass an integer and probabilities of at least 0.",
-            )
+        if isinstance(first, bool) or int(first) != first:
+            raise InvalidRequest(f"`first` is {first!r}, but must be an integer.", "Pass an integer number of steps.")
+        if not all(chance >= 0 for chance in chances):
+            raise InvalidRequest("At least one probability is negative or NaN.", "Pass probabilities of at least 0.")
         non_negative(infinite=infinite)
         missing = 1 - math.fsum([*chances, infinite])
         if not abs(missing) <= 1e-6:  # missing probability up to this size counts as an infinite loss

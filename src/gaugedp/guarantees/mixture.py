@@ -44,7 +44,7 @@ class Mixture(Guarantee):
         chances, parts = divergences.law("probabilities", probabilities), tuple(guarantees)
         if len(chances) != len(parts) or not all(isinstance(part, Guarantee) for part in parts):
             raise InvalidRequest(
-                "The numbers of guarantees and probabilities differ.", "Pass two lists of equal length."
+                "Each guarantee needs one probability, but their numbers differ.", "Pass two lists of equal length."
             )
         possible = [(chance, part) for chance, part in zip(chances, parts, strict=True) if chance]
         self._set(probabilities=tuple(p for p, _ in possible), guarantees=tuple(part for _, part in possible))

@@ -54,7 +54,10 @@ def chargeable(guarantee: Guarantee, target: Guarantee) -> list[Guarantee]:
     the (ε, δ) of `target`. InvalidRequest if `target` does not follow: every charge bounds the loss of the mechanism.
     """
     if not _follows(target, guarantee):
-        raise InvalidRequest(f"{guarantee!r} does not imply {target!r}.", "Use the plan unchanged.")
+        raise InvalidRequest(
+            f"The guarantee {target!r} does not follow from that of the plan, {guarantee!r}.",
+            "Use the plan unchanged, or plan again for the new guarantee.",
+        )
     cost = guarantee.cost("approx")
     is_dearer = isinstance(target, ApproxDP) and cost is not None and cost[0] > decimal(target.epsilon_value)
     return [target, guarantee] if is_dearer else [guarantee, target]

@@ -71,7 +71,8 @@ class RepeatAndSelect(Guarantee):
             )
         if self.mean > 1e12 or (self.mean < 1 and not self._is_poisson):  # runs at most
             raise InvalidRequest(
-                f"`mean` is {self.mean!r}, which is too small.", "Pass at least 1 (only Poisson permits less)."
+                f"`mean` is {self.mean!r}, but the expected number of repetitions must be at least 1.",
+                "Pass a larger `mean`, or use the Poisson distribution, which permits less.",
             )
         self._set(mean=float(self.mean), shape=float(self.shape))
 

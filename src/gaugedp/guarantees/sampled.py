@@ -59,26 +59,28 @@ class Sampled(Guarantee):
     def __post_init__(self) -> None:
         if not isinstance(self.guarantee, Guarantee):
             raise InvalidRequest(
-                f"`guarantee` is {written(self.guarantee)}, which is not a guarantee.",
-                "Pass the guarantee of the mechanism, such as PureDP(1).",
+                f"`guarantee` is {written(self.guarantee)}, but must be one of the classes of gaugedp.guarantees.",
+                "Pass the guarantee of the mechanism that reads the sample, such as PureDP(1).",
             )
         non_negative(rate=self.rate)
         if self.rate > 1 or 0 < self.rate < 1e-12:
             raise InvalidRequest(
-                f"`rate` is {self.rate!r}, which is not a supported probability.",
-                "Pass 0, or a number from 1e-12 to 1.",
+                f"`rate` is {self.rate!r}, but must be 0 or a probability of at least 1e-12.",
+                "Pass the probability with which each row is sampled.",
             )
         one_of(tuple(PROVED), sampling=self.sampling)
         one_of(tuple(PROVED.values()), neighbours=self.neighbours)
         if self.neighbours != PROVED[self.sampling]:
             raise InvalidRequest(
                 f"With sampling={self.sampling!r}, no guarantee is proved for neighbours={self.neighbours!r}.",
-                f"Use neighbours={PROVED[self.sampling]!r}, and pass the mechanism's guarantee for these neighbours.",
+                f"Use neighbours={PROVED[self.sampling]!r}, and pass the guarantee of the mechanism for these "
+                "neighbours.",
             )
         if not self.guarantee.stated_neighbours <= {self.neighbours}:
             raise InvalidRequest(
-                f"{self.guarantee!r} does not hold for neighbours={self.neighbours!r}.",
-                "Use one kind of sampling throughout, or pass the mechanism's guarantee for these neighbours.",
+                f"The sample protects neighbours={self.neighbours!r}, but {self.guarantee!r} does not hold for "
+                "such neighbours.",
+                "Use one kind of sampling throughout, or pass the guarantee of the mechanism for these neighbours.",
             )
         self._set(rate=float(self.rate))
 

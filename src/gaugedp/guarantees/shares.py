@@ -37,7 +37,7 @@ def share_of(guarantee: Guarantee, share: Fraction) -> Guarantee:
         case GaussianDP(mu=mu) if mu > 0:
             return GaussianDP(mu * math.sqrt(share) * (1 - PARAMETERS))
     raise InvalidRequest(
-        f"{guarantee!r} cannot be split between several mechanisms.",
+        f"The guarantee {guarantee!r} cannot be divided between several mechanisms.",
         "Pass a positive epsilon (with an optional delta), rho or mu.",
     )
 

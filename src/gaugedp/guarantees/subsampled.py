@@ -61,13 +61,12 @@ class SubsampledGaussian(Guarantee):
     def __post_init__(self) -> None:
         positive(rate=self.rate, noise_multiplier=self.noise_multiplier)
         if self.rate > 1:
-            raise InvalidRequest(
-                f"`rate` is {self.rate!r}, which is not a probability.", "Pass a number above 0 and at most 1."
-            )
+            raise InvalidRequest(f"`rate` is {self.rate!r}, but must be a probability.", "Pass one above 0.")
         if not LEAST_NOISE <= self.noise_multiplier <= MOST_NOISE or self.rate < 1e-12:
             raise InvalidRequest(
-                f"`rate` ({self.rate!r}) or `noise_multiplier` ({self.noise_multiplier!r}) is outside its range.",
-                "Pass a `rate` of at least 1e-12 and a `noise_multiplier` from 0.001 to 1e6.",
+                f"`rate` is {self.rate!r} and `noise_multiplier` is {self.noise_multiplier!r}, but the smallest "
+                "rate is 1e-12, and noise multipliers lie from 0.001 to 1e6.",
+                "Pass values in these ranges.",
             )
         whole(minimum=1, size=self.size)
         one_of(("add_remove", "replace"), neighbours=self.neighbours)

@@ -89,12 +89,13 @@ class TrainingRun:
             positive(sampling_rate=self.sampling_rate)
             if self.sampling_rate > 1:
                 raise InvalidRequest(
-                    f"`sampling_rate` is {self.sampling_rate!r}, which is not a valid rate.",
-                    "Divide the batch size by the number of examples.",
+                    f"`sampling_rate` is {self.sampling_rate!r}, but must be at most 1.",
+                    "Pass the expected batch size divided by the number of examples.",
                 )
         if self.bands > 1 and self.batches != "banded":
             raise InvalidRequest(
-                f"`bands` is {self.bands}, but `batches` is {self.batches!r}.", 'Pass batches="banded".'
+                f"`bands` is {self.bands}, but `batches` is {self.batches!r}, which has no bands.",
+                'Omit `bands`, or pass batches="banded".',
             )
         self._check_counts()
         if self.neighbours is None:
@@ -111,7 +112,7 @@ class TrainingRun:
     def _check_counts(self) -> None:
         if self.epochs is not None and self.batches in ("poisson", "fixed"):
             raise InvalidRequest(
-                f"`epochs` does not apply to {self.batches} batches.", "Pass `steps` and `sampling_rate`."
+                f"`epochs` does not apply to {self.batches} batches.", "Omit it, and pass `steps` and `sampling_rate`."
             )
         if self.epochs is not None and (self.steps is not None or self.sampling_rate is not None):
             raise InvalidRequest(
@@ -120,8 +121,7 @@ class TrainingRun:
         if self.epochs is None and (self.steps is None or self.sampling_rate is None):
             more = "" if self.batches in ("poisson", "fixed") else ", or epochs"
             raise InvalidRequest(
-                f"A run with {self.batches} batches needs `steps` and `sampling_rate`{more}.",
-                "Specify the missing number.",
+                f"A run with {self.batches} batches needs `steps` and `sampling_rate`{more}.", "Pass all of them."
             )
         if self.batches == "banded" and self.epochs is None and decimal(self._rate) * self.bands > 1:
             raise InvalidRequest(
@@ -243,7 +243,10 @@ def training_log(text: str) -> TrainingLog:
         between(0, 1, delta=delta)
     listed = outer.pop("runs") if has_runs else [outer]
     if not isinstance(listed, list) or not listed:
-        raise InvalidRequest("`runs` is not a list of runs.", "Pass a list with one object for each run.")
+        raise InvalidRequest(
+            "`runs` must be a list with at least one training run.",
+            'Pass a list of objects, such as [{"noise_multiplier": 1.1, "sampling_rate": 0.01, "steps": 1000}].',
+        )
     runs = [_object(run, settings) for run in listed]
     relation = outer.get("neighbours") or _relation(runs)
     for run in runs:
@@ -274,7 +277,11 @@ def _relation(runs: list[dict[str, Any]]) -> Any:
 
 def _object(facts: Any, allowed: set[str]) -> dict[str, Any]:
     if not isinstance(facts, dict):
-        raise InvalidRequest("The text is not a training log.", 'Pass {"noise_multiplier": …, "sampling_rate": …, …}.')
+        raise InvalidRequest(
+            "The training log must be a JSON object with the settings of a run, or a list of such objects under "
+            '"runs".',
+            'Pass, for example, {"noise_multiplier": 1.1, "sampling_rate": 0.01, "steps": 1000}.',
+        )
     for name in facts:
         if name not in allowed:
             raise UnknownName.among("setting of a training run", name, sorted(allowed))

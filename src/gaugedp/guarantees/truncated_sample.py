@@ -73,9 +73,9 @@ class TruncatedPoisson(SameAs, Guarantee):
         is_cut = self.batch_size <= self.n_rows
         if self.n_rows > INTEGERS or (is_cut and self.noise_multiplier < 2 * LEAST_NOISE):
             raise InvalidRequest(
-                f"`n_units` ({written(self.n_rows)}) or `noise_multiplier` ({self.noise_multiplier!r}) is outside its "
-                "range.",
-                "Use at most 2^53 units, and a `noise_multiplier` of at least 0.002 for a truncated sample.",
+                f"`n_units` is {written(self.n_rows)} and `noise_multiplier` is {self.noise_multiplier!r}, but at most "
+                "2^53 units and, for a truncated sample, a noise multiplier of at least 0.002 are supported.",
+                "Pass values in these ranges.",
             )
         self._set(n_rows=int(self.n_rows), batch_size=int(self.batch_size))
         self._set(rate=float(self.rate), noise_multiplier=float(self.noise_multiplier))

@@ -60,7 +60,9 @@ def interval_noise(
     whole(minimum=1, sensitivity=sensitivity)
     most, guarantee = _LAWS[law]
     if half_width == 0 and not law.startswith("discrete"):
-        raise InvalidRequest("Continuous noise requires a `half_width` above 0.", "Pass one, or use discrete noise.")
+        raise InvalidRequest(
+            "`half_width` is 0, which continuous noise cannot achieve.", "Pass a positive one, or use discrete noise."
+        )
     noise = most(float(half_width), float(level)) * (1 - _SHORTFALL)
     return Noise(noise, guarantee(noise, int(sensitivity)), 4 * _SHORTFALL)
 
@@ -120,7 +122,7 @@ def _largest(log_beyond: Callable[[float], float], level: float) -> float:
 
     if excess(_LOGS[0]) > 0 or excess(_LOGS[1]) < 0:
         raise InvalidRequest(
-            "The noise scale for this `half_width` is outside the range that discrete noise supports, e^−4 to e^14.",
+            "Discrete noise has scales from e^−4 to e^14, but this `half_width` needs a scale outside this range.",
             "Pass another `half_width`, or use continuous noise.",
         )
     return math.exp(root_of(excess, *_LOGS, 1e-14))

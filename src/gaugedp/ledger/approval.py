@@ -45,6 +45,6 @@ def check_approval(name: str, opening_tip: str, header: LedgerHeader, event: Led
     """Refuse a charge without a valid approval; `name` is the ledger's."""
     if fault := approval_fault(opening_tip, header, event):
         raise LedgerRefused(
-            f"The ledger {name} refuses the charge: {fault}.",
+            f"The ledger {name} requires approval, and refuses the charge: {fault}.",
             "Propose the release as a publication, with gaugedp publish --propose, and let a second person approve it.",
         )

@@ -249,7 +249,7 @@ class Ledger:
         _check_guarantees(guarantees)
         if table is None or unit is None:
             raise InvalidRequest(
-                "The table or the unit is missing.", "Pass both, because a ledger accounts for one table and one unit."
+                "A ledger accounts for one table and one unit, but the table or the unit is missing.", "Pass both."
             )
         check_names(table, unit)
         event = self._reserving(guarantees, request, urandom(16).hex() if key is None else key)
@@ -267,9 +267,13 @@ class Ledger:
     def settle(self, reservation: Reservation, released: bytes) -> str:
         """Store the result of a charge durably; return the tip."""
         if not isinstance(reservation, Reservation):
-            raise InvalidRequest("This is not a reservation.", "Pass the result of `reserve` to `settle`.", STAYS_SPENT)
+            raise InvalidRequest(
+                "`settle` stores the release of a reservation, but its argument is not a reservation.",
+                "Pass the result of `reserve`.",
+                STAYS_SPENT,
+            )
         if not isinstance(released, bytes) or len(released) > MAX_RELEASED_BYTES:
-            what = f"The release is not bytes, or is longer than {MAX_RELEASED_BYTES:,} bytes."
+            what = f"The release must consist of bytes, at most {MAX_RELEASED_BYTES:,} of them."
             raise InvalidRequest(what, "Pass a shorter release, as bytes.", STAYS_SPENT)
         with _after_paying():
             return self._write(lambda ledger: ledger.settle(reservation, released))
@@ -397,4 +401,4 @@ def _after_paying() -> Iterator[None]:
 
 def _check_guarantees(guarantees: Sequence[Guarantee]) -> None:
     if not isinstance(guarantees, Sequence) or not guarantees or not all(isinstance(p, Guarantee) for p in guarantees):
-        raise InvalidRequest("The guarantees are not a list of guarantees.", "Pass a list, such as [gd.PureDP(0.5)].")
+        raise InvalidRequest("The guarantees must be given as a list.", "Pass a list, such as [gd.PureDP(0.5)].")

@@ -66,8 +66,8 @@ def request_text(request: Mapping[str, Any]) -> str:
     except (TypeError, ValueError, RecursionError):
         pass
     raise InvalidRequest(
-        "The request's description cannot be written as JSON.",
-        "Use only text, finite numbers, lists, and mappings with text keys.",
+        "The description of the request contains something that JSON cannot express.",
+        "Use only strings, finite numbers, lists, and mappings with string keys.",
     )
 
 

@@ -24,12 +24,13 @@ def check_path(path: str) -> Path:
     """Return the absolute path; refuse addresses and other texts."""
     if not isinstance(path, str) or "\0" in path or not path.strip():
         raise InvalidRequest(
-            "The ledger's path is neither text nor a Path.", "Pass the path of a file, such as 'people.ledger'."
+            "The ledger's path must be a Path or a nonempty string.",
+            "Pass the path of a file, such as 'people.ledger'.",
         )
     if "://" in path or is_no_path(path):
         raise InvalidRequest(
-            "A ledger must be a file or a schema on a PostgreSQL server.",
-            "Pass a path on a local disk, or postgresql://…",
+            "A ledger is a file or a schema on a PostgreSQL server, and the path names neither.",
+            "Pass a path on a local disk, or an address that starts with postgresql://.",
         )
     return Path(os.path.abspath(path))
 
@@ -45,7 +46,7 @@ def check_place(path: Path, name: str) -> bool:
     if not stat.S_ISDIR(folder.st_mode):
         raise LedgerRefused(f"The parent of {name} is not a folder.", "Check the path.")
     if kind == stat.S_IFDIR:
-        raise LedgerRefused(f"{name} is a folder, not a ledger.", "Pass the path of a file.")
+        raise LedgerRefused(f"{name} is a folder, but a ledger is a file.", "Pass the path of a file.")
     if kind not in (None, stat.S_IFREG):
         raise LedgerRefused(f"{name} is not a regular file.", "Pass the path of a file.")
     _check_access(path, name, exists=kind is not None)
@@ -138,7 +139,7 @@ def _check_local(path: Path, name: str) -> None:
     kind = network_kind(Path(os.path.realpath(path)), _mounts())
     if kind is not None:
         raise LedgerRefused(
-            f"The ledger {name} is on a network file system ({kind}); two machines could spend one budget.",
+            f"The ledger {name} is on a network file system ({kind}), where two machines could spend the same budget.",
             "Move it to a local disk.",
         )
 
@@ -151,7 +152,8 @@ def check_single(path: Path, name: str) -> None:
     place = os.path.realpath(path)
     if any(mount.point == place for mount in _mounted(_mounts())):
         raise LedgerRefused(
-            f"The ledger {name} is a mount point: the file has a second name elsewhere.",
+            f"The ledger {name} is mounted on its own, so the same file has a second name elsewhere, which could "
+            "spend its budget again.",
             "Mount its folder instead, and pass the path within it.",
         )
     for _ in range(50):  # tries
@@ -161,4 +163,8 @@ def check_single(path: Path, name: str) -> None:
         except OSError:
             return  # opening the file reports the error
         time.sleep(0.02)
-    raise LedgerRefused(f"The ledger {name} has a second name (a hard link).", "Remove the other name.")
+    raise LedgerRefused(
+        f"The ledger {name} is also stored under another name (a hard link), which could be used to spend its "
+        "budget twice.",
+        "Remove the other name.",
+    )

@@ -37,7 +37,8 @@ class LedgerHeader:
             )
         if unit is not None and self.unit is not None and unit != self.unit:
             raise LedgerRefused(
-                f"The ledger {name} protects {self.unit}; the request protects {unit}.", _other_unit(self.unit, unit)
+                f"The ledger {name} protects {self.unit}, but the request protects {unit}.",
+                _other_unit(self.unit, unit),
             )
 
     def check_budget(self, name: str, budget: Guarantee | None) -> None:
@@ -45,7 +46,7 @@ class LedgerHeader:
         if budget is not None and budget != self.budget:
             raise LedgerRefused(
                 f"The ledger {name} was opened with a budget of {self.budget!r}, not {budget!r}.",
-                "Omit the budget, or pass the stored one, because a budget cannot be changed.",
+                "Omit the budget or pass the stored one, because a budget cannot be changed.",
             )
 
     def check_requires_approval(self, name: str) -> None:
@@ -103,7 +104,10 @@ def check_names(table: object, unit: object) -> None:
     if table is not None:
         check_text("The table's name", table)
     if unit is not None and not isinstance(unit, PrivacyUnit):
-        raise InvalidRequest("The unit is not a PrivacyUnit.", "Use gd.PrivacyUnit(…).")
+        raise InvalidRequest(
+            f"`unit` is of type {type(unit).__name__}, but must be a privacy unit.",
+            "Pass one, such as gd.PrivacyUnit().",
+        )
 
 
 def check_text(what: str, text: object) -> None:

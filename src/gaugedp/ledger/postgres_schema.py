@@ -89,7 +89,8 @@ def schema_name(said: str | None) -> str:
     name = NAME if said is None else said
     if not re.fullmatch(r"(?!pg_)[A-Za-z_][A-Za-z0-9_-]{0,62}", name):
         raise InvalidRequest(
-            "The name of the ledger is not valid.", "Use 1 to 63 letters, digits and underscores: …?ledger=people."
+            f"The address names the ledger {name}, which is not a valid name.",
+            "Use 1 to 63 letters, digits and underscores: …?ledger=people.",
         )
     return name
 

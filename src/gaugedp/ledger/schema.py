@@ -102,7 +102,10 @@ def make_durable(connection: sqlite3.Connection, name: str) -> None:
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA fullfsync = ON")
     if connection.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
-        raise LedgerRefused(f"The ledger {name} cannot have a write-ahead log here.", "Move it to a local disk.")
+        raise LedgerRefused(
+            f"The file system of the ledger {name} does not support the write-ahead log that makes charges durable.",
+            "Move it to a local disk.",
+        )
 
 
 def check_header(header: bytes, name: str) -> None:
@@ -125,7 +128,10 @@ def _check_mark(version: int, application_id: int, name: str) -> None:
     if application_id != APPLICATION_ID:
         raise refusal(sqlite3.SQLITE_NOTADB, name)
     if version != VERSION:
-        raise LedgerRefused(f"The ledger {name} was written by another version of gaugedp.", "Use that version.")
+        raise LedgerRefused(
+            f"The ledger {name} was written by another version of gaugedp, in a format that this version cannot read.",
+            "Use the version that wrote it.",
+        )
 
 
 def damage(connection: sqlite3.Connection) -> list[str]:

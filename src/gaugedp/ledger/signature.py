@@ -82,7 +82,7 @@ def _line(name: str, text: object) -> str | None:
         return None
     if not isinstance(text, str) or not _is_line(text):
         raise InvalidRequest(
-            f"`{name}` is not one line of 1 to {MOST_LETTERS} printable characters.",
+            f"`{name}` must be one line of 1 to {MOST_LETTERS} printable characters.",
             "Pass a short text without line breaks or invisible characters.",
         )
     return unicodedata.normalize("NFC", text.strip())

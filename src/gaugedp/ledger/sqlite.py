@@ -80,8 +80,9 @@ class SqliteStore:
                 if os.path.lexists(self._path):
                     return  # another process created the ledger in the meantime, and has it open
                 raise LedgerRefused(
-                    f"The ledger {self.name} is missing, but {self._shown + suffix!r} of an earlier ledger exists.",
-                    "Restore the ledger, or move that file away.",
+                    f"The ledger {self.name} is missing, but {self._shown + suffix!r}, which belongs to an earlier "
+                    "ledger, exists.",
+                    "Restore the ledger from a backup, or move that file away to start a new one.",
                 )
         draft = self._path.with_name(f".{self._path.name}.{os.urandom(8).hex()}.new")
         try:
@@ -180,7 +181,8 @@ class MemoryStore:
         """Return `act(transaction)` as `Store.run`, without durability."""
         if os.getpid() != self._owner:
             raise LedgerRefused(
-                "This in-memory ledger belongs to another process.", "Open a ledger file to share a budget."
+                "This ledger exists only in the memory of the process that opened it, which is another process.",
+                "Open a ledger file to share a budget.",
             )
         with self._lock:
             if self._connection.in_transaction:  # of this thread: a signal interrupted it

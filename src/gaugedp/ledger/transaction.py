@@ -49,8 +49,8 @@ class LedgerTransaction:
         row = self.transaction.row(1)
         if row is not None and row.tip != seen.first:
             raise LedgerRefused(
-                f"The ledger {self.name} was replaced after it was opened.",
-                "Restore it, or open the new one if that is intended.",
+                f"The file of the ledger {self.name} was replaced after the ledger had been opened.",
+                "Restore the file, or open the ledger again if the new file is intended.",
             )
 
     def following(self, seen: Seen) -> "LedgerTransaction":
@@ -119,13 +119,13 @@ class LedgerTransaction:
         row = self.transaction.find("reserve", reservation.key)
         if row is None or (row.number, row.tip) != (reservation.number, reservation.tip):
             raise LedgerRefused(
-                f"The reservation {reservation.key!r} is not in {self.name}.",
+                f"The ledger {self.name} has no reservation {reservation.key!r}.",
                 "Pass the result of this ledger's `reserve` to `settle`.",
             )
         if self.transaction.find("settle", reservation.key) is not None:
             raise LedgerRefused(
-                f"The reservation {reservation.key!r} in {self.name} is already settled.",
-                "Reserve again for another release.",
+                f"The reservation {reservation.key!r} in {self.name} already has an answer.",
+                "Reserve again for a new release.",
             )
         return self._append(LedgerEvent("settle", reservation.key, released=released)).tip
 

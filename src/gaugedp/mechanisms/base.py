@@ -71,8 +71,8 @@ class Calibrated(ABC):
         if guarantee == self.guarantee:
             return self
         raise InvalidRequest(
-            f"{self.name} does not support {guarantee!r}.",
-            "Implement recalibrated(guarantee).",
+            f"{self.name} cannot be calibrated for {guarantee!r}, because its class does not define how.",
+            "Implement its method recalibrated(guarantee).",
         )
 
     def __repr__(self) -> str:
@@ -140,7 +140,7 @@ class Mechanism(Calibrated):
 
     def mean_square(self, weights: np.ndarray | None = None) -> float:  # noqa: ARG002
         """Return an upper bound on the expected ‖error/weights‖₂²."""
-        raise InvalidRequest(f"The mean square error of {self.name} is not known.", "Release it separately.")
+        raise InvalidRequest(f"The mean squared error of {self.name} is not known.", "Release this query separately.")
 
     @property
     def variances(self) -> np.ndarray:
@@ -254,8 +254,9 @@ class AdditiveNoise(Mechanism, ABC):
         kind = steps.dtype if isinstance(steps, np.ndarray) else None
         if shape != draw_shape or kind != np.int64:
             raise InvalidRequest(
-                f"{self.name} drew noise of shape {shape} and type {kind}, not of shape {draw_shape} and type int64.",
-                "Fix its draw() method.",
+                f"The method draw() of {self.name} returned noise of shape {shape} and type {kind} instead of "
+                f"shape {draw_shape} and type int64.",
+                "Correct this method.",
             )
         return steps
 
@@ -265,7 +266,7 @@ def _generator(rng: Entropy | None) -> Entropy:
         return system_rng()
     if not isinstance(rng, Entropy):
         raise InvalidRequest(
-            f"`rng` must be an Entropy, but is of type {type(rng).__name__}.",
+            f"`rng` is of type {type(rng).__name__}, but must be a source of randomness of gaugedp.",
             "Omit `rng`, or pass gd.research_rng(seed) for noise that protects nobody.",
         )
     return rng
@@ -289,17 +290,21 @@ class Prepared:
         shape = (self.mechanism.body.ambient_dim,)
         if np.shape(answer) != shape:
             raise InvalidRequest(
-                f"The answer has shape {np.shape(answer)}, not {shape}.",
+                f"The answer has shape {np.shape(answer)}, but the noise was prepared for shape {shape}.",
                 "Pass one number for each answer of the query.",
             )
         if self._forks != fork_count():
             raise InvalidRequest(
-                "This noise was prepared before the process forked.", "Prepare new noise in this process."
+                "This noise was prepared before the process forked, so both processes could use it.",
+                "Prepare new noise in this process.",
             )
         try:
             apply_noise = self._apply_noise.pop()  # atomic, so that no second thread can take it too
         except IndexError:
-            raise InvalidRequest("This noise has already been used.", "Prepare new noise for another answer.") from None
+            raise InvalidRequest(
+                "This noise has already been used, and using it again would reveal the difference of two answers.",
+                "Prepare new noise for another answer.",
+            ) from None
         return apply_noise(answer)
 
     @property
@@ -324,7 +329,7 @@ def lattice_radius(body: Body, p: float, weights: np.ndarray | None) -> tuple[Fr
     check_body(body)
     radius = body.radius(p, weights)
     if not radius > 0:
-        raise InvalidRequest("No unit can change this answer.", "Use a query that depends on the rows.")
+        raise InvalidRequest("No unit can change these answers.", "Use a query that depends on the rows.")
     if is_integer(body):
         exact = weights is None and (p == 1 or math.isinf(p)) and radius < 2**53 and radius.is_integer()
         return Fraction(1), Fraction(radius) if exact else _up(radius, body.ambient_dim)

@@ -59,7 +59,7 @@ class EllipsoidNoise(NormNoise):
         if not isinstance(body, Polytope):
             raise InvalidRequest(f"{body!r} is not a polytope.", "Use KNorm, whose noise has the shape of the body.")
         if not body.radius(2) > 0:
-            raise InvalidRequest("No unit can change this answer.", "Use a query that depends on the rows.")
+            raise InvalidRequest("No unit can change these answers.", "Use a query that depends on the rows.")
         factorisation = factorise(body, weights)
         shape = Ellipsoid(factorisation.left)
         noise, radius = _proved_noise(body, factorisation, gauge_noise(shape))

@@ -106,4 +106,6 @@ def _with_delta(epsilon: float, delta: float) -> float:
     low, _ = bisected(low, high, keeps, relative=1e-12)
     if low > 0:
         return low
-    raise InvalidRequest("The guarantee is too small for the exponential mechanism.", "Use a larger epsilon or delta.")
+    raise InvalidRequest(
+        "With so small a guarantee, the mechanism could only select at random.", "Use a larger epsilon or delta."
+    )

@@ -151,7 +151,8 @@ class ExponentialDensity(Calibrated):
         row = np.asarray(answer, dtype=float)
         if row.shape != (self.quality.body.ambient_dim,) or not np.isfinite(row).all():
             raise InvalidRequest(
-                f"The answer has the wrong shape, {row.shape}, or is not finite.",
+                f"The answer must consist of {self.quality.body.ambient_dim} finite numbers, but it has shape "
+                f"{row.shape} or contains NaN or infinity.",
                 f"Pass {self.quality.body.ambient_dim} finite numbers.",
                 STAYS_SPENT,
             )
@@ -259,7 +260,7 @@ def _proposals(log_ratio: float, log_inverse: float) -> int:
     """Return n ≥ e^{log_ratio}·log_inverse: then (1 − e^{−log_ratio})^n ≤ e^{−log_inverse}."""
     if log_ratio + math.log(log_inverse) > math.log(_MOST_PROPOSALS):
         raise InvalidRequest(
-            f"The walk would need more than {_MOST_PROPOSALS:,} proposals: they grow like e^{log_ratio:.4g}.",
+            f"A draw would need more than {_MOST_PROPOSALS:,} proposals, whose number grows like e^{log_ratio:.4g}.",
             "Use narrower bounds, a smaller epsilon, or constant_time=False.",
         )
     return math.ceil(math.exp(log_ratio) * log_inverse * (1 + 1e-9)) + 1

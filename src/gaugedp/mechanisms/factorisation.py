@@ -62,7 +62,7 @@ def _check_work(body: Polytope) -> None:
     dim = min(body.ambient_dim, count)
     if dim**2 * count > _MOST_WORK:
         raise InvalidRequest(
-            f"The body has {count:,} generators in {dim:,} dimensions: too many to optimise Gaussian noise.",
+            f"The body has {count:,} generators in {dim:,} dimensions, which are too many to optimise Gaussian noise.",
             f"Reduce dimensions² x generators to at most {_MOST_WORK:,}, or let gd.plan compare other mechanisms.",
         )
 
@@ -86,7 +86,10 @@ def radius_of(left: np.ndarray, inverse: np.ndarray, columns: np.ndarray) -> flo
     lengths = np.linalg.norm(coordinates, axis=0)
     slack = np.linalg.norm(np.abs(inverse) @ missed, axis=0)
     if not slack.max() <= 1e-3 * lengths.max():
-        raise InvalidRequest("Some generators are nearly parallel.", "Remove those that differ only by rounding.")
+        raise InvalidRequest(
+            "Some generators of the body are nearly parallel, so the noise cannot be optimised precisely.",
+            "Remove generators that differ from others only by rounding.",
+        )
     return float((lengths + 2 * slack).max()) * (1 + 2.0**-40)
 
 

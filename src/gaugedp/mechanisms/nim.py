@@ -132,7 +132,10 @@ class NestedNoise(GaugeNoise):
 
     def uniform(self, size: int, rng: Entropy) -> np.ndarray:  # noqa: ARG002
         """Refuse: a sum of noises has no body."""
-        raise InvalidRequest("The noise of NIM has no single body.", "Use samplers.uniform.")
+        raise InvalidRequest(
+            "NIM adds noises of several bodies, so it has no single body to draw uniform points from.",
+            "Pass a body to samplers.uniform instead.",
+        )
 
     def steps(self, allowance: float) -> int:
         """Return the largest number of steps of a level."""
@@ -259,7 +262,7 @@ def _levels(body: Body, depth: int | None) -> list[ProjectedNoise]:
         levels.append(ProjectedNoise(basis, gauge_noise(part), vectors[:, :short], vectors[:, short:], *sides))
         if not values[0] > 1e-12 * values[-1]:  # a million times in length
             raise InvalidRequest(
-                "This body is too long and thin for NIM to be precise.", "Use KNorm or EllipsoidNoise."
+                "The body is so long and thin that the noise of NIM would be imprecise.", "Use KNorm or EllipsoidNoise."
             )
         basis = basis @ vectors[:, short:] if long else np.zeros((body.ambient_dim, 0))
     return levels

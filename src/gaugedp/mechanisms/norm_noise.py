@@ -59,7 +59,7 @@ class NormNoise(AdditiveNoise, ABC):
     def __post_init__(self) -> None:
         if not self.shape.radius(np.inf) * self._scale * (self.noise.rank + 60) < 2.0**61:  # steps that fit 64 bits
             raise InvalidRequest(
-                "The noise would overflow 64-bit lattice steps.", "Use a larger epsilon or fewer rows."
+                "With this guarantee, noise would exceed 64-bit lattice steps.", "Use a larger epsilon or fewer rows."
             )
         if self.noise.lattice is not None:
             self.noise.lattice.unit(decimal(self.epsilon))  # refuses noise beyond 64 bits
@@ -290,7 +290,7 @@ def lattice_of(body: Body, shape: Body, inside: float, gauge: Fraction | None = 
     """
     radius = body.radius(2)
     if not radius > 0:
-        raise InvalidRequest("No unit can change this answer.", "Use a query that depends on the rows.")
+        raise InvalidRequest("No unit can change these answers.", "Use a query that depends on the rows.")
     if is_integer(body):
         return Fraction(1), inside * _GAUGE_ROUNDING
     coarsest = radius / (body.ambient_dim * TUNED.fine_steps)
@@ -302,8 +302,9 @@ def lattice_of(body: Body, shape: Body, inside: float, gauge: Fraction | None = 
     step = _power_below(coarsest)
     if not _on_lattice(body, step):
         raise InvalidRequest(
-            "Some answers are combinations of others, such as a total, and rounding would break this relation.",
-            "Omit the answers that follow from others, or use gaugedp.bodies.project(body, body.span).",
+            "Some answers follow from others, such as a total from its parts, and rounded noise would break this "
+            "relation.",
+            "Omit answers that follow from others, or use gaugedp.bodies.project(body, body.span).",
         )
     return step, inside * _GAUGE_ROUNDING
 

@@ -108,8 +108,9 @@ def _approximate(guarantee: Guarantee) -> ApproxDP:
     epsilon, delta = _numbers(guarantee)
     if delta == 0:
         raise InvalidRequest(
-            "`delta` is 0: no key may be shown, because a key that only one person has would reveal that person.",
-            "Pass a `delta` above 0, far below 1 / (number of people). It bounds the probability of such a disclosure.",
+            "With `delta` = 0 no key may be shown, because a key that only one person has would reveal that person.",
+            "Pass a `delta` above 0, but far below 1 / (number of people): it bounds the probability of such a "
+            "disclosure.",
         )
     positive(epsilon=epsilon)
     return ApproxDP(epsilon, delta)

@@ -102,7 +102,10 @@ class Peeling(Selection):
         """Return the first pick's distribution (d,), for Gumbel noise only."""
         if self.noise == "laplace":
             raise InvalidRequest(
-                "The distribution of a selection is not available for Laplace noise.", 'Use noise="gumbel".', ""
+                "The distribution of a selection is computed only for Gumbel noise, but this mechanism has "
+                "Laplace noise.",
+                'Use noise="gumbel".',
+                "",
             )
         numbers = self.in_steps(scores)
         sizes = numbers if self.monotone else np.abs(numbers)
@@ -123,7 +126,11 @@ class Peeling(Selection):
         The interval contains the score with probability at least `level`.
         """
         if self.law is None:
-            raise InvalidRequest("This selection releases no values.", "Calibrate it with a `share` below 1.", "")
+            raise InvalidRequest(
+                "This selection was calibrated to release positions only, without values.",
+                "Calibrate it with a `share` below 1.",
+                "",
+            )
         return float(self.law.half_width(level) + (0.5 if self.step != 1 else 0)) * float(self.step)
 
     @property

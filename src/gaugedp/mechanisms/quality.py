@@ -68,14 +68,15 @@ class Quality:
     def __post_init__(self) -> None:
         if not _is_bounded(self.bounds):
             raise InvalidRequest(
-                f"The quality function is unbounded: `bounds` is {self.bounds!r}.",
+                f"`bounds` is {self.bounds!r}, but the exponential mechanism on a continuous set needs a bounded "
+                "quality function.",
                 "Pass finite bounds=(low, high), to which scores may be clipped.",
             )
         low, high = self.bounds
         finite(low=low, high=high)
         positive(high_less_low=high - low)
         if not self.body.radius(2) > 0:
-            raise InvalidRequest("No unit can change this answer.", "Use a query that depends on the rows.")
+            raise InvalidRequest("No unit can change these answers.", "Use a query that depends on the rows.")
 
     @property
     def width(self) -> float:
@@ -97,7 +98,9 @@ class Quality:
         with contextlib.suppress(*_FAILURES):
             return self._clip(self._scored(answer, points))
         raise InvalidRequest(
-            "The score function failed on the answer.", "Make it return a number for every answer.", STAYS_SPENT
+            "The quality function failed on the answer of the table.",
+            "Correct it so that it returns a number for every possible answer.",
+            STAYS_SPENT,
         )
 
     def check(self, over: Body) -> None:
@@ -115,8 +118,9 @@ class Quality:
             difference = float(np.abs(self._clip(after) - self._clip(before)).max())
             if difference > 1 + self.slack:
                 raise InvalidRequest(
-                    f"One unit changed a score by {difference:.6g}, but the theorem permits at most 1.",
-                    "Divide the score by its true sensitivity, or pass a larger body.",
+                    f"In a test, one unit changed a quality by {difference:.6g}, but the theorem permits a change "
+                    "of at most 1.",
+                    "Divide the quality by its true sensitivity, or pass a larger body.",
                 )
 
     def _answers(self, over: Body, rng: Entropy) -> np.ndarray:
@@ -132,23 +136,26 @@ class Quality:
         low, high = self.bounds
         if not self.clipped and (scores.min() < low - self.slack or scores.max() > high + self.slack):
             raise InvalidRequest(
-                f"The quality function exceeds its bounds ({low:g}, {high:g}): it returns "
-                f"{scores.min():.6g} and {scores.max():.6g} at the answer 0.",
+                f"The quality function left its bounds ({low:g}, {high:g}): at the answer 0 it returned values "
+                f"from {scores.min():.6g} to {scores.max():.6g}.",
                 "Use wider bounds, or clipped=True.",
             )
 
     def _check_own_point(self, answer: np.ndarray, points: np.ndarray, scores: np.ndarray) -> None:
         alone = self._number(answer, points[:1])
         if abs(self._clip(alone)[0] - self._clip(scores)[0]) > self.slack:
-            raise InvalidRequest("A score depends on other points, or on chance.", "Score each point separately.")
+            raise InvalidRequest(
+                "The quality of a point changed when it was computed without the other points.",
+                "Compute each score from the answer and its own point only, without random numbers.",
+            )
 
     def _number(self, answer: np.ndarray, points: np.ndarray) -> np.ndarray:
         scores = self._scored(answer, points)
         if np.isfinite(scores).all():
             return scores
         raise InvalidRequest(
-            "The quality function returned NaN or infinity.",
-            "Make it finite for every answer and point.",
+            "The quality function returned NaN or infinity for a made-up answer.",
+            "Correct it so that it returns a finite number for every answer and point.",
         )
 
     def _scored(self, answer: np.ndarray, points: np.ndarray) -> np.ndarray:

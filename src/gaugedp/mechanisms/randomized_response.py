@@ -159,11 +159,15 @@ class RandomizedResponse(Calibrated):
 
     def _checked(self, categories: np.ndarray) -> np.ndarray:
         if not np.issubdtype(categories.dtype, np.integer) and categories.dtype != bool:
-            raise InvalidRequest("A category is not an integer.", "Number the categories from 0.", STAYS_SPENT)
+            raise InvalidRequest(
+                "The responses must be integers, but at least one is not.", "Number the categories from 0.", STAYS_SPENT
+            )
         responses = categories.astype(np.int64)
         if responses.size and (responses.min() < 0 or responses.max() >= self.n_categories):
             raise InvalidRequest(
-                "A category is out of range.", f"Pass integers from 0 to {self.n_categories - 1}.", STAYS_SPENT
+                f"The responses must be integers from 0 to {self.n_categories - 1}, but at least one is not.",
+                "Pass the number of the category that each person gave.",
+                STAYS_SPENT,
             )
         return responses
 

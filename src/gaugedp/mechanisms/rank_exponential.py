@@ -71,20 +71,17 @@ class RankExponential(Mechanism):
         half of ε, or two thirds if there are several quantiles, and both kinds of ends share the rest.
         """
         shares = tuple(sorted(quantiles))
-        between(
-            0,
-            1,
-            level=0.95 if level is None else level,
-            **{f"quantile_{i}": quantile for i, quantile in enumerate(shares)},
-        )
-        if not isinstance(body, Polytope) or not shares or len(set(shares)) < len(shares):
+        between(0, 1, level=0.95 if level is None else level, **{f"quantile_{i}": one for i, one in enumerate(shares)})
+        if not shares or len(set(shares)) < len(shares):
             raise InvalidRequest(
-                "The body is not that of a histogram, or a quantile is missing or repeated.",
-                "Pass the body of the histogram, and each quantile once.",
+                "The list of quantiles must name at least one, and none twice.", "Pass, for example, [Fraction(1, 2)]."
             )
-        _shape(body)
+        if not isinstance(body, Polytope) or not _is_histogram(body):
+            raise InvalidRequest(
+                "Quantiles need the body of a histogram.", "Take it from gd.quantiles(...).sensitivity."
+            )
         if any(quantile.denominator > 10**6 for quantile in shares):  # the largest denominator
-            raise InvalidRequest("A quantile has too many digits.", "Use quantiles with at most six digits.")
+            raise InvalidRequest("A quantile has more than six decimals.", "Round it to at most six.")
         budget = RankBudget((1,) if level is None else (2 if len(shares) == 1 else 4, 1, 1))
         epsilon = budget.epsilon(guarantee)
         mechanism = cls(body, budget.guarantee(epsilon), shares, level, first, epsilon, budget)
@@ -92,7 +89,7 @@ class RankExponential(Mechanism):
         if longest > _LARGEST_SHIFT or mechanism.limit(Fraction(1), len(shares)) > _LARGEST_SHIFT:
             raise InvalidRequest(f"The guarantee {guarantee!r} is too small for quantiles.", "Use a larger guarantee.")
         if mechanism._largest_product > _LARGEST_SHIFT:
-            raise InvalidRequest("A unit has too many rows for quantiles.", "Use a smaller max_rows.")
+            raise InvalidRequest("A unit may have too many rows for quantiles.", "Use a smaller `max_rows`.")
         return mechanism
 
     def recalibrated(self, guarantee: Guarantee) -> "RankExponential":

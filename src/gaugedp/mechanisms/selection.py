@@ -97,8 +97,8 @@ class Selection(Calibrated):
         numbers = np.asarray(scores)
         if numbers.shape != (self.n_candidates,):
             raise InvalidRequest(
-                f"The scores have the wrong shape, {numbers.shape}.",
-                f"Pass {self.n_candidates} scores, one per candidate.",
+                f"The scores have shape {numbers.shape}, but there are {self.n_candidates} candidates.",
+                "Pass one score for each candidate.",
                 STAYS_SPENT,
             )
         if np.issubdtype(numbers.dtype, np.integer) and self.step == 1:

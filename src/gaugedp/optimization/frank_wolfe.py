@@ -80,13 +80,14 @@ class FrankWolfe:
         of_kind(guarantee, PureDP, ApproxDP, purpose="Frank-Wolfe")
         if not math.isfinite(loss.smoothness):
             raise InvalidRequest(
-                f"Frank-Wolfe requires a smooth loss, but {loss!r} has a kink.", "Use Huber, Logistic or Squared."
+                f"Frank-Wolfe requires a loss with a continuous slope, but that of {loss!r} jumps.",
+                "Use Huber, Logistic or Squared.",
             )
         if steps is None:
             steps = _best_steps(_noise_of(n_rows, n_columns, neighbours), loss, radius, guarantee)[0]
         whole(minimum=1, steps=steps)
         if steps > 2**20:  # more would not have exact predictions
-            raise InvalidRequest(f"`steps` is {steps}, which is too many.", f"Choose at most {2**20}.")
+            raise InvalidRequest(f"`steps` is {steps}, but at most {2**20} are supported.", "Choose fewer steps.")
         # of scores over the Lipschitz constant
         sensitivity = (2.0 if neighbours == "replace" else 1.0) * (1 + SCORES)
         step_epsilon = _step_epsilon(guarantee, steps)

@@ -73,7 +73,8 @@ class Geometry:
     def __post_init__(self) -> None:
         if not isinstance(self.shape, tuple) or len(self.shape) not in {1, 2}:
             raise InvalidRequest(
-                f"`shape` is {self.shape!r}, which is not supported.", "Pass (d,) for vectors, or (m, n) for matrices."
+                f"`shape` is {self.shape!r}, but must consist of one or two positive integers.",
+                "Pass (d,) for vectors, or (m, n) for matrices.",
             )
         whole(minimum=1, **dict(zip(("rows", "columns"), self.shape, strict=False)))
         positive(radius=self.radius)
@@ -83,7 +84,7 @@ class Geometry:
             )
         if self.q is not None and not (1 < self.q <= 2 and min(self.p, 2) <= self.q):
             raise InvalidRequest(
-                f"`q` is {self.q!r}, which is not supported.", "Use a `q` above 1 and from p to 2, or omit it."
+                f"`q` is {self.q!r}, but must be above 1 and lie between p and 2.", "Pass such a number, or omit `q`."
             )
 
     @property

@@ -141,7 +141,10 @@ class Gibbs:
         one_of(PURPOSES, purpose=purpose)
         one_of(("replace", "add_remove"), neighbours=neighbours)
         if (purpose == "strongly_convex") != (convexity is not None):
-            raise InvalidRequest('`convexity` applies only to purpose="strongly_convex".', "Pass both, or neither.")
+            raise InvalidRequest(
+                '`convexity` and purpose="strongly_convex" belong together, but only one of them is given.',
+                "Pass both, or neither.",
+            )
         if convexity is not None:
             positive(convexity=convexity)
         factor = 2 if neighbours == "replace" else 1
@@ -186,7 +189,7 @@ class Gibbs:
         """
         if not isinstance(self.loss, ValueLoss):
             raise InvalidRequest(
-                "For a loss of the library, the number of evaluations has no public bound.",
+                "The number of loss evaluations has no public bound for a loss of the library.",
                 "Use the number of steps (`steps`), or pass the loss as a function with `lipschitz`.",
             )
         return 2 * self._plan.picks(self.steps, self.stop)
@@ -227,7 +230,10 @@ class Gibbs:
     def posterior(self, rows: np.ndarray, targets: np.ndarray) -> Posterior:
         """Return the exponent for rows, for a library loss."""
         if isinstance(self.loss, ValueLoss):
-            raise InvalidRequest("The slopes of a user-defined loss are not available.", "Use a loss of the library.")
+            raise InvalidRequest(
+                "The posterior needs the slopes of the loss, which are unknown for a loss of your own.",
+                "Use a loss of the library.",
+            )
         table, goal = read_cells(rows), numbers(entries_of(targets))
         table = table.reshape(len(table), math.prod(table.shape[1:]))
         n_rows = self.n_rows if self.neighbours == "replace" else len(table)
@@ -235,7 +241,7 @@ class Gibbs:
         if table.shape != (n_rows, n_weights) or goal.shape != (n_rows,):
             expected = f"{self.n_rows} rows" if self.neighbours == "replace" else "rows"
             raise InvalidRequest(
-                "The rows do not have the shape that the mechanism was calibrated for.",
+                "The mechanism was calibrated for rows of another shape than those that were passed.",
                 f"Pass {expected} with {n_weights} numbers each, and one target per row.",
                 STAYS_SPENT,
             )
@@ -288,14 +294,15 @@ class Gibbs:
         """
         if population or self.purpose == "strongly_convex":
             raise InvalidRequest(
-                "With `confidence`, a bound is available only for the mean loss of the rows.",
+                "A bound with `confidence` is available only for the mean loss of the rows, not of the population.",
                 'Pass population=False and the purpose "erm" or "sco", or omit `confidence`.',
             )
         between(0, 1, confidence=confidence)
         failure = 1 - confidence - self.stop
         if failure <= 0:
             raise InvalidRequest(
-                f"The confidence {confidence} is too high: the sampler itself may fail with a larger probability.",
+                f"The confidence {confidence} cannot be reached, because the sampler itself may fail with a larger "
+                "probability.",
                 "Choose a smaller confidence, such as 0.95.",
             )
         log = -float(scipy.special.log_ndtr(scipy.special.ndtri(failure) - 2 * self.total_variation))
@@ -334,7 +341,7 @@ class Gibbs:
         table, goal = np.asarray(rows), np.asarray(targets)
         if len(table) != self.n_rows or len(goal) != self.n_rows:
             raise InvalidRequest(
-                "The rows do not have the shape that the mechanism was calibrated for.",
+                "The mechanism was calibrated for another number of rows or targets than were passed.",
                 f"Pass {self.n_rows} rows, and one target per row.",
                 STAYS_SPENT,
             )
@@ -377,7 +384,7 @@ class GibbsProblem:
         if not 0 <= self.auxiliary_mu < mu:
             raise InvalidRequest(
                 f"`auxiliary_mu` is {self.auxiliary_mu!r}, but must be below the mu of the guarantee, {mu:.4g}.",
-                "Choose 0 or a positive number below it.",
+                "Choose a number from 0 to below this value.",
             )
         return math.sqrt(mu * mu - self.auxiliary_mu * self.auxiliary_mu) * (1 - 2.0**-40)
 

@@ -116,7 +116,7 @@ def walk_of(given: object, in_ball: bool) -> Walk:
         return SimplexWalk(given)
     kind = "body that is not an ℓ_p or Schatten ball" if isinstance(given, Body) else type(given).__name__
     raise InvalidRequest(
-        f"This type of geometry is not supported: {kind}.",
+        f"The set of weights is a {kind}, for which there is no Gibbs sampler.",
         "Pass gaugedp.optimization.Geometry(shape, p, radius) or Simplex(d), or the body LpBall, SchattenBall or "
         "Polytope.symmetric_hull, or an image of one.",
     )

@@ -16,8 +16,8 @@ def check_loss(loss: object) -> None:
     """Refuse an object that is not a `Loss`."""
     if not isinstance(loss, Loss):
         raise InvalidRequest(
-            f"`loss` is of type {type(loss).__name__}, which is not a loss of gaugedp.",
-            "Use a loss of gaugedp.optimization, such as Logistic().",
+            f"`loss` is of type {type(loss).__name__}, but must be a loss of the library.",
+            "Pass one, such as Logistic().",
         )
 
 

@@ -45,11 +45,12 @@ class MomentScale:
         positive(width=self.bounds[1] - self.bounds[0], largest=self.largest, ratio=self.ratio)
         if self.region.radius != 1:
             raise InvalidRequest(
-                f"The radius is {self.region.radius!r}, but must be 1.", "Scale the matrices to a radius of 1."
+                f"The radius of the ball of matrices is {self.region.radius!r}, but must be 1.",
+                "Scale the matrices so that the radius is 1.",
             )
         if self.centre and self.products_at_least < 0:
             raise InvalidRequest(
-                "`centre` applies only to designs of the form zzᵀ.", "Leave it at 0 for other designs."
+                "`centre` applies only to designs zzᵀ of rank one, but these have another form.", "Leave it at 0."
             )
 
     def centred(self) -> "MomentScale":
@@ -166,8 +167,9 @@ class MatrixMoments:
         p = scale.region.n_coordinates
         if p > MOST_COORDINATES:
             raise InvalidRequest(
-                f"There are {p:,} coefficients, but moments can be released for at most {MOST_COORDINATES:,}.",
-                "Use fewer columns, or a fit by descent.",
+                f"The model has {p:,} coefficients, but the noisy products of rows can be released for at most "
+                f"{MOST_COORDINATES:,}.",
+                'Use fewer columns, or solver="descent".',
             )
         n_of_h = p * (p + 1) // 2
         if isinstance(guarantee, GaussianDP):

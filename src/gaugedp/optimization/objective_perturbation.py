@@ -201,7 +201,10 @@ class ObjectivePerturbation:
         """Return the mechanism with the least σ; `n_rows` only sets the precision of w."""
         positive(radius=problem.radius)
         if not isinstance(guarantee, ApproxDP | PureDP):
-            raise InvalidRequest(f"{guarantee!r} is not given by ε and δ.", "Use ApproxDP or PureDP.")
+            raise InvalidRequest(
+                f"Objective perturbation supports guarantees in ε and δ, but {guarantee!r} is of another kind.",
+                "Use ApproxDP or PureDP.",
+            )
         noise = least_noise(problem, guarantee)
         strength = max(strength_of(problem, guarantee, noise), problem.least_strength(n_rows))
         length = 400.0 * length_of(problem, guarantee, noise)  # b is longer with a probability below 1e−170
@@ -311,5 +314,5 @@ def least_noise(problem: Problem, guarantee: ApproxDP | PureDP) -> float:
 
     low, high = -10.0, 50.0
     if not keeps(math.exp(high)):
-        raise InvalidRequest("No noise satisfies this guarantee.", "Choose a larger epsilon or delta.")
+        raise InvalidRequest("No amount of noise achieves this guarantee.", "Choose a larger epsilon or delta.")
     return math.exp(bisected(low, high, lambda log: not keeps(math.exp(log)), apart=1e-6)[1])

@@ -57,7 +57,7 @@ class ToeplitzRoot:
     def check(self, width: int) -> None:
         """Refuse noise of more than 1 GiB."""
         if width * self.n_steps > MOST_NUMBERS:
-            raise InvalidRequest("The noise would not fit in memory.", 'Use noise="oja".')
+            raise InvalidRequest("The noise of this stream of steps would not fit in memory.", 'Use noise="oja".')
 
     def noise(self, width: int, rng: Entropy) -> Iterator[np.ndarray]:
         """Yield (C·w)_t, shape (width,), drawn in floats."""

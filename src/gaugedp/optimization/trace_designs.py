@@ -125,7 +125,10 @@ class Full(_Cut):
 
     def traces(self) -> np.ndarray:
         """Refuse, as ‖A‖_F may be more than tr A."""
-        raise InvalidRequest("This method requires designs of the form zzᵀ, not general matrices.", "Pass the rows z.")
+        raise InvalidRequest(
+            "This method requires designs of the form zzᵀ, but these are general matrices.",
+            "Pass an array whose rows are the vectors z, or choose another method.",
+        )
 
     def vectors(self, part: slice) -> np.ndarray:
         """Return the entries of A, row after row."""
@@ -208,7 +211,8 @@ class TraceScale:
         positive(n_rows=self.n_rows, smoothness=self.smoothness, prediction_range=self.prediction_range)
         if self.region.radius != 1:
             raise InvalidRequest(
-                f"The radius is {self.region.radius!r}, but must be 1.", "Scale the matrices to a radius of 1."
+                f"The radius of the ball of matrices is {self.region.radius!r}, but must be 1.",
+                "Scale the matrices so that the radius is 1.",
             )
 
     @property

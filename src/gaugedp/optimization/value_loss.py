@@ -28,8 +28,8 @@ class ValueLoss:
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise InvalidRequest(
-                "`lipschitz` applies only to a user-defined loss.",
-                "Pass a function f(W, rows, targets), or omit `lipschitz`.",
+                "`lipschitz` bounds the slope of a loss of your own, but `loss` is one of the library.",
+                "Omit `lipschitz`, or pass a function f(W, rows, targets) as the loss.",
             )
         positive(lipschitz=self.lipschitz)
 
@@ -68,16 +68,17 @@ def loss_of(given: object, lipschitz: float | None, is_allowed: bool) -> Loss | 
         return given
     if not callable(given):
         raise InvalidRequest(
-            "`lipschitz` applies only to a user-defined loss.",
-            "Pass a function f(W, rows, targets), or omit `lipschitz`.",
+            "`lipschitz` bounds the slope of a loss of your own, but `loss` is one of the library.",
+            "Omit `lipschitz`, or pass a function f(W, rows, targets) as the loss.",
         )
     if lipschitz is None:
         raise InvalidRequest(
-            "The Lipschitz constant of the loss is missing.", "Specify `lipschitz`, in the geometry's norm."
+            "A loss of your own needs `lipschitz`, a bound on its slope in the norm of the geometry.",
+            "Pass this bound as `lipschitz`.",
         )
     if not is_allowed:
         raise InvalidRequest(
-            "A user-defined loss requires replaced rows, and weights in the ball itself.",
+            "For a loss of your own, the proof requires replaced rows, and weights in the ball itself.",
             'Use neighbours="replace" and in_ball=True, and omit `row_norm`, because `lipschitz` covers the whole row.',
         )
     return ValueLoss(given, lipschitz)

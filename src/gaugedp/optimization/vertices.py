@@ -139,7 +139,10 @@ def oracle(name: str, guarantee: Guarantee, running: Running) -> Oracle:
     """Return the oracle named `name` for a GaussianDP."""
     one_of(ORACLES, noise=name)
     if not (isinstance(guarantee, GaussianDP) and guarantee.mu > 0):
-        raise InvalidRequest(f"A stream cannot guarantee {guarantee!r}.", "Use GaussianDP: epsilon and delta above 0.")
+        raise InvalidRequest(
+            f"A stream of Gaussian noise cannot guarantee {guarantee!r}.",
+            "Use GaussianDP, or ApproxDP with epsilon and delta above 0.",
+        )
     return NoisyProducts(running, guarantee) if name == "oja" else NoisyGradients(running, guarantee)
 
 

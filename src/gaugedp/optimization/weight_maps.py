@@ -44,8 +44,8 @@ def set_and_map(given: object) -> tuple[object, WeightMap]:
     if isinstance(given, Polytope):
         if given.differences:
             raise InvalidRequest(
-                "The set of weights comes from Polytope.difference_hull, which describes a sensitivity.",
-                "Use Polytope.symmetric_hull(matrix) of its vertices.",
+                "The set of weights is a Polytope.difference_hull, which is meant for sensitivities.",
+                "Pass Polytope.symmetric_hull(matrix), whose columns are the corners of the set.",
             )
         n_generators = given.generators.n_generators
         vertices = given.factor * given.generators.apply(np.eye(n_generators))

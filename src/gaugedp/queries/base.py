@@ -170,7 +170,8 @@ class Query(ABC):
     def with_importance(self, importance: Mapping[str, float]) -> "Query":  # noqa: ARG002
         """Return the query with weighted terms; see `Workload.with_importance`."""
         raise InvalidRequest(
-            "Only linear queries (counts, sums and means) have terms with an importance.", "Omit `importance`."
+            "`importance` weights the terms of linear queries (counts, sums and means), but this query is not linear.",
+            "Omit `importance`.",
         )
 
     @property

@@ -146,8 +146,8 @@ def _factor(query: Workload) -> tuple[tuple[str, ...], list[CellMap]]:
     pieces = query.pieces if isinstance(query, Workload) else ()
     if len(pieces) != 1 or pieces[0].column or not pieces[0].attributes or isinstance(pieces[0].cells, MatrixMap):
         raise InvalidRequest(
-            "Only marginals, prefix sums and ranges can be multiplied, each a single term.",
-            "Write for example gd.product(gd.ranges(domain, 'A'), gd.marginals(domain, 'R')).",
+            "Only single marginals, prefix sums or ranges can be multiplied, but a factor is something else.",
+            "Multiply single terms, such as gd.product(gd.ranges(domain, 'A'), gd.marginals(domain, 'R')).",
         )
     names, cells = pieces[0].attributes, pieces[0].cells
     if isinstance(cells, Identity):
@@ -179,7 +179,7 @@ def workload(matrix: np.ndarray, domain: Domain) -> Workload:
     """
     if not isinstance(domain, Domain):
         raise InvalidRequest(
-            f"`domain` is of type {type(domain).__name__}, which is not a domain.",
+            f"`domain` is of type {type(domain).__name__}, but must be a domain.",
             "Pass a gd.Domain, such as one from gd.Domain.of.",
         )
     if hasattr(matrix, "tocsr"):
@@ -187,10 +187,10 @@ def workload(matrix: np.ndarray, domain: Domain) -> Workload:
     names = domain.finest(tuple(domain.attributes))
     values = np.asarray(matrix)
     if values.dtype.kind == "c":
-        raise InvalidRequest("The workload matrix is complex.", "Use real numbers.")
+        raise InvalidRequest("The workload matrix contains complex numbers.", "Pass real numbers.")
     if values.ndim != 2 or values.shape[1] != domain.n_cells():
         raise InvalidRequest(
-            f"The workload has shape {values.shape}, but the domain has {domain.n_cells():,} cells.",
+            f"The workload matrix has shape {values.shape}, but the domain has {domain.n_cells():,} cells.",
             "Pass a matrix with one column for each cell.",
         )
     return Workload(domain, (_counts(f"matrix({_crossed(names)})", names, MatrixMap(values)),))
@@ -367,7 +367,7 @@ def stack(*queries: Query) -> Query:
     [('sex', 'sex=1'), ('sex', 'sex=2'), ('median(pay)', 'all')]
     """
     if not queries:
-        raise InvalidRequest("No queries to stack are given.", "Pass at least one query.")
+        raise InvalidRequest("`stack` joins queries, but none is given.", "Pass at least one query.")
     if not all(isinstance(query, Query) for query in queries):
         raise InvalidRequest("Only queries can be stacked.", "Pass gd.marginals(...), gd.quantiles(...) or similar.")
     if any(query.domain != queries[0].domain for query in queries):

@@ -115,7 +115,10 @@ class WorkloadColumns:
             return self._interactions()
         n_cells, choices = math.prod(self.shape), self._spanning_choices()
         if self.ambient_dim * n_cells * len(choices) > 4 * 10**6:
-            raise InvalidRequest("This query is too large to compute its rank.", "Request fewer cells or rows.")
+            raise InvalidRequest(
+                "The query is too large to compute how many of its answers are independent.",
+                "Request fewer cells, or use fewer rows of the workload.",
+            )
         few = [self.column(choice * n_cells + cell) for choice in choices for cell in range(n_cells)]
         return int(np.linalg.matrix_rank(np.stack(few, axis=1)))
 
@@ -319,8 +322,8 @@ def _are_parts(piece: Piece, after: Piece) -> bool:
 def _check_size(n_cells: int) -> None:
     if n_cells > _MOST_GENERATORS:
         raise InvalidRequest(
-            f"The joint table has {n_cells:,} cells, which is too many here.",
-            f"Use at most {_MOST_GENERATORS:,} cells.",
+            f"This sensitivity must be listed for all {n_cells:,} cells of the joint table, which are too many.",
+            f"Use attributes with at most {_MOST_GENERATORS:,} cells together.",
         )
 
 

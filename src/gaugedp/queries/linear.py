@@ -69,9 +69,9 @@ class Workload(Query):
 
     def __post_init__(self) -> None:
         if not self.terms:
-            raise InvalidRequest("The query is empty.", "Use at least one term, such as a marginal.")
+            raise InvalidRequest("The query has no terms.", "Add at least one, such as a marginal.")
         if len({term.text for term in self.terms}) < len(self.terms):
-            raise InvalidRequest(f"A term is repeated in {self.text!r}.", "Use each term once.")
+            raise InvalidRequest(f"A term occurs twice in {self.text!r}.", "Request each term once.")
         if len({piece.weight for piece in self.pieces if piece.weight}) > 1:
             raise InvalidRequest(
                 f"{self.text!r} mixes weights and squared weights.",

@@ -210,8 +210,9 @@ class MatrixMap(CellMap):
             raise InvalidRequest("The workload matrix is zero.", "Use at least one answer that depends on the data.")
         if not 1e-290 < largest < 1e290:
             raise InvalidRequest(
-                f"The largest entry of the workload, {largest:g}, is too extreme.",
-                "Scale the matrix so that it is near 1.",
+                f"The largest entry of the workload matrix is {largest:g}, which is too large or too small for "
+                "floating-point computations.",
+                "Scale the matrix so that its largest entry is near 1.",
             )
         self._steps = _steps(columns)
         steps = np.round(columns / np.array([float(step) for step in self._steps])[:, None])
@@ -293,7 +294,8 @@ def _row_step(row: np.ndarray, top: np.ndarray, largest: float) -> Fraction:
         step = max(_fine_step(float(top[0])), _fine_step(largest) * 2**_MATRIX_BITS / 2**44)
     if step is None or largest / float(step) > 2**44:
         raise InvalidRequest(
-            f"The rows of the workload differ too much: one has entries up to {largest:g}, another up to {top[0]:g}.",
+            f"The rows of the workload matrix differ too much in size: one has entries up to {largest:g}, another "
+            f"up to {top[0]:g}.",
             "Scale the rows to similar sizes, or query them separately.",
         )
     return step

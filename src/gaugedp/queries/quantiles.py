@@ -258,8 +258,8 @@ def check_level(level: float) -> None:
     finite(level=level)
     if not LEVEL <= level <= HIGHEST_LEVEL:
         raise InvalidRequest(
-            f"`level` is {level!r}, which is not a supported confidence level.",
-            f"Pass a level between {LEVEL} and {HIGHEST_LEVEL}.",
+            f"`level` is {level!r}, but confidence levels from {LEVEL} to {HIGHEST_LEVEL} are supported.",
+            "Pass a level in this range.",
         )
 
 
@@ -320,7 +320,7 @@ def quantiles(
     exact = tuple(sorted(_share(share) for share in shares))
     if not exact or len(exact) > _MOST_QUANTILES:
         raise InvalidRequest(
-            f"{len(exact) or 'No'} quantiles of {column} are requested, but the limits are 1 and {_MOST_QUANTILES}.",
+            f"{len(exact) or 'No'} quantiles of {column} are requested, but a query takes from 1 to {_MOST_QUANTILES}.",
             "Change the list of quantiles, such as [0.5] for the median.",
         )
     if len(set(exact)) < len(exact):
@@ -332,7 +332,7 @@ def quantiles(
     weights = domain.weights if weighted and domain.weights else ""
     if weights and domain.column(weights).high_steps > _LARGEST_WEIGHT:
         raise InvalidRequest(
-            f"The weight {weights} has more than {_LARGEST_WEIGHT:,} steps, too many for quantiles.",
+            f"The weight {weights} has too many steps for quantiles: more than {_LARGEST_WEIGHT:,}.",
             f"Use a coarser `step`, or unweighted median({written_in_list(column)}).",
         )
     return Quantiles(domain, column, exact, names, float(level), interval=bool(interval), weights=weights)
@@ -345,7 +345,7 @@ def _share(share: Any) -> Fraction:
     exact = decimal(share)
     if exact.denominator > 10**_DECIMALS:
         raise InvalidRequest(
-            f"The quantile {float(exact):.12g} has too many decimals.", f"Round it to {_DECIMALS} decimals."
+            f"The quantile {float(exact):.12g} exceeds {_DECIMALS} decimals.", f"Round it to {_DECIMALS} decimals."
         )
     return exact
 
@@ -353,7 +353,7 @@ def _share(share: Any) -> Fraction:
 def _check_column(domain: Domain, column: str) -> None:
     if column in domain.attributes and column not in domain.columns:
         raise InvalidRequest(
-            f"{column} is an attribute, whose cells have no quantiles.",
+            f"{column} is an attribute, but quantiles are computed from a bounded column.",
             "Describe it as a bounded column as well, with low, high and step.",
         )
     domain.column(column)

@@ -55,7 +55,10 @@ def _sums(domain: Domain, table: _Table, power: int, kinds: _Kinds) -> Term:
     word, of_cells, of_column = kinds
     weight, said = row_weight(domain, power), f" by {'*'.join(map(written, by))}" if by else ""
     if weight is None:
-        raise InvalidRequest("The domain has no weights.", "Describe them under [weights].")
+        raise InvalidRequest(
+            "Sampling errors need weights, but the domain has none.",
+            "Describe them under [weights] in the domain file.",
+        )
     cells = Identity(n_cells(domain, by))
     counts, n_answers = Piece(by, cells, column, weight=weight), cells.n_released
     if column is None:
@@ -174,8 +177,9 @@ def _check_within_clusters(domain: Domain, term: Term) -> None:
     finest = (own for own in term.pieces[0].attributes if domain.tree(own) == domain.tree(name))
     if any(domain.attribute(own).n_cells >= domain.attribute(name).n_cells for own in finest):
         raise InvalidRequest(
-            f"Each cell of {term.text!r} lies within a single cluster, so its sampling error cannot be estimated.",
-            "Release it with intervals that cover only the noise.",
+            f"The sampling error of {term.text!r} cannot be estimated, because each of its cells lies within a "
+            "single cluster.",
+            "Release it with intervals for the noise only.",
         )
 
 

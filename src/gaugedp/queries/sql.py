@@ -51,14 +51,17 @@ def sql_text(domain: Domain, statement: str) -> str:
     """Translate SELECT … FROM one table GROUP BY attributes."""
     if not isinstance(domain, Domain) or not isinstance(statement, str):
         raise InvalidRequest(
-            f"A domain and a text are required, not {type(domain).__name__} and {type(statement).__name__}.",
+            f"A domain and a SQL statement are needed, but the arguments are of types {type(domain).__name__} and "
+            f"{type(statement).__name__}.",
             'Pass a domain and a statement, such as "SELECT SEX, COUNT(*) FROM people GROUP BY SEX".',
         )
     select = read_select(statement)
     groups = [_name(name, domain.attributes, "attribute") for name in select.groups]
     for column in select.columns:
         if (name := _name(column, domain.attributes, "attribute")) not in groups:
-            raise InvalidRequest(f"{name} is selected, but is not in GROUP BY.", f"Add it to GROUP BY: {name}.")
+            raise InvalidRequest(
+                f"{name} is selected, but is neither an aggregate nor in GROUP BY.", f"Add it to GROUP BY: {name}."
+            )
     if not select.aggregates:
         raise InvalidRequest("The statement selects no aggregate.", f"Select at least one of {FUNCTIONS}.")
     return "; ".join(_terms(domain, select.aggregates, "*".join(map(written, groups))))

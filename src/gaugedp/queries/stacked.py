@@ -183,7 +183,7 @@ def joined(questions: Sequence[Query]) -> Query:
     others = [question for question in questions if as_workload(question) is None]
     texts = [question.text for question in others]
     if len(set(texts)) < len(texts):
-        raise InvalidRequest(f"A term is repeated in {'; '.join(texts)!r}.", "Use each term once.")
+        raise InvalidRequest(f"A term occurs twice in {'; '.join(texts)!r}.", "Request each term once.")
     if linear and not others:
         workload = Workload(linear[0].domain, tuple(term for question in linear for term in question.terms))
         importance = {text: times for question in linear for text, times in question.said_importance.items()}
@@ -203,7 +203,7 @@ def shared(questions: Sequence[Query], shares: Sequence[Fraction]) -> Query:
     texts = [text for part in parts for text in part.text.split("; ")]
     if len(set(texts)) < len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
-        raise InvalidRequest(f"The term {twice!r} is in two tables.", "Use it in only one of them.")
+        raise InvalidRequest(f"The term {twice!r} occurs in two tables.", "Use it in only one of them.")
     if len(parts) == 1 and shares[0] == 1:
         return parts[0]
     pairs = zip(questions, shares, strict=True)

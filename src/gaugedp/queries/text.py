@@ -90,7 +90,8 @@ def query(domain: Domain, text: str) -> Query:
     """
     if not isinstance(domain, Domain) or not isinstance(text, str):
         raise InvalidRequest(
-            f"A domain and a text are required, not {type(domain).__name__} and {type(text).__name__}.",
+            f"A domain and the text of a query are needed, but the arguments are of types {type(domain).__name__} "
+            f"and {type(text).__name__}.",
             'Pass a domain and a text, such as gd.query(gd.Domain.load("domain.toml"), "SEX; mean(PINCP) by SEX").',
         )
     try:
@@ -100,8 +101,8 @@ def query(domain: Domain, text: str) -> Query:
         if meant == text:
             raise
     raise InvalidRequest(
-        "A name in the query contains a special character of the query language.",
-        f"Write it in double quotes: {meant}.",
+        "A name in the query contains a character with a special meaning, such as a space or *.",
+        f"Write the name in double quotes: {meant}.",
     )
 
 
@@ -125,7 +126,9 @@ def _term(domain: Domain, text: str) -> Workload | Quantiles:
     called = _CALLED.match(rest)
     if called is None or called[1] in _CELLS:
         instead = f"weighted count by {rest}" if word[1] == "weighted" and called is None else rest
-        raise InvalidRequest(f"{text!r} is not a term: {rest} is a number of rows.", f"Write {instead}.")
+        raise InvalidRequest(
+            f"{text!r} cannot be read as a term, because {rest} is a number of rows, not a column.", f"Write {instead}."
+        )
     if word[1] == "weighted" and domain.weights is None:
         raise InvalidRequest(f"{text!r} needs weights, but the domain has none.", "Describe them under [weights].")
     return _unprefixed(domain, rest, weighted=word[1] == "weighted")
@@ -148,7 +151,7 @@ def _with_interval(domain: Domain, text: str, weighted: bool) -> Workload | Quan
     names = _by(domain, by)
     if word == "count":
         raise InvalidRequest(
-            "count does not take a name.",
+            "`count` counts rows, so it does not take the name of a column.",
             f"Write count for the number of rows, or {name or 'A'} for those of each cell.",
         )
     if word in _QUANTILES:
@@ -177,8 +180,8 @@ def _of_names(domain: Domain, text: str) -> Workload:
 def _check_level(word: str, inside: str) -> None:
     if any(part.startswith("level=") for part in parts(inside, ",")[1:]):
         raise InvalidRequest(
-            f"{word} does not take a level: only median and quantiles do.",
-            "Omit it, and use answer.interval(0.99) afterwards.",
+            f"{word} does not take a confidence level; only median and quantiles do.",
+            "Omit the level, and use answer.interval(0.99) afterwards.",
         )
 
 
@@ -207,35 +210,35 @@ def _by(domain: Domain, text: str | None) -> tuple[str, ...] | None:
     names = _product(text)
     if "," in without_quoted(text) and any(name not in domain.attributes for name in names):
         raise InvalidRequest(
-            "The names after by contain a comma.",
-            f"Cross attributes by *: write by {'*'.join(parts(text, ','))}. Separate terms by ;.",
+            "The attributes after `by` are separated by a comma.",
+            f"Cross attributes by *, as in by {'*'.join(parts(text, ','))}. Separate terms by semicolons.",
         )
     return names
 
 
 def _check_closed(domain: Domain, text: str) -> None:
     if (opened := _OPENED.fullmatch(text)) and any(name not in domain.attributes for name in _product(text)):
-        raise InvalidRequest("Missing closing parenthesis.", f"Write {opened[1]}){opened[2] or ''}.")
+        raise InvalidRequest("The query text lacks a closing parenthesis.", f"Write {opened[1]}){opened[2] or ''}.")
 
 
 def _check_joined(domain: Domain, text: str) -> None:
     other = "" if all(name in domain.attributes for name in _product(text)) else text  # than names joined by *
     bare = without_quoted(other)
     if per := re.match(r"(\w+\s*\(.*\))\s+(?:per|for|in|over|grouped by|group by)\s+(.+)$", other, re.I):
-        raise InvalidRequest(f"{text!r} is not a term.", f"Write by: {per[1]} by {per[2]}.")
+        raise InvalidRequest(f"{text!r} is not a term, because `by` is missing.", f"Write {per[1]} by {per[2]}.")
     if re.search(r"\s(where|if|when)\s|[<>=]", bare, re.I):
         raise InvalidRequest(
-            f"{text!r} is not a term: queries do not filter rows.",
-            "Request all cells (A, or mean(C) by A), and select those that you need.",
+            f"{text!r} compares values, but queries do not filter rows.",
+            "Request all cells (A, or mean(C) by A), and select those that you need from the release.",
         )
     if re.search(r"\)\s*[-+/]|[-+/]\s*\w+\s*\(", bare):
         raise InvalidRequest(
-            f"{text!r} is not a term.",
-            "Request its parts, joined by ;: shares and differences of answers cost nothing more.",
+            f"{text!r} combines answers, but a term requests one table.",
+            "Request the parts, separated by semicolons: shares and differences of released answers cost nothing more.",
         )
     if " by " in other and (cells := re.fullmatch(r"(?:count\s+by\s+)?(.+?)(?:\s+by\s+(.+))?", other)):
         raise InvalidRequest(
-            f"{text!r} is not a term: `by` applies only to sums, means, sd, share and quantiles.",
+            f"{text!r} is not a term, because `by` applies only to sums, means, sd, share and quantiles.",
             f"For counts write {'*'.join(name for part in cells.groups() if part for name in parts(part, ','))}.",
         )
     if text.lower() == "count" and "count" not in domain.attributes:
@@ -244,9 +247,9 @@ def _check_joined(domain: Domain, text: str) -> None:
         raise InvalidRequest(f"A name is missing in {text!r}.", "Cross attributes by *, such as A*B.")
     if re.search(r"[\w)]\s*,\s*\w", bare) or re.search(r"\w\s+by\s+\w", bare):
         raise InvalidRequest(
-            f"{text!r} is not a term.",
-            "Join terms by ; and cross attributes by * (A; B; A*B). `by` applies only to sums, means, sd, share and "
-            "quantiles.",
+            f"{text!r} is not a term of the query language.",
+            "Separate terms by semicolons and cross attributes by * (A; B; A*B). `by` applies only to sums, "
+            "means, sd, share and quantiles.",
         )
 
 

@@ -32,8 +32,8 @@ def times_weight(domain: Domain, piece: Piece) -> Piece:
         return piece
     if piece.reach > INTEGERS:
         raise InvalidRequest(
-            f"{piece.column} and the weight {piece.weight.column} have too many steps together.",
-            "Give one of them a coarser `step`, so that products stay below 2^53 steps.",
+            f"The products of {piece.column} and the weight {piece.weight.column} would exceed 2^53 steps.",
+            "Give the column or the weight a coarser `step`.",
         )
     return replace(piece, step=piece.step * domain.column(piece.weight.column).step ** piece.weight.power)
 

@@ -262,7 +262,7 @@ class Release(Tabular):
             release = cls(numbers, labels, estimates, guarantee, restored_facts({"format": FORMAT, **facts}, estimates))
             release._check_shown()
         except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError):
-            raise InvalidRequest("The text is not a release.", "Pass the text that `to_json` wrote.") from None
+            raise InvalidRequest("The text is not a release in JSON.", "Pass the text that `to_json` wrote.") from None
         return release
 
     def remarks(self, query: Query) -> list[str]:
@@ -391,7 +391,7 @@ class Release(Tabular):
 def check_released(release: Release, query: Query) -> None:
     """Refuse a query that is not the release's."""
     if not isinstance(query, Query) or release.facts["digest"] != query.digest():
-        raise InvalidRequest("The release answers a different query.", "Pass the query that was released.")
+        raise InvalidRequest("The query differs from the one that was released.", "Pass the query that was released.")
 
 
 def _stored(level: float) -> str:

@@ -34,8 +34,8 @@ def check_fits(facts: Mapping[str, Any], query: Query) -> None:
     longest = len(public) + 10**5 + 11 * n_counts + 40 * (len(query.steps) - n_counts)
     if longest > MAX_RELEASED_BYTES:
         raise InvalidRequest(
-            f"The stored answer may take {longest / 1e9:.3g} GB, but a ledger stores at most "
-            f"{MAX_RELEASED_BYTES / 1e9:.3g} GB.",
+            f"The stored answer could take {longest / 1000000000.0:.3g} GB, but a ledger stores at most "
+            f"{MAX_RELEASED_BYTES / 1000000000.0:.3g} GB.",
             "Request fewer answers at a time.",
         )
 

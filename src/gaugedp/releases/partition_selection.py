@@ -233,7 +233,7 @@ def unknown(domain: Domain, attribute: str) -> UnknownKeys:
     described = domain.described(attribute)
     if not isinstance(described, UnknownKeys):
         raise InvalidRequest(
-            f"The categories of {attribute} are already known.",
+            f"The categories of {attribute} are listed in the domain, so its keys do not have to be released.",
             f'Use it in a query; for unknown ones write {written(attribute)} = {{ keys = "unknown", most = 1000 }}.',
         )
     return described

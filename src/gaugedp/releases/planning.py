@@ -329,14 +329,16 @@ def plan(
     """
     if not isinstance(query, Query) or not isinstance(unit, PrivacyUnit):
         raise InvalidRequest(
-            "A plan requires a query and a privacy unit, such as gd.query(domain, text) and gd.PrivacyUnit().",
-            "For a body of your own, use a mechanism, such as gd.KNorm.calibrate(body, guarantee).",
+            "`plan` needs a query and a privacy unit, such as gd.query(domain, text) and gd.PrivacyUnit().",
+            "To plan noise for a body of your own, calibrate a mechanism, such as gd.KNorm.calibrate(body, guarantee).",
         )
     if error is None:
         return plan_within(query, unit, guarantee_asked(epsilon, delta, rho, mu))
     positive(error=error)
     if epsilon is not None or rho is not None or mu is not None:
-        raise InvalidRequest("Both `error` and a guarantee are given.", "Pass only one of them.")
+        raise InvalidRequest(
+            "You passed both `error` and a guarantee, but either one determines the other.", "Pass only one of them."
+        )
     return _cheapest(query, unit, error, delta)
 
 

@@ -56,7 +56,10 @@ def quantile_widths(plan: Plan, like: Release | np.ndarray, rows: int) -> list[d
     whole(minimum=1, rows=rows)
     (outline, *others) = plan.query.outlines
     if outline.measure != QUANTILE or others:
-        raise InvalidRequest("The plan is not for quantiles of a single column.", 'Plan gd.query(domain, "median(C)").')
+        raise InvalidRequest(
+            "Interval widths are predicted for quantiles of a single column, but the plan is for another query.",
+            'Plan gd.query(domain, "median(C)").',
+        )
     column = plan.query.domain.column(str(outline.column))
     low, high = float(column.low), float(column.high)
     places, values = _released(like, outline, low, high) if isinstance(like, Release) else _public(like, low, high)
@@ -93,8 +96,7 @@ def _released(release: Release, outline: Outline, low: float, high: float) -> tu
             answers = np.clip(release.values[start:end], low, high)
             return np.array([0.0, *shares, 1.0]), np.array([low, *answers, high])
     raise InvalidRequest(
-        f"The release has no quantiles of {outline.column} in one cell.",
-        "Pass one that has them, or pass public values.",
+        f"The release has no quantiles of {outline.column} in a single cell.", "Pass one that has, or public values."
     )
 
 

@@ -166,7 +166,8 @@ class PlannedRelease:
             return self.plan.mechanism.prepare(rng, self.on_progress)
         if self.noise.mechanism is not self.plan.mechanism:
             raise InvalidRequest(
-                "The noise was prepared by a different mechanism.", "Prepare it with this one: mechanism.pool(1)[0]."
+                "The noise was prepared by a different mechanism from the one of this release.",
+                "Prepare it with this one: mechanism.pool(1)[0].",
             )
         if self.noise.is_used:
             raise InvalidRequest("This noise has already been used.", "Prepare new noise for another answer.")
@@ -233,7 +234,10 @@ def _planned(query: Query, table: Rows, source: Plan | Mechanism | None, numbers
         epsilon, delta, rho, mu = numbers
         return plan(query, table.unit, epsilon=epsilon, delta=delta, rho=rho, mu=mu)
     if any(number is not None for number in numbers):
-        raise InvalidRequest("Both a plan or mechanism and a guarantee are given.", "Use only one of them.")
+        raise InvalidRequest(
+            "You passed a plan or mechanism and a guarantee, but a plan and a mechanism already contain one.",
+            "Use only one of them.",
+        )
     mechanism = source.mechanism if isinstance(source, Plan) else source
     if not fits(mechanism, query, table.unit):
         raise misfit(mechanism, query)
@@ -250,11 +254,11 @@ def _planned(query: Query, table: Rows, source: Plan | Mechanism | None, numbers
 def _check_facts(mechanism: Mechanism) -> None:
     if not isinstance(mechanism.guarantee, Guarantee):
         raise InvalidRequest(
-            "mechanism.guarantee is not a Guarantee.", "Set it to a guarantee, such as gd.PureDP(1.0)."
+            "The mechanism's `guarantee` is not a guarantee.", "Set it to a guarantee, such as gd.PureDP(1.0)."
         )
     if mechanism.exactness not in EXACTNESS:
         raise InvalidRequest(
-            f"The mechanism's exactness is {mechanism.exactness!r}, which is not a valid option.",
+            f"The mechanism's attribute `exactness` is {mechanism.exactness!r}, which is not a known label.",
             f"Use one of {', '.join(EXACTNESS)}.",
         )
     sizes = {"half_widths": mechanism.half_widths(0.95), "variances": mechanism.variances}
@@ -262,5 +266,5 @@ def _check_facts(mechanism: Mechanism) -> None:
         shape = (mechanism.n_answers,)
         if np.shape(numbers) != shape or not (np.isfinite(numbers) & (np.asarray(numbers) >= 0)).all():
             raise InvalidRequest(
-                f"The mechanism's {name} are not {shape[0]} finite numbers of at least 0.", f"Fix {name}."
+                f"The mechanism's `{name}` must be {shape[0]} finite numbers of at least 0.", "Correct this attribute."
             )

@@ -62,7 +62,7 @@ def renyi_svg(guarantees: Mapping[str, Guarantee], title: str = "Rényi divergen
     """
     if not 1 <= len(guarantees) <= 6:
         raise InvalidRequest(
-            f"{len(guarantees)} guarantees cannot be drawn in one figure.", "Pass 1 to 6 of them, each with a name."
+            f"A figure shows 1 to 6 guarantees, but {len(guarantees)} are given.", "Pass 1 to 6, each with a name."
         )
     curves = {}
     for name, guarantee in guarantees.items():
@@ -145,7 +145,7 @@ def tradeoff_svg(guarantees: Mapping[str, Guarantee]) -> str:
     """
     if not 1 <= len(guarantees) <= 6:
         raise InvalidRequest(
-            f"{len(guarantees)} guarantees cannot be drawn in one figure.", "Pass 1 to 6 of them, each with a name."
+            f"A figure shows 1 to 6 guarantees, but {len(guarantees)} are given.", "Pass 1 to 6, each with a name."
         )
     curves = {name: _curve(guarantee) for name, guarantee in guarantees.items()}
     return draw_tradeoff(curves, "The least share of members that any test misses")

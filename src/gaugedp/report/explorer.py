@@ -107,13 +107,13 @@ def check_start(start: tuple[float, float]) -> None:
     finite(epsilon=start[0], delta=start[1])
     if not EPSILONS[0] <= start[0] <= EPSILONS[-1]:
         raise InvalidRequest(
-            f"`epsilon` is {start[0]!r}, which is outside the range of the page.",
-            f"Start between {EPSILONS[0]:g} and {EPSILONS[-1]:g}.",
+            f"`epsilon` is {start[0]!r}, but the page covers only {EPSILONS[0]:g} to {EPSILONS[-1]:g}.",
+            "Start at a value in this range.",
         )
     if start[1] != 0 and not DELTAS[1] <= start[1] <= DELTAS[-1]:
         raise InvalidRequest(
-            f"`delta` is {start[1]!r}, which is outside the range of the page.",
-            f"Start at 0, or between {DELTAS[1]:g} and {DELTAS[-1]:g}.",
+            f"`delta` is {start[1]!r}, but the page covers only 0 and {DELTAS[1]:g} to {DELTAS[-1]:g}.",
+            "Start at a value in this range.",
         )
 
 

@@ -44,7 +44,7 @@ class Bingham:
         size = float(np.abs(matrix).max()) or 1.0  # divided out: no product overflows
         if not np.abs(matrix / size - matrix.T / size).max() <= NORMS:
             raise InvalidRequest(
-                "The matrix is not symmetric, or not finite.", "Use a symmetric matrix, such as (A + A.T) / 2.", ""
+                "The matrix must be symmetric and finite.", "Pass a symmetric matrix, such as (A + A.T) / 2.", ""
             )
         values, vectors = np.linalg.eigh((matrix / size + matrix.T / size) / 2)
         gaps = np.maximum(values[-1] - values, 0.0)

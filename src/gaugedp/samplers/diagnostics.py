@@ -18,8 +18,8 @@ def autocorrelation_time(series: np.ndarray) -> float:
     rows = np.atleast_2d(np.asarray(series, dtype=float))
     if rows.ndim != 2 or rows.size < 2 or not np.isfinite(rows).all():
         raise InvalidRequest(
-            f"The series has the wrong shape, {np.shape(series)}, or is not finite.",
-            "Use finite numbers of shape (n,) or (c, n).",
+            f"The series has shape {np.shape(series)}, or contains NaN or infinity.",
+            "Pass finite numbers of shape (n,) for one chain, or (c, n) for c chains.",
         )
     if not np.ptp(rows) > 0:
         return math.inf

@@ -68,7 +68,7 @@ def check_scale(scale: Fraction) -> None:
     """Refuse noise that does not fit 64-bit integers."""
     if scale > MAX_SCALE:
         raise InvalidRequest(
-            "The noise would be wider than 2^54 lattice steps.",
+            "The noise would be wider than 2^54 lattice steps, the most that can be drawn.",
             "Use a larger epsilon, rho or mu, or a coarser step.",
         )
 

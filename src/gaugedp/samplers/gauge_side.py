@@ -127,7 +127,7 @@ def _sum_of_inverse(square: np.ndarray, inverse: np.ndarray) -> int:
     sizes = np.abs(square) @ np.abs(inverse)
     missed = np.abs(square @ inverse - np.eye(len(square))) + (len(square) + 2) * UNIT * (sizes + 1)
     if not missed.sum(axis=0).max() < 0.5:
-        raise InvalidRequest("The body is too thin for exact K-norm noise.", "Use Matrix, or KNorm with walk=True.")
+        raise InvalidRequest("The body is too thin to draw exact K-norm noise.", "Use Matrix, or KNorm with walk=True.")
     return math.ceil(2.0 * float(np.abs(inverse).sum(axis=0).max())) + 1
 
 

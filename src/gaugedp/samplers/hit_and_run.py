@@ -242,7 +242,8 @@ def _least_coefficients(columns: np.ndarray, target: np.ndarray) -> np.ndarray:
     answer = scipy.optimize.linprog(np.ones(signed.shape[1]), A_eq=signed, b_eq=target, method="highs-ds")
     if answer.status != 0:
         raise InvalidRequest(
-            f"The linear program for a first facet ended early: {answer.message}", "Scale the generators."
+            f"The linear program for a first facet of the body failed: {answer.message}",
+            "Scale the generators so that their largest entry is near 1.",
         )
     positive_part, negative_part = np.split(answer.x, 2)
     return np.asarray(positive_part - negative_part)

@@ -71,7 +71,7 @@ class LatticeRejection(GaugeNoise):
         self._functionals = self._learned(trial_stream(PUBLIC_SEED))
         if not self.expected_trials <= TUNED.most_trials:
             raise InvalidRequest(
-                f"A draw of the K-norm noise would take more than {self.expected_trials:.2g} trials.",
+                f"Drawing K-norm noise exactly would take more than {self.expected_trials:.2g} trials per draw.",
                 "Use Matrix, or KNorm with walk=True.",
             )
         self._rounded: dict[float, Trials] = {}
@@ -179,7 +179,7 @@ class LatticeRejection(GaugeNoise):
         """Refuse noise that takes too many trials."""
         if not self._trials_at(scale) <= TUNED.most_work:
             raise InvalidRequest(
-                f"A draw of the K-norm noise would take about {self._trials_at(scale):.2g} trials.",
+                f"Drawing K-norm noise exactly would take about {self._trials_at(scale):.2g} trials per draw.",
                 "Use Matrix, another epsilon, or KNorm with walk=True.",
             )
 

@@ -32,7 +32,8 @@ class RejectionNoise(GaugeNoise):
         accepted = int(self._surely_inside(self._proposals(n_points, research_rng(2411))).sum())
         if accepted < least:
             raise InvalidRequest(
-                f"K-norm noise by rejection takes too long: fewer than {least} of {n_points} proposals are accepted.",
+                f"Drawing K-norm noise by rejection takes too long: fewer than {least} of {n_points} proposals are "
+                "accepted.",
                 "Use KNorm with walk=True, or Cube or Matrix.",
             )
         self.expected_trials = n_points / accepted

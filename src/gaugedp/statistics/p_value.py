@@ -41,7 +41,8 @@ class PValue(Statistic):
             raise ValueError
         if self.n_released > _MOST_RELEASED:
             raise InvalidRequest(
-                f"The test needs {self.n_released:,} released numbers.", f"Test tables of at most {_MOST_RELEASED:,}."
+                f"The test needs {self.n_released:,} released numbers, but at most {_MOST_RELEASED:,} are supported.",
+                "Test attributes with fewer cells.",
             )
 
     @property

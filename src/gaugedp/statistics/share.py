@@ -34,7 +34,8 @@ class Share(Statistic, kind="share"):
         """Return the shares of the cells of `names`."""
         if not names:
             raise InvalidRequest(
-                "The share does not name an attribute.", "Pass one, such as gd.shares(domain, 'A', by='B')."
+                "A share is that of the cells of an attribute, but none is named.",
+                "Pass one, such as gd.shares(domain, 'A', by='B').",
             )
         return cls(n_cells, n_parts)
 

@@ -29,7 +29,8 @@ class VariationCoefficient(StandardDeviation, kind="coefficient of variation"):
         """Return the coefficients of a column with positive bounds."""
         if column.low <= 0:
             raise InvalidRequest(
-                "The lower bound is not above 0, so the coefficient of variation is unbounded.",
+                "The coefficient of variation divides by the mean, which may be 0 because the lower bound is not "
+                "above 0.",
                 "Describe the column with a lower bound above 0, to which values are clipped, or request sd and mean.",
             )
         return cls(n_cells, float((column.high - column.low) / 2), float((column.high + column.low) / 2))

@@ -85,8 +85,7 @@ def _wanted(query: Query) -> list[tuple[str, ...]]:
     workload = as_workload(query)
     if workload is not None and workload.importance:
         raise InvalidRequest(
-            "The query sets the importance of terms, but this release weights its tables automatically.",
-            "Omit `importance`.",
+            "`importance` is set in the query, but adaptive tables are weighted automatically.", "Omit `importance`."
         )
     others = [outline.text for outline in query.outlines if not counts_cells(outline)]
     if others:

@@ -41,7 +41,8 @@ class SourceLevel:
         places = {start: place for place, start in enumerate(finest.starts)}
         if not set(self.starts) <= places.keys():
             raise InvalidRequest(
-                f"{self.axis.name} and {finest.axis.name} are in different trees.", "Use releases of the same domain."
+                f"{self.axis.name} and {finest.axis.name} belong to different trees.",
+                "Use releases of the same domain.",
             )
         starts = [places[start] for start in self.starts]
         n_other = len(self.axis.texts) - len(self.starts)
@@ -102,7 +103,7 @@ class ModelVariables:
         tree = self.tree(())
         check_size(tree.n_cells)
         if not tree.has_rows:
-            raise InvalidRequest("With these structural zeros, no row is possible.", "Omit at least one of them.")
+            raise InvalidRequest("The structural zeros exclude every possible row.", "Omit at least one of them.")
 
     def _cells(self, combination: Mapping[str, Sequence[str]]) -> dict[int, np.ndarray]:
         within = dict[int, np.ndarray]()
@@ -155,7 +156,7 @@ def check_size(n_cells: int) -> None:
     """Refuse a model of too many cells."""
     if n_cells > MOST_CELLS:
         raise InvalidRequest(
-            f"A model of these tables has {n_cells:.3g} cells, more than {MOST_CELLS:,}.",
+            f"The model needs {n_cells:.3g} cells for these tables, more than the {MOST_CELLS:,} that are supported.",
             "Use fewer tables at a time, or tables and structural zeros that share fewer attributes.",
         )
 
@@ -204,7 +205,7 @@ def _counts(release: Release) -> Iterator[tuple[Outline, tuple[np.ndarray, np.nd
 def _check_same(first: SourceLevel, second: SourceLevel) -> None:
     if (list(first.axis.texts), first.starts) != (list(second.axis.texts), second.starts):
         raise InvalidRequest(
-            f"{first.axis.name} has different cells in two releases.", "Use releases of the same domain."
+            f"The releases differ in the cells of {first.axis.name}.", "Use releases of the same domain."
         )
 
 

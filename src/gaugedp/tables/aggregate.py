@@ -105,8 +105,8 @@ def check_values(domain: Domain, total: Aggregate) -> None:
     size = domain.n_cells(total.attributes) * (bounded.high_steps - bounded.low_steps + 1)
     if size > MOST_VALUES:
         raise InvalidRequest(
-            f"{total.column} has {size:,} possible values over all cells, which is too many.",
-            f"Choose a coarser step or fewer cells: at most {MOST_VALUES:,} are supported.",
+            f"{total.column} has {size:,} possible values over all cells, but at most {MOST_VALUES:,} are supported.",
+            "Choose a coarser step, or fewer cells.",
         )
 
 

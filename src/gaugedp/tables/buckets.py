@@ -81,8 +81,8 @@ class Buckets:
         source_files = None if folder is None else self.find_source_files()
         if (not self.files and count is None) or (folder is not None and source_files is None):
             raise InvalidRequest(
-                "The source is not a file, so its size and its changes are unknown.",
-                "Pass the number of buckets, and no folder.",
+                "The rows do not come from a file, so their amount and whether they change are unknown.",
+                "Pass the number of buckets, and omit `folder`.",
             )
         if count is None:
             count = _enough(self.files, memory)

@@ -48,12 +48,10 @@ def by_person(table: Table, person: str, /, **made: PerPerson) -> Table:
     ["visits is the number of a who's rows."]
     """
     if not isinstance(table, Table):
-        raise InvalidRequest(
-            f"`table` is of type {type(table).__name__}, which is not a table.", "Pass gd.Table.scan(…)."
-        )
+        raise InvalidRequest(f"`table` is a {type(table).__name__}, but must be a table.", "Pass gd.Table.scan(…).")
     if person != table.unit.column:
         raise InvalidRequest(
-            f"The table protects {table.unit}, but rows are to be aggregated by {person!r}.",
+            f"The table protects {table.unit}, but its rows are to be aggregated by {person!r}.",
             f"Scan it with unit=gd.PrivacyUnit({person!r}).",
         )
     return table.of_people(table.domain.by_person(table.unit, made))

@@ -99,9 +99,7 @@ def check(table: Table, *, on_progress: Progress = silent) -> Custody:
     [('sex', 'out of domain', "'3' (1)")]
     """
     if not isinstance(table, Table):
-        raise InvalidRequest(
-            f"`table` is of type {type(table).__name__}, which is not a table.", "Pass gd.Table.scan(…)."
-        )
+        raise InvalidRequest(f"`table` is a {type(table).__name__}, but must be a table.", "Pass gd.Table.scan(…).")
     try:
         return _checked(table, on_progress)
     except UnreadableTable as refusal:

@@ -44,7 +44,7 @@ class File:
         """Return the file at `path`, by its name's format."""
         if is_no_path(str(path)):  # not repeated: it may contain a password
             raise UnreadableTable(
-                "The source is neither the path of a file nor an address that can be read.",
+                "The source is neither the path of a file nor the address of a database.",
                 "Pass a path, or postgresql://user@host/database?table=people as text.",
             )
         path = Path(path)

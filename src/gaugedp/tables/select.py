@@ -84,12 +84,11 @@ def _parsed(statement: str) -> exp.Select:
         parsed = sqlglot.parse(statement, dialect=dialect)
     except (SqlglotError, RecursionError):
         raise InvalidRequest(
-            "The statement is not valid or not supported SQL.",
-            "Write, for example, SELECT A, COUNT(*) FROM people GROUP BY A.",
+            "The statement cannot be parsed as SQL.", "Write, for example, SELECT A, COUNT(*) FROM people GROUP BY A."
         ) from None
     if len(parsed) != 1 or not isinstance(parsed[0], exp.Select):
         raise InvalidRequest(
-            "The statement is not a single SELECT.", "Write, for example, SELECT A, COUNT(*) FROM people GROUP BY A."
+            "The text is not one SELECT statement.", "Write, for example, SELECT A, COUNT(*) FROM people GROUP BY A."
         )
     return parsed[0]
 
@@ -126,9 +125,7 @@ def _group(node: Sql, columns: Sequence[Sql]) -> str:
     if isinstance(node, exp.Literal) and not node.is_string and node.name.isdecimal():
         place = int(node.name)
         if not 1 <= place <= len(columns):
-            raise InvalidRequest(
-                f"GROUP BY {place} does not refer to a selected column.", "Write the name of an attribute."
-            )
+            raise InvalidRequest(f"GROUP BY {place} is not a selected column.", "Write the name of an attribute.")
         node = columns[place - 1]
     if not isinstance(node, exp.Column):
         raise InvalidRequest("GROUP BY contains something other than names.", "Group by attributes of the domain.")

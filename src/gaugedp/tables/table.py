@@ -95,7 +95,7 @@ class Table(Rows):
 
         if not isinstance(domain, Domain):
             raise InvalidRequest(
-                f"`domain` is of type {type(domain).__name__}, which is not a domain.",
+                f"`domain` is of type {type(domain).__name__}, but must be a domain.",
                 'Pass gd.Domain.load("domain.toml"), or gd.Domain.of(…).',
             )
         unit, described = domain.protected(unit), domain.rows or domain
@@ -104,7 +104,7 @@ class Table(Rows):
         facts: list[tuple[str, Attribute | BoundedColumn]] = [*attributes, *columns]
         needed = list(dict.fromkeys([*(name for name, _ in facts), *([unit.column] if unit.column else [])]))
         if not needed:
-            raise InvalidRequest("The domain has no attributes and no columns.", "Describe at least one.")
+            raise InvalidRequest("The domain describes neither an attribute nor a column.", "Describe at least one.")
         try:
             engine = open_source(source, needed, spelt_truths(facts), described.text_format)
         except UnknownName as refusal:
@@ -260,7 +260,8 @@ class Table(Rows):
 
         if len(set(columns)) < len(columns) or not (attributes or columns):
             raise InvalidRequest(
-                f"No column is named, or one is repeated: {tuple(columns)!r}.", "Name each column once."
+                f"Each column must be named once, but the columns are {tuple(columns)!r}.",
+                "Name at least one column, and none twice.",
             )
         totals = [Aggregate(tuple(attributes)), *(Aggregate((), column) for column in columns)]
         for total in totals:
@@ -320,11 +321,13 @@ def _side_by_side(columns: Sequence[np.ndarray], lines: Mapping[str, np.ndarray]
 
 def _check_total(total: Aggregate, domain: Domain) -> None:
     if total.weighted and domain.weights is None:
-        raise InvalidRequest("The domain has no weights.", "Describe them under [weights].")
+        raise InvalidRequest(
+            "The query is weighted, but the domain has no weights.", "Describe them under [weights] in the domain file."
+        )
     for name in total.attributes:
         domain.attribute(name)
     if len(set(total.attributes)) < len(total.attributes):
-        raise InvalidRequest(f"An attribute is named twice: {total.attributes!r}.", "Name each attribute once.")
+        raise InvalidRequest(f"An attribute is named twice in {total.attributes!r}.", "Name each attribute once.")
     if total.column is not None:
         domain.column(total.column)
     if total.each:

@@ -139,7 +139,9 @@ def _laplace(body: Polytope, weights: np.ndarray | None) -> Iterator[Strategy]:
     kinds = _kinds(structure)
     n = body.generators.n_generators
     if _has_many_corners(body):
-        raise InvalidRequest("Laplace noise has no strategy for this many sums.", "Use KNorm.")
+        raise InvalidRequest(
+            "Laplace noise has no strategy for this query, whose sums a unit can change in too many ways.", "Use KNorm."
+        )
     structured = kinds == {"cells"} or (structure is not None and len(structure.blocks) == 1)
     if structure is not None and structured:
         yield _structured_laplace(body, structure, kinds)
@@ -196,6 +198,6 @@ class CellStrategy(Strategy):
 def cells(body: Polytope) -> CellStrategy:
     """Return the cell strategy of a counting query."""
     if not body.generators.counting or body.generators.n_generators > 10**6:  # cells at most
-        raise InvalidRequest("Noise on cells requires a query that counts the rows of a few cells.", "Use Gaussian.")
+        raise InvalidRequest("Noise on the cells requires counts of rows in at most a million cells.", "Use Gaussian.")
     apart = body.differences and body.generators.n_generators > 1
     return CellStrategy(body, body.factor * (math.sqrt(2) if apart else 1.0) * UP)

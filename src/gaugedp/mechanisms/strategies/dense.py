@@ -64,8 +64,9 @@ class Dense(PrefixStrategy):
         """Return the summed lengths of the unit vectors' preimages."""
         if self.cube is None:
             raise InvalidRequest(
-                "Some answers are combinations of others, such as a total, and rounding would break this relation.",
-                "Omit the answers that follow from others, or use gaugedp.bodies.project(body, body.span).",
+                "Some answers follow from others, such as a total from its parts, and rounded noise would break "
+                "this relation.",
+                "Omit answers that follow from others, or use gaugedp.bodies.project(body, body.span).",
             )
         return self.cube * (1 + 1e-3)
 

@@ -59,8 +59,9 @@ class SegmentAndBox(Strategy):
         still = np.flatnonzero(self.across == 0)
         if len(still) > 1 or (len(still) and not self.along[still[0]]):
             raise InvalidRequest(
-                "Some answers are combinations of others, such as a total, and rounding would break this relation.",
-                "Omit the answers that follow from others, or use gaugedp.bodies.project(body, body.span).",
+                "Some answers follow from others, such as a total from its parts, and rounded noise would break "
+                "this relation.",
+                "Omit answers that follow from others, or use gaugedp.bodies.project(body, body.span).",
             )
         shift = 1 / abs(float(self.along[still[0]])) if len(still) else 0.0
         moving = self.across > 0

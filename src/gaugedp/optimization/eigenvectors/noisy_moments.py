@@ -90,9 +90,7 @@ def check_components(n_columns: int, n_components: int, name: str = "n_component
     """Refuse a number of components, called `name`, that is not an integer from 1 to d."""
     whole(minimum=1, n_columns=n_columns, **{name: n_components})
     if n_components > n_columns:
-        raise InvalidRequest(
-            f"`{name}` is {n_components}, but there are only {n_columns} columns.", "Choose a smaller number."
-        )
+        raise InvalidRequest(f"`{name}` is {n_components}, but X has {n_columns} columns.", "Choose a smaller number.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -94,11 +94,12 @@ def compare_releases(
     sources = [Source.of(release, domain, plan) for release, plan in zip((later, earlier), planned, strict=True)]
     terms = [_term(sources, term) for term in parts(text, ";") if term]
     if not terms:
-        raise InvalidRequest("The query is empty.", 'Write for example "change(SEX)".', _UNDONE)
+        raise InvalidRequest("The text names no comparison.", 'Write for example "change(SEX)".', _UNDONE)
     if len({_still(term.kind) for _, term in terms}) > 1:
         raise InvalidRequest(
-            'These comparisons express "no change" by different values, such as 0 and 1.',
-            "Compare them separately.",
+            "The text mixes comparisons for which no change is 0, such as differences, with others for which it "
+            "is 1, such as ratios.",
+            "Derive them separately.",
             _UNDONE,
         )
     noisy = [_noise_of_both((later, earlier), sources, sides) for sides, _ in terms]
@@ -143,20 +144,20 @@ def _term(sources: Sequence[Source], text: str) -> tuple[tuple[Workload, Workloa
     later, earlier = (question for question in questions if question is not None)
     if [outline.to_dict() for outline in later.outlines] != [outline.to_dict() for outline in earlier.outlines]:
         raise InvalidRequest(
-            f"The releases have different cells in {match[2]!r}.", "Compare releases with the same cells.", _UNDONE
+            f"The two releases have different cells for {match[2]!r}.", "Compare releases with the same cells.", _UNDONE
         )
     kind, outline = BETWEEN[match[1]], later.outlines[0]
     bounded = [name for name in (outline.column, outline.weights) if name]
     if moved := [name for name in bounded if _bounds(later, name) != _bounds(earlier, name)]:
         raise InvalidRequest(
-            f"{moved[0]} has other bounds in the earlier release, which would look like a change.",
+            f"The bounds of {moved[0]} differ between the releases, which would look like a change.",
             "Compare releases with the same bounds.",
             _UNDONE,
         )
     if outline.size > _MOST_ANSWERS:
         raise InvalidRequest(
-            f"{match[2]!r} has {outline.size:,} answers, which is too many.",
-            f"Compare at most {_MOST_ANSWERS:,} at once.",
+            f"{match[2]!r} has {outline.size:,} answers, but at most {_MOST_ANSWERS:,} can be compared.",
+            "Compare fewer cells at once.",
             _UNDONE,
         )
     n_answers, quotient = _quotient(later, later.terms[0], outline, kind)
@@ -178,18 +179,24 @@ def _quotient(question: Workload, term: Term, outline: Outline, kind: type[Ratio
         piece = question.pieces[0]
         if piece.low < 0 and kind is not BETWEEN["difference"]:
             raise InvalidRequest(
-                f"{piece.column} may be negative, so its sums have no ratio.", "Use difference.", _UNDONE
+                f"The values of {piece.column} may be negative, so a ratio of their sums has no meaning.",
+                "Use difference instead.",
+                _UNDONE,
             )
         return len(question.steps), kind.quotient(float(piece.step))
     if outline.measure != ColumnMean.kind:
         raise InvalidRequest(
-            f"{outline.text!r} is not a count, sum or mean.", "Compare counts, sums or means.", _UNDONE
+            f"{outline.text!r} is neither a count, a sum nor a mean, so it cannot be compared between releases.",
+            "Compare counts, sums or means.",
+            _UNDONE,
         )
     column = question.domain.column(str(outline.column))
     middle, half_range = float((column.low + column.high) / 2), float((column.high - column.low) / 2)
     if kind is not BETWEEN["difference"] and middle < half_range:
         raise InvalidRequest(
-            f"{outline.column} may be negative, so its means have no ratio.", "Use difference.", _UNDONE
+            f"The values of {outline.column} may be negative, so a ratio of their means has no meaning.",
+            "Use difference instead.",
+            _UNDONE,
         )
     return term.estimate.n_answers, kind.of_means.quotient(middle, half_range, float(column.step))
 

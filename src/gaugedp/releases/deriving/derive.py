@@ -92,8 +92,8 @@ def _asked(release: Release, domain: Domain) -> Query:
 def _check_same(release: Release, question: Query) -> None:
     if question.digest() != release.facts["digest"]:
         raise InvalidRequest(
-            "The release answers a different query from that of this domain or plan.",
-            "Pass the domain or the plan of the release.",
+            "The release does not answer the query of this domain or plan.",
+            "Pass the domain or the plan with which the release was made.",
             "",
         )
 
@@ -106,7 +106,7 @@ def _mechanism(release: Release, question: Query, unit: PrivacyUnit) -> Mechanis
         ):
             return mechanism
     raise InvalidRequest(
-        "The noise of this release cannot be reconstructed from its facts.",
+        "The release does not contain enough facts to reconstruct the distribution of its noise.",
         "Pass the plan of the release as `planned`.",
         "",
     )
@@ -128,8 +128,8 @@ def _told(release: Release) -> Domain:
         or not all(axis.form == CELLS for term in release.terms for axis in term.axes)
     ):
         raise InvalidRequest(
-            "The release does not contain all facts about its answers.",
-            'Pass `domain`, such as gd.Domain.load("domain.toml").',
+            "The release does not describe its cells completely.",
+            'Pass the domain of the release, such as gd.Domain.load("domain.toml").',
             "",
         )
     return Domain.of(**{name: categories(cells) for name, cells in _cells(release.terms).items()})
@@ -260,7 +260,9 @@ def noise_of(release: Release, source: Source, question: Workload, seed: int) ->
     start, noise = _noise(source, question)
     if noise.exactness == "mixing":
         raise InvalidRequest(
-            "Statistics cannot be derived from noise that a random walk drew.", "Release the new query.", _UNDONE
+            "The noise of this release was drawn by a random walk, so the errors of derived statistics are not known.",
+            "Release the new query.",
+            _UNDONE,
         )
     units = question.steps.sizes
     numbers = noise.added(release.numbers[start : start + noise.inner.n_answers]).astype(float) * units

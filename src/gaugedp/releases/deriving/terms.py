@@ -69,7 +69,9 @@ def _of_means(domain: Domain, text: str, kind: type[MeanRatio], means: str) -> F
     middle, half_range = float((column.low + column.high) / 2), float((column.high - column.low) / 2)
     is_difference = kind is MeanDifference
     if not is_difference and middle < half_range:
-        raise InvalidRequest(f"{piece.column} may be negative, so its means have no ratio.", "Use difference.")
+        raise InvalidRequest(
+            f"{piece.column} may be negative, so a ratio of means has no meaning.", "Use difference instead."
+        )
     own, other = counts.compared(np.arange(counts.n_released))
     places = np.stack([own, own + counts.n_released, other, other + counts.n_released], axis=1)
     first, *rest = _axes(domain, names)

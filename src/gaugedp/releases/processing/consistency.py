@@ -23,15 +23,18 @@ def answerable(query: Query, undone: str) -> None:
     parts = list(groups(query))
     if not parts:
         raise InvalidRequest(
-            "Only linear queries (counts, sums and means) can be made consistent.", 'Omit "consistent".', undone
+            '"consistent" applies to linear queries (counts, sums and means), but this query is not linear.',
+            'Omit "consistent".',
+            undone,
         )
     for part in parts:
         size = part.query.operator.n_generators
         is_closed = _marginals_only(part.query) or part.query.operator.nesting is not None
         if not is_closed and size > MOST_CELLS:
             raise InvalidRequest(
-                f"Consistency is not computed for a joint table of {size:,} cells.",
-                f'Use at most {MOST_CELLS:,} cells, or only marginals, or omit "consistent".',
+                f"The joint table of the query has {size:,} cells, but consistent answers are computed for at most "
+                f"{MOST_CELLS:,}.",
+                'Use attributes with fewer cells, or only marginals, or omit "consistent".',
                 undone,
             )
 

@@ -33,13 +33,14 @@ class Correction:
             raise InvalidRequest("The correction has no reason.", 'Add --reason "what was wrong".')
         if wrong := check_folder(folder):
             raise InvalidRequest(
-                f"The folder {str(folder)!r} has changed since it was published: {wrong[0]}",
-                "Use the folder as it was published.",
+                f"The folder {str(folder)!r} has been changed since it was published: {wrong[0]}",
+                "Restore the folder as it was published.",
             )
         earlier = json.loads((Path(folder) / MANIFEST).read_text("utf-8"))
         if earlier["ledger"]["key"] == publication.key:
             raise InvalidRequest(
-                "The correction has the key of the earlier publication, whose stored answers it would return.",
+                "The correction has the same key as the earlier publication, so the stored answers would be "
+                "returned again.",
                 "Give it another key.",
             )
         return cls(earlier, reason.strip())

@@ -46,7 +46,9 @@ def write_folder(
         if target.exists():
             if not target.is_dir() or _contents(target) != _contents(part):
                 raise GaugedpError(
-                    f"The folder {str(folder)!r} already has different contents.", "Pass another folder.", _PAID
+                    f"The folder {str(folder)!r} already contains other files than this publication would write.",
+                    "Pass another folder.",
+                    _PAID,
                 )
             return True
         part.rename(target)
@@ -66,9 +68,7 @@ def check_place(publication: Publication, digest: str, folder: str | Path) -> No
     if not os.access(target.parent, os.W_OK | os.X_OK):
         raise InvalidRequest(f"{str(target.parent)!r} cannot be written to.", "Use a folder that you may write to.")
     if target.exists() and not _is_of(digest, publication.key, target / MANIFEST):
-        raise InvalidRequest(
-            f"The folder {str(folder)!r} already has other contents.", "Use a folder that does not exist."
-        )
+        raise InvalidRequest(f"{str(folder)!r} already contains other files.", "Use a folder that does not exist.")
 
 
 def _is_of(digest: str, key: str | None, manifest: Path) -> bool:

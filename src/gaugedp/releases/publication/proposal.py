@@ -47,7 +47,7 @@ class Proposal:
         signature = Signature.checked(options["by"], options["purpose"])
         name = signature.by
         if name is None:
-            raise InvalidRequest("The proposal has no author.", "Add --by NAME.")
+            raise InvalidRequest("A proposal must name its author, who is missing.", "Add --by NAME.")
         guarantees = chargeable(plan.mechanism.guarantee, plan.requested)
         name_of_table, key = publication.domain.name, publication.key or ""
         request = request_of(plan, None)
@@ -86,7 +86,7 @@ class Proposal:
             raise InvalidRequest(f"{str(path)!r} is not a proposal.", "Make it with --propose FILE.") from None
         if not is_unchanged or not _is_complete(facts, approved_by):
             raise InvalidRequest(
-                f"The proposal {str(path)!r} was changed after it was made.", "Make it again with --propose FILE."
+                f"The proposal {str(path)!r} was changed after it had been made.", "Make it again with --propose FILE."
             )
         return cls(facts, approved_by)
 
@@ -100,7 +100,8 @@ class Proposal:
         approved_by = Signature.checked(None, None, name).approved_by or ""
         if same_name(approved_by, self.facts["author"]):
             raise InvalidRequest(
-                f"{approved_by} proposed this publication, and so cannot approve it.", "Let a second person approve it."
+                f"{approved_by} proposed this publication, so another person must approve it.",
+                "Let a second person run the command.",
             )
         if self.approved_by is not None:
             raise InvalidRequest(f"The proposal has already been approved by {self.approved_by}.", "Publish it.")
@@ -124,7 +125,7 @@ class Proposal:
         changed = [name for name in names if name != "balance" and self.facts.get(name) != current.facts[name]]
         if changed:
             raise InvalidRequest(
-                f"The {changed[0]} differs from the one that was proposed.", "Undo the change, or propose it again."
+                f"The {changed[0]} differs from that of the proposal.", "Undo the change, or propose it again."
             )
         return Approval(self.approved_by, self.facts["charge or ledger"])
 

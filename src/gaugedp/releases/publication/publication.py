@@ -143,8 +143,8 @@ class Publication:
         available = 1 - decimal(sampling_share(self.domain)) if self.intervals == TOTAL else Fraction(1)
         if needed > available or (needed == available and weights):
             raise InvalidRequest(
-                f"The requested accuracies need {readable(float(needed))} times the given guarantee.",
-                "Use a larger `epsilon`, or a larger `within`.",
+                f"The accuracies that the tables request need {readable(float(needed))} times the given guarantee.",
+                "Use a larger `epsilon`, or accept a larger `within`.",
             )
         if not weights:
             return tuple(share for share in least_shares if share is not None)
@@ -197,13 +197,13 @@ class Publication:
         half_width = table.within or 0.0
         if not {outline.measure for outline in question.outlines} <= {COUNT, SUM}:
             raise InvalidRequest(
-                f"`within` applies to counts and sums, but {table.title!r} has other terms.",
+                f"`within` states the accuracy of counts and sums, but {table.title!r} has other terms.",
                 "Give it a `weight` instead.",
             )
         if (reached := _widest(question, unit, self.guarantee)) > half_width:
             raise InvalidRequest(
                 f"Even the whole guarantee gives {table.title!r} ± {readable(reached)}, not ± {half_width:g}.",
-                "Use a larger `epsilon`, or a larger `within`.",
+                "Use a larger `epsilon`, or accept a larger `within`.",
             )
 
         def is_enough(parts: int) -> bool:
@@ -226,13 +226,13 @@ def _table(number: int, facts: Any, of_all: Mapping[str, Any]) -> PublishedTable
     place = f"table {number}"
     only_keys(place, facts, _OF_A_TABLE)
     if "query" not in facts:
-        raise InvalidRequest(f"In {place}: the query is missing.", 'Write query = "SEX*AGE".')
+        raise InvalidRequest(f"In {place}: `query` is missing.", 'Write query = "SEX*AGE".')
     if "weight" in facts and "within" in facts:
         raise InvalidRequest(f"In {place}: `weight` and `within` are both given.", "Use only one of them.")
     numbers = {name: _number(f"{name} of {place}", facts.get(name)) for name in ("weight", "within")}
     for name, value in numbers.items():
         if value is not None and not value > 0:
-            raise InvalidRequest(f"In {place}: `{name}` is {value!r}, but must be above 0.", "Pass a positive number.")
+            raise InvalidRequest(f"In {place}: `{name}` is {value!r}, but must be above 0.", "Write a positive number.")
     text = _text(f"query of {place}", facts["query"])
     weight = None if numbers["weight"] is None else decimal(numbers["weight"])
     title, footnote = (_text(f"{name} of {place}", facts.get(name, "")) for name in ("title", "footnote"))
@@ -254,7 +254,7 @@ def _importance(place: str, given: Any) -> dict[str, float]:
         pairs = [(text.strip(), _float(times)) for text, _, times in split]
     if not isinstance(given, str | Mapping) or not all(is_finite(times) and times > 0 for _, times in pairs):
         raise InvalidRequest(
-            f"`importance` of {place} is {given!r}, which does not map terms to positive numbers.",
+            f"`importance` of {place} is {given!r}, but must assign positive numbers to terms.",
             'Write { "SEX" = 10 }, with numbers above 0.',
         )
     return {str(text): float(times) for text, times in pairs}
@@ -288,24 +288,20 @@ def _steps(given: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _labels(labels: Any) -> str:
     if labels not in LABELS:
-        raise InvalidRequest(
-            f"`labels` is {labels!r}, which is not a valid option.", f"Write one of {', '.join(LABELS)}."
-        )
+        raise InvalidRequest(f"`labels` is {labels!r}, but must be one of {', '.join(LABELS)}.", "Write one of these.")
     return str(labels)
 
 
 def _intervals(intervals: Any) -> str:
     if intervals not in (NOISE, TOTAL):
-        raise InvalidRequest(
-            f"`intervals` is {intervals!r}, which is not a valid option.", f"Write {NOISE} or {TOTAL}."
-        )
+        raise InvalidRequest(f"`intervals` is {intervals!r}, but must be {NOISE} or {TOTAL}.", "Write one of these.")
     return str(intervals)
 
 
 def _flags(flags: Any, place: str = "the publication") -> tuple[Flag, ...]:
     if not isinstance(flags, list):
         raise InvalidRequest(
-            f"`flags` of {place} is {flags!r}, which is not a list.", "Write a list of rules with when, mark and text."
+            f"`flags` of {place} is {flags!r}, but must be a list of rules.", "Write rules with when, mark and text."
         )
     return tuple(Flag.of(rule, place) for rule in flags)
 
@@ -318,19 +314,18 @@ def _captions(captions: Captions, facts: Mapping[str, Any]) -> Captions:
 def _formats(formats: Any) -> tuple[str, ...]:
     if not isinstance(formats, Sequence) or isinstance(formats, str) or not set(formats) <= set(FORMATS):
         raise InvalidRequest(
-            f"`formats` is {formats!r}, which is not a list of formats.",
-            f"Use a list with some of {', '.join(FORMATS)}.",
+            f"`formats` is {formats!r}, but must be a list of file formats.", f"List some of {', '.join(FORMATS)}."
         )
     return tuple(dict.fromkeys(formats))
 
 
 def _number(name: str, value: Any) -> float | None:
     if value is not None and not is_finite(value):
-        raise InvalidRequest(f"`{name}` is {value!r}, which is not a finite number.", "Pass a number.")
+        raise InvalidRequest(f"`{name}` is {value!r}, but must be a finite number.", "Pass a number.")
     return None if value is None else float(value)
 
 
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise InvalidRequest(f"`{name}` is {value!r}, which is not text.", "Write it in quotes.")
+        raise InvalidRequest(f"`{name}` is {value!r}, but must be a string.", "Write it in quotes.")
     return value

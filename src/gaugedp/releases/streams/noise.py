@@ -45,8 +45,8 @@ class StreamNoise:
         """
         if as_workload(query) is None or not all(estimate.is_plain for estimate in query.estimates):
             raise InvalidRequest(
-                "A stream answers only counts and sums.",
-                "Request these, and divide them to obtain means and shares.",
+                "A stream answers counts and sums, but the query has other terms.",
+                "Request counts and sums, and divide them to obtain means and shares.",
             )
         body = query.sensitivity(unit)
         missing = Gaussian.why_not(body, guarantee)

@@ -120,7 +120,8 @@ class StateFile:
         """Return the file at the absolute, resolved `path`."""
         if not isinstance(path, str | os.PathLike):
             raise InvalidRequest(
-                f"The stream's path is of type {type(path).__name__}, which is not a path.", "Pass the path of a file."
+                f"The path of the stream is of type {type(path).__name__}, but must be a string or a Path.",
+                "Pass the path of a file.",
             )
         return cls(Path(os.path.realpath(path)))
 
@@ -148,7 +149,8 @@ class StateFile:
             raise InvalidRequest(f"The stream {str(self.path)!r} cannot be read.", "Check the path.") from None
         if is_shared:
             raise InvalidRequest(
-                f"Other users may read the stream {str(self.path)!r}, which holds its noise.", "Set its mode to 0600."
+                f"Other users may read the file of the stream {str(self.path)!r}, which contains its noise.",
+                "Set its mode to 0600.",
             )
         return self._parsed(text)
 
@@ -188,7 +190,7 @@ class StateFile:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InvalidRequest(
-                f"Another process uses the stream {str(self.path)!r}.", "Wait until it is done."
+                f"Another process is using the stream {str(self.path)!r}.", "Wait until it is done."
             ) from None
 
     def _parsed(self, text: bytes) -> State:
@@ -199,7 +201,7 @@ class StateFile:
             return State.of(facts["state"])
         except (ValueError, TypeError, LookupError, RecursionError):
             raise InvalidRequest(
-                f"{str(self.path)!r} is not a stream of this version, or is damaged.", "Check the path."
+                f"The file {str(self.path)!r} does not contain a stream that this version can read.", "Check the path."
             ) from None
 
     def _opened(self, place: Path, flags: int) -> int:

@@ -191,8 +191,7 @@ class Stream:
         state = self._file.existing()
         if (state.key, state.factor) != (self._key, self._noise.factor.rows):
             raise InvalidRequest(
-                f"{str(self._file.path)!r} now contains a different stream from the one that was opened.",
-                "Open it again.",
+                f"The file {str(self._file.path)!r} now contains a different stream.", "Open it again."
             )
         return state
 
@@ -298,7 +297,7 @@ class Stream:
         check_kinds(table, self._ledger, self._query)
         if table.domain != self._query.domain or table.unit != self._unit:
             raise InvalidRequest(
-                "The table and the stream have different domains or units.",
+                "The table and the stream differ in their domain or privacy unit.",
                 "Scan each period's table with the domain of the query and the unit of the stream.",
             )
 
@@ -393,8 +392,9 @@ def factor_for(state: State | None, periods: int, periods_per_person: int) -> Ti
 
 
 def _check_kinds(query: object, unit: object, ledger: object) -> None:
-    if not isinstance(query, Query) or not isinstance(unit, PrivacyUnit) or not isinstance(ledger, Ledger):
-        raise InvalidRequest(
-            "The query, the unit or the ledger has the wrong type.",
-            "Pass gd.query(domain, text), gd.PrivacyUnit() and ledger=gd.Ledger.open(file, budget=...).",
-        )
+    for name, value, kind in (("query", query, Query), ("unit", unit, PrivacyUnit), ("ledger", ledger, Ledger)):
+        if not isinstance(value, kind):
+            raise InvalidRequest(
+                f"`{name}` is of type {type(value).__name__}, but must be a {kind.__name__}.",
+                "Pass gd.query(domain, text), gd.PrivacyUnit() and ledger=gd.Ledger.open(file, budget=...).",
+            )

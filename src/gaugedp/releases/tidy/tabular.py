@@ -78,7 +78,7 @@ class Tabular(ABC):
         numbers = self._flagged(0.95)
         if value not in numbers or value == "flag":
             known = [name for name in numbers if name != "flag"]
-            raise InvalidRequest(f"There is no column {value!r}.", f"Choose one of {', '.join(known)}.")
+            raise InvalidRequest(f"The table has no column {value!r}.", f"Choose one of {', '.join(known)}.")
         captions = self.captions if labels else Captions()
         return Crosstabs(self.terms, numbers[value], captions, may_add=value in ("estimate", "raw"))
 

@@ -126,7 +126,8 @@ def _partitions(folder: Path, paths: Sequence[Path]) -> tuple[str, ...]:
     names = [sorted(part.partition("=")[0] for part in parts if part.find("=") > 0) for parts in folders]
     if any(each != names[0] or len({*each}) < len(each) for each in names):
         raise UnreadableTable(
-            f"The files of {str(folder)!r} do not all lie in folders that name the same partitions once.",
+            f"Some files of {str(folder)!r} lie outside the folders of its partitions, or in folders with other "
+            "partitions.",
             "Move the other files, or pass a folder in which all do.",
         )
     return tuple(names[0])

@@ -112,7 +112,7 @@ def open_source(source: Any, needed: Sequence[str]) -> PostgresEngine:
     table, types, (encoding, version) = _or_refuse(lambda: _types(connected, qualified), unreachable)
     if encoding not in ENCODINGS:
         raise UnreadableTable(
-            f"The database encodes text as {encoding}.", f"Use a database with {' or '.join(ENCODINGS)}."
+            f"The text encoding of the database is {encoding}.", f"Use a database with {' or '.join(ENCODINGS)}."
         )
     if int(version) < OLDEST * 10_000:
         raise UnreadableTable(f"The server is older than PostgreSQL {OLDEST}.", "Use a newer server, or a file.")
@@ -125,7 +125,7 @@ def _of_address(url: str) -> tuple[Callable[[], Any], str]:
     address, name = Address.parse(url, "table")
     if name is None:
         raise InvalidRequest(
-            "The address does not name a table.", "Write it as postgresql://host/database?table=people."
+            "The address of the database does not name a table.", "Write it as postgresql://host/database?table=people."
         )
 
     @contextmanager
@@ -139,7 +139,9 @@ def _of_address(url: str) -> tuple[Callable[[], Any], str]:
 
 def _of_connection(source: ServerTable) -> Callable[[], Any]:
     if not isinstance(source.connection, driver().Connection):
-        raise InvalidRequest("This is not a psycopg connection.", "Pass psycopg.connect(…), or an address.")
+        raise InvalidRequest(
+            "The source is neither an open connection nor an address.", "Pass psycopg.connect(…), or an address."
+        )
 
     @contextmanager
     def connected() -> Iterator[Any]:

@@ -96,7 +96,7 @@ def open_source(frame: Any, needed: Sequence[str]) -> SparkEngine:
     if find_spec("pyarrow") is None:
         raise MissingExtra.needed_for("Reading a Spark frame", "spark")
     if _or_refuse(lambda: frame.isStreaming, unreadable()):
-        raise UnreadableTable("The Spark frame is a stream.", "Pass a batch frame.")
+        raise UnreadableTable("The Spark frame is a stream, which cannot be read as a table.", "Pass a batch frame.")
     _or_refuse(lambda: check_repeatable(frame), unreadable())
     _or_refuse(lambda: check_words(frame.sparkSession), taken_words("session"))
     fields = _or_refuse(lambda: list(frame.schema.fields), unreadable())
