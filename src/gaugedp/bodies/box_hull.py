@@ -23,10 +23,11 @@ class BoxHull(Polytope):
 
     Notes
     -----
-    Let l_i and u_i be the bounds of the i-th sum, and let B be the box of all points with l_i ≤ z_i ≤ u_i. The body is
-    the convex hull of B and its mirror image −B, times `factor`, which is for example the largest number of rows per
-    unit. If units are replaced (`differences`), the hull is that of all differences of two points of B instead. With
-    `with_zero`, a unit may also contribute nothing, so the hull also contains B and −B.
+    A row adds a point of a box B, in which each coordinate lies between the bounds of its sum. If a unit is added or
+    removed, the sums change by a point of B or of its mirror image −B. The body is the convex hull of both, times
+    `factor`, for example the largest number of rows per unit. If a unit is replaced (`differences`), the sums change by
+    a difference of two points of B, and the body is the convex hull of all such differences. If a unit may also
+    contribute nothing (`with_zero`), this hull includes B and −B as well.
 
     The convex hull has a closed form (docs/theory/sums.md, theorem 1). Let c be the centre of the box and H the box of
     the same widths around 0. Then the body is `factor` times the union, over t in [−1, 1], of the boxes t·c + (α −

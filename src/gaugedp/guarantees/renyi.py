@@ -18,11 +18,11 @@ from gaugedp.guarantees.pure import PureDP
 
 @dataclass(frozen=True, eq=True)
 class RenyiDP(Guarantee):
-    """Rényi differential privacy, by bounds at some orders.
+    """Rényi differential privacy at one or several orders.
 
-    Use it to account for a mechanism for which you know bounds on the Rényi divergence, as many other accountants
-    report them. The Rényi divergence of order a measures how much the output distributions for two neighbouring tables
-    differ. A larger order a gives more weight to outputs that reveal much.
+    Use it to account for a mechanism whose privacy you know as bounds on Rényi divergences, which many other
+    accountants report. The Rényi divergence of order a measures how much the output distributions for two neighbouring
+    tables differ. Larger orders give more weight to outputs that reveal a lot.
 
     Parameters
     ----------

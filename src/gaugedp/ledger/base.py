@@ -215,7 +215,7 @@ class Ledger:
         key: str | None = None,
         resume: bool = False,
     ) -> Reservation | Stored:
-        """Charge a release, before any data is read.
+        """Charge the privacy budget for a release, before any data is read.
 
         Use it if you publish results of a mechanism of your own; `gd.release` calls it for you. When it returns, the
         charge is recorded durably and is final. Afterwards, store the result with `settle`.
@@ -225,15 +225,15 @@ class Ledger:
         guarantees : sequence of Guarantee
             The guarantees that the release satisfies. The ledger charges the first one that its budget can express.
         table, unit : str and PrivacyUnit
-            The table and the privacy unit of the release. They must be those of the ledger.
+            The name of the table and the privacy unit, which must be those that the ledger was opened for.
         request : mapping
             A description of the query, never of the data.
         key : str, optional
             A name for the request. If a release with this key, request and guarantee is stored, it is returned at no
             cost.
         resume : bool
-            Whether to return the reservation of an earlier charge with this key that was never settled. Default False,
-            which refuses such a key.
+            If an earlier charge with this key was never settled, for example because the program was stopped, True
+            returns its reservation, and False, the default, refuses the key.
 
         Returns
         -------
@@ -248,9 +248,8 @@ class Ledger:
         """
         _check_guarantees(guarantees)
         if table is None or unit is None:
-            raise InvalidRequest(
-                "A ledger accounts for one table and one unit, but the table or the unit is missing.", "Pass both."
-            )
+            what = "A ledger accounts for one table and one unit, but the table or the unit is missing."
+            raise InvalidRequest(what, "Pass both.")
         check_names(table, unit)
         event = self._reserving(guarantees, request, urandom(16).hex() if key is None else key)
         requested = LedgerHeader(self._total.total, table, unit)
@@ -267,11 +266,8 @@ class Ledger:
     def settle(self, reservation: Reservation, released: bytes) -> str:
         """Store the result of a charge durably; return the tip."""
         if not isinstance(reservation, Reservation):
-            raise InvalidRequest(
-                "`settle` stores the release of a reservation, but its argument is not a reservation.",
-                "Pass the result of `reserve`.",
-                STAYS_SPENT,
-            )
+            what = "The first argument of `settle` is not a reservation."
+            raise InvalidRequest(what, "Pass the result of `reserve`.", STAYS_SPENT)
         if not isinstance(released, bytes) or len(released) > MAX_RELEASED_BYTES:
             what = f"The release must consist of bytes, at most {MAX_RELEASED_BYTES:,} of them."
             raise InvalidRequest(what, "Pass a shorter release, as bytes.", STAYS_SPENT)

@@ -81,20 +81,20 @@ class ExponentialDensity(Calibrated):
     def calibrate(
         cls, quality: Quality, over: Body, guarantee: Guarantee, constant_time: bool = False
     ) -> "ExponentialDensity":
-        """Return the mechanism for a score on a set.
+        """Make the mechanism that selects a point with a high score.
 
         Parameters
         ----------
         quality : Quality
-            The score of each point. Its method `check` tests it first.
+            The score of each point. Its sensitivity is tested on random points before the mechanism is made.
         over : Body
             The set of points, symmetric around the origin: a ball, an ellipsoid, or a polytope with exact uniform
             draws.
         guarantee : PureDP(ε), ExponentialLoss(ε) or ApproxDP(ε, δ)
             The guarantee of one draw, with ε > 0.
         constant_time : bool
-            Whether the time of a draw must not depend on the data. The guarantee is then ApproxDP with the smaller of
-            1e−9 and a positive δ that you requested. Default False.
+            Whether the time of a draw must not depend on the data. The guarantee is then ApproxDP with δ = 1e−9, or
+            with the δ of `guarantee` if that is positive and smaller. Default False.
 
         Raises
         ------

@@ -23,7 +23,7 @@ from gaugedp.samplers.discrete import check_scale
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankTree(Mechanism):
-    """Random draw of quantiles, with intervals from noisy counts.
+    """Private quantiles, with intervals from a tree of noisy counts.
 
     `gd.quantiles` uses it for medians and other quantiles if it gives the shortest intervals. It draws the quantiles,
     and in addition releases noisy counts of the rows in ranges of values. The ranges form a tree, because each one is
@@ -31,12 +31,13 @@ class RankTree(Mechanism):
 
     Notes
     -----
-    Theorem (docs/theory/rank_tree.md). Let ε be `ranks.epsilon`. The counts of all cells together are 2ε-DP, and the
-    draw is ExponentialLoss of a public multiple of ε. The ends cost nothing more, because they are computed from the
-    counts.
+    Let ε be `ranks.epsilon`. The noisy counts are 2ε-DP together, and the draw of the quantiles has the guarantee
+    `ExponentialLoss` for a public multiple of ε. Computing the ends of the intervals from the noisy counts spends none
+    of the budget.
 
-    For every table, the first intervals contain all true quantiles simultaneously with probability `ranks.level`. The
-    second intervals contain each true quantile by itself with probability `alone`.
+    There are two intervals for each quantile. For every table, the simultaneous intervals contain all true quantiles
+    together with probability `ranks.level`, and each individual interval contains its quantile with probability
+    `alone` (docs/theory/rank_tree.md).
     """
 
     ranks: RankExponential

@@ -20,10 +20,11 @@ _LARGEST_SCORE = 2**60  # scores are clipped here, so that differences of two of
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Selection(Calibrated):
-    """Private choice among k candidates by their scores.
+    """Base class of mechanisms that select one of k candidates.
 
-    It is the common interface of mechanisms such as `Exponential`, which select, for example, the most frequent
-    category. The output is the index of a candidate, and it may include a noisy score.
+    A candidate with a higher score is selected with a higher probability. Use a subclass such as `Exponential`, for
+    example to select the most frequent category privately. The output is the index of the candidate, and some
+    subclasses add its noisy score.
 
     Attributes
     ----------
@@ -34,12 +35,12 @@ class Selection(Calibrated):
     epsilon : Fraction
         The ε that sets the amount of noise.
     step : Fraction
-        The distance of the equally spaced numbers, called a lattice, to which scores are rounded.
+        The step size to which scores are rounded.
     width : int
         The largest change of one score by one unit, in steps.
     monotone : bool
-        Whether one unit changes all scores in the same direction, as counts do if a unit is added. This requires less
-        noise.
+        Whether one unit changes all scores in the same direction, as when it is added and the scores are counts. Less
+        noise is then sufficient.
     """
 
     body: Body

@@ -141,10 +141,8 @@ class Gibbs:
         one_of(PURPOSES, purpose=purpose)
         one_of(("replace", "add_remove"), neighbours=neighbours)
         if (purpose == "strongly_convex") != (convexity is not None):
-            raise InvalidRequest(
-                '`convexity` and purpose="strongly_convex" belong together, but only one of them is given.',
-                "Pass both, or neither.",
-            )
+            what = '`convexity` and purpose="strongly_convex" belong together, but only one of them is given.'
+            raise InvalidRequest(what, "Pass both, or neither.")
         if convexity is not None:
             positive(convexity=convexity)
         factor = 2 if neighbours == "replace" else 1
@@ -188,10 +186,8 @@ class Gibbs:
         probability of at most `stop`.
         """
         if not isinstance(self.loss, ValueLoss):
-            raise InvalidRequest(
-                "The number of loss evaluations has no public bound for a loss of the library.",
-                "Use the number of steps (`steps`), or pass the loss as a function with `lipschitz`.",
-            )
+            what = "The number of loss evaluations has no public bound for a loss of the library."
+            raise InvalidRequest(what, "Use the number of `steps`, or pass the loss as a function with `lipschitz`.")
         return 2 * self._plan.picks(self.steps, self.stop)
 
     def sample(
@@ -230,10 +226,8 @@ class Gibbs:
     def posterior(self, rows: np.ndarray, targets: np.ndarray) -> Posterior:
         """Return the exponent for rows, for a library loss."""
         if isinstance(self.loss, ValueLoss):
-            raise InvalidRequest(
-                "The posterior needs the slopes of the loss, which are unknown for a loss of your own.",
-                "Use a loss of the library.",
-            )
+            what = "The posterior needs the slopes of the loss, which are unknown for a loss of your own."
+            raise InvalidRequest(what, "Use a loss of the library.")
         table, goal = read_cells(rows), numbers(entries_of(targets))
         table = table.reshape(len(table), math.prod(table.shape[1:]))
         n_rows = self.n_rows if self.neighbours == "replace" else len(table)
@@ -301,8 +295,7 @@ class Gibbs:
         failure = 1 - confidence - self.stop
         if failure <= 0:
             raise InvalidRequest(
-                f"The confidence {confidence} cannot be reached, because the sampler itself may fail with a larger "
-                "probability.",
+                f"The confidence {confidence} is too high, because the sampler may fail with a larger probability.",
                 "Choose a smaller confidence, such as 0.95.",
             )
         log = -float(scipy.special.log_ndtr(scipy.special.ndtri(failure) - 2 * self.total_variation))

@@ -63,7 +63,7 @@ class StandardDeviation(Statistic, kind="standard deviation"):
         return self.half_range * _roots(_variances(*self._scaled(values)))
 
     def intervals(self, values: np.ndarray, widths: np.ndarray, curves: np.ndarray | None = None) -> Ends:
-        """Return intervals of the standard deviations.
+        """Return intervals for the standard deviations.
 
         They are computed from the noisy sum, sum of squares and number of rows of each cell, and they contain the
         published answers. `values`, `widths` and `curves` are as for `Statistic.intervals`.

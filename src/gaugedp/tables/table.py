@@ -321,9 +321,7 @@ def _side_by_side(columns: Sequence[np.ndarray], lines: Mapping[str, np.ndarray]
 
 def _check_total(total: Aggregate, domain: Domain) -> None:
     if total.weighted and domain.weights is None:
-        raise InvalidRequest(
-            "The query is weighted, but the domain has no weights.", "Describe them under [weights] in the domain file."
-        )
+        raise InvalidRequest("The query is weighted, but the domain has no weights.", "Describe them under [weights].")
     for name in total.attributes:
         domain.attribute(name)
     if len(set(total.attributes)) < len(total.attributes):
