@@ -341,7 +341,7 @@ WRONG = [
     ({"rank": -1}, "rank"),
     ({"rank": 2.5}, "rank"),
     ({"handle_unknown": "skip"}, "handle_unknown"),
-    ({"rank": 61}, "`rank` is 61, but X has only 400 users and 60 items"),
+    ({"rank": 61}, "`rank` is 61, but there are only 400 users and 60 items"),
     ({"max_rows": 0}, "max_rows"),
     ({"unit": "user", "max_rows": 10**400}, "`max_rows` is"),
     ({"random_state": -1}, "random_state"),
