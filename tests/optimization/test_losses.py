@@ -103,5 +103,5 @@ def test_a_smooth_loss_stays_and_an_unknown_kink_is_refused() -> None:
     class Other(Huber):
         smoothness = math.inf  # type: ignore[assignment]
 
-    with pytest.raises(InvalidRequest, match="continuous slope"):
+    with pytest.raises(InvalidRequest, match="kink"):
         smoothed(Other(1.0), 0.1)
