@@ -165,7 +165,7 @@ def test_the_ceiling_is_the_least_over_the_curve() -> None:
         ({"statistic": "printed", "s": 4001}, "`s` is 4001, but there are only 4000 coordinates"),
         ({"statistic": "signed", "s": 0}, "`s` is 0"),
         ({"guarantee": 1.0}, "`guarantee` is 1.0"),
-        ({"release_fn": lambda rows: rows.mean()}, "Release 4000 finite numbers"),
+        ({"release_fn": lambda rows: rows.mean()}, "return 4000 finite numbers"),
     ],
 )
 def test_bad_requests(changed: dict, words: str) -> None:

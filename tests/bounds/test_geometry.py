@@ -139,7 +139,7 @@ def test_what_takes_minutes_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_refusals() -> None:
-    with pytest.raises(InvalidRequest, match="No unit can change"):
+    with pytest.raises(InvalidRequest, match="no unit can change"):
         gd.geometry(Polytope.symmetric_hull(np.zeros((2, 1))))
     with pytest.raises(InvalidRequest, match="epsilon"):
         gd.geometry(HULL, 0.0)

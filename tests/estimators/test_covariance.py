@@ -143,7 +143,7 @@ def test_wrong_requests_are_refused_before_anything_is_paid() -> None:
         with pytest.raises(InvalidRequest):
             LowRankCovariance(ledger=ledger, **given).fit(ROWS)
     assert ledger.spent.epsilon(0) == 0
-    with pytest.raises(InvalidRequest, match="`rank` is 6, but there are only 5 columns"):
+    with pytest.raises(InvalidRequest, match="`rank` is 6, but X has 5 columns"):
         LowRankCovariance(6, row_norm=1.0).fit(ROWS)
 
 

@@ -88,7 +88,7 @@ def test_wrong_numbers_are_refused(change: dict, words: str) -> None:
 
 
 def test_models_without_a_plan_are_refused() -> None:
-    with pytest.raises(InvalidRequest, match="Fits of KMeans cannot be planned"):
+    with pytest.raises(InvalidRequest, match="accuracy of KMeans cannot be planned"):
         gd.plan_fit(KMeans(2, bounds=(0, 1)), n_rows=10, n_features=2)
     with pytest.raises(InvalidRequest, match="Choose one of"):
         gd.plan_fit("logistc", n_rows=10, n_features=2)

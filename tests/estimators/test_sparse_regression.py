@@ -161,7 +161,7 @@ def test_any_rows_give_a_fit() -> None:
 WRONG = [
     ({"bounds": None}, "`bounds` is missing"),
     ({"target_bounds": None}, "`target_bounds` is missing"),
-    ({"sparsity": 40}, "`sparsity` is 40, but there are only 40"),
+    ({"sparsity": 40}, "`sparsity` is 40, but X has only 40"),
     ({"solver": "lasso"}, "Choose one of"),
     ({"rounds": 0}, "rounds"),
     ({"epsilon": -1.0}, "epsilon"),

@@ -314,7 +314,7 @@ def test_a_score_that_breaks_a_hypothesis_is_refused(name: str, constant_time: b
     ],
 )
 def test_a_quality_without_finite_bounds_is_refused(bounds) -> None:
-    with pytest.raises(InvalidRequest, match=r"unbounded|above 0"):
+    with pytest.raises(InvalidRequest, match=r"needs a bounded|above 0"):
         Quality(distance_line, UNIT, bounds)
 
 

@@ -141,7 +141,7 @@ def test_what_is_not_finite_counts_as_nothing_and_progress_is_told() -> None:
 
 
 def test_a_kink_and_a_strange_guarantee_are_refused() -> None:
-    with pytest.raises(InvalidRequest, match="kink"):
+    with pytest.raises(InvalidRequest, match="continuous slope"):
         FrankWolfe.calibrate(10, 2, Hinge(), 1.0, ASKED)
     for wrong in (gd.ZCDP(1.0), gd.ApproxDP(1.0, 0.0)):
         with pytest.raises(InvalidRequest, match="cannot guarantee"):

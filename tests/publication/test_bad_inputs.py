@@ -12,7 +12,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed: the extra
 TABLE = "[[tables]]\nquery = 'SEX'\n"
 FORMS = {
     'separator = "::"': "`separator` is '::',",
-    'decimal = ","\nthousands = ","': "`decimal` and `thousands` are both ','.",
+    'decimal = ","\nthousands = ","': "`decimal` and `thousands` are both ',',",
     'encoding = "utf-16"': "`encoding` is 'utf-16',",
     'date_format = "dd.mm.yy"': "`date_format` is 'dd.mm.yy',",
     'date_format = "dmyyyy"': "`date_format` is 'dmyyyy',",
