@@ -91,7 +91,9 @@ def test_intervals_hold_and_the_error_is_as_planned(geometry, noise: str, delta:
         lengths.append(np.linalg.norm(model.mean_ - exact))
     assert np.mean(held) >= 0.9 - 4 * 0.3 / 750**0.5
     assert np.mean(held) <= 0.9 + 4 * 0.3 / 150**0.5
-    planned = model.mechanism_.error(2) / 400 * 2.0  # the box and the balls have the half width 2
+    drawn = model.mechanism_.sample_noise(4000, research_rng(9))  # of 5 sums, and of the number of 400 rows
+    errors = (drawn[:, :5] - exact / 2 * drawn[:, 5:]) / 400 * 2.0  # the box and the balls have the half width 2
+    planned = np.linalg.norm(errors, axis=1).mean()
     assert np.mean(lengths) == pytest.approx(planned, abs=4 * np.std(lengths) / 150**0.5 + 0.01 * planned)
     assert noise == "auto" or model.solver_ == {"body": "KNorm"}.get(noise, noise.title())
 
