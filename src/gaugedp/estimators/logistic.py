@@ -180,9 +180,6 @@ class LogisticRegression(Intervals, LinearClassifier):
             return problem.sampled(Logistic(), rng)
         if solver == "objective":
             return problem.perturbed(loss, rng)
-        is_noisy = problem.noise_to_signal > TUNED.single_step_noise
-        if problem.n_classes == 2 and self.solver == "auto" and problem.has_level and is_noisy:
-            return problem.descended(loss.derivative, 0.5, rng, once=True)  # slopes are 1/2 at 0
         cap = 1 - TUNED.most_capped * far if problem.is_rough else cap
         return problem.descended(loss.derivative, cap if problem.n_classes == 2 else math.sqrt(2) * cap, rng)
 
