@@ -18,13 +18,7 @@ from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.fit_in_parts import fit_in_parts, fits_in_parts
 from gaugedp.estimators.intercept_noise import InterceptNoise, spares_delta
 from gaugedp.estimators.labels import check_given, class_shares, codes_of, read_both
-from gaugedp.estimators.public_noise import (
-    LEAST_ADVANTAGE_OF_CLASSES,
-    hides_slopes,
-    noise_to_signal,
-    warn_after_release,
-    warn_before_charge,
-)
+from gaugedp.estimators.public_noise import hides_slopes, noise_to_signal, warn_after_release, warn_before_charge
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.row_scaling import Centre, ScaledRows, TwoStageMean, clip_factor, column_groups, read_scaling
@@ -241,10 +235,13 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         has_weights = sample_weight is not None or self.class_weight is not None
         return LabelledRows(rows, labels, classes, weights, class_weights, has_weights, reading)
 
+    def _has_level(self, data: LabelledRows) -> bool:
+        """Return True if the intercept of two classes may be released from labels and scores alone."""
+        return self.solver == "auto" and self.fit_intercept and len(data.classes) == 2 and not data.has_weights
+
     def _is_hidden(self, data: LabelledRows, n_rows: float) -> bool:
-        """Return True if noise hides the slopes of two classes, by a public or released number of rows."""
-        plain = self.solver == "auto" and len(data.classes) == 2 and not data.has_weights and self._earlier_mu == 0
-        return plain and hides_slopes(self, n_rows, data.reading.width, LEAST_ADVANTAGE_OF_CLASSES)
+        """Return True if noise hides the slopes, by a public or released number of rows."""
+        return self._has_level(data) and self._earlier_mu == 0 and hides_slopes(self, n_rows, data.reading.width)
 
     def _size(self, data: LabelledRows) -> int:
         """Return the number of weights."""
@@ -258,7 +255,8 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         (count, n_rows), codes = counted, data.codes
         n_classes, replaced = len(data.classes), self.neighbours == "replace"
         noise = noise_to_signal(count.remaining, self._size(data), n_rows, replaced)
-        once = self._steps_once(data, count.remaining, noise)
+        is_gaussian = isinstance(count.remaining, ApproxDP)
+        once = self._has_level(data) and is_gaussian and noise > TUNED.single_step_noise
         centre = self._centre(count.remaining, (n_classes, column_groups(data.reading)), n_rows, solver, once)
         slack = 1.0 if centre.is_whole else min(1.0, TUNED.uncentred_norm * clip_factor(noise))
         scaling = read_scaling(data.reading, self.row_norm, slack)
@@ -279,11 +277,6 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
             kept, constant = level.intercept(problem.rows[:, :-1], data.signs, slopes, known, rng)
             weights = np.append(kept * slopes, constant / scaled.last)[None]
         return scaled, weights, exactness
-
-    def _steps_once(self, data: LabelledRows, guarantee: Guarantee, noise: float) -> bool:
-        """Return True if two classes take a single step, which needs an intercept from the scores."""
-        plain = self.solver == "auto" and self.fit_intercept and len(data.classes) == 2 and not data.has_weights
-        return plain and isinstance(guarantee, ApproxDP) and noise > TUNED.single_step_noise
 
     def _check_solver(self, n_classes: int, requested: Guarantee) -> None:
         one_of(self.solvers, solver=self.solver)
