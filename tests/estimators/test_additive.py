@@ -336,7 +336,7 @@ def test_nothing_beside_edges_and_objective_takes_much_of_delta(n_classes: int) 
         model = LogisticRegression(1.0, 1e-6, solver="objective", classes=list(range(n_classes)), **BOX)
         model._earlier_mu = earlier
         centre = model._centre(requested, (n_classes, np.zeros(2, dtype=int)), 1e6, "objective")
-        level = model._intercept_noise(Centre(None, requested), 2)
+        level = model._intercept_noise(Centre(None, requested), (2, 1e6))
         seen.append((centre.auxiliary_mu > 0, level.auxiliary_mu > 0))
     assert seen == [(True, True), (False, False)]
 

@@ -14,14 +14,14 @@ pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from sklearn.base import clone
 
 from gaugedp.estimators import intercept_noise, linear_model
-from gaugedp.estimators.intercept_noise import InterceptNoise, _sums, spares_delta
+from gaugedp.estimators.intercept_noise import InterceptNoise, _sum, spares_delta
 from gaugedp.estimators.logistic import LogisticRegression
 from gaugedp.estimators.svc import LinearSVC
 from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_mu
 from gaugedp.mechanisms import Gaussian
 
 GUARANTEES = [gd.ApproxDP(0.5, 1e-6), gd.PureDP(0.5)]
-ADDED, REPLACED = (InterceptNoise.plan(GUARANTEES[0], replaced) for replaced in (False, True))
+ADDED, REPLACED = (InterceptNoise.plan(GUARANTEES[0], 1e6, replaced) for replaced in (False, True))
 
 
 def in_ball(rows: np.ndarray) -> np.ndarray:
@@ -32,32 +32,64 @@ def in_ball(rows: np.ndarray) -> np.ndarray:
 def test_a_row_moves_the_sums_within_the_ball_and_order_is_nothing(key: int, d: int, size: float) -> None:
     rng = np.random.default_rng(key)
     rows = in_ball(rng.standard_normal((12, d)) * rng.choice([1e-4, 1.0, 9.0], (12, 1)))
-    labels, weights = rng.choice([-1.0, 0.0, 1.0], 12), rng.standard_normal(d)
+    weights = rng.standard_normal(d)
     weights *= size * math.sqrt(d) / 1.5 / np.linalg.norm(weights)
-    order, other = rng.permutation(12), (np.vstack([-rows[:1], rows[1:]]), np.r_[-labels[:1], labels[1:]])
-    for more, noise in (((None, 0.0), "coarse"), ((rng.uniform(-1, 1), 0.7), "noise")):
-        whole = _sums(rows, labels, weights, *more)
-        assert (_sums(rows[order], labels[order], weights, *more) == whole).all()
-        without = _sums(rows[1:], labels[1:], weights, *more)
-        assert np.linalg.norm(whole - without) <= getattr(ADDED, noise).body.radius(2)
-        assert np.linalg.norm(whole - _sums(*other, weights, *more)) <= getattr(REPLACED, noise).body.radius(2)
+    order, other = rng.permutation(12), np.vstack([-rows[:1], rows[1:]])
+    for middle in (None, rng.uniform(-1, 1)):
+        whole = _sum(rows, weights, middle)
+        assert _sum(rows[order], weights, middle) == whole
+        assert abs(whole - _sum(rows[1:], weights, middle)) <= ADDED.noises[1].body.radius(2)
+        assert abs(whole - _sum(other, weights, middle)) <= REPLACED.noises[2].body.radius(2)
+
+
+@pytest.mark.parametrize("takes_delta", [True, False])
+@pytest.mark.parametrize("n_rows", [30, 1e6])
+@pytest.mark.parametrize("replaced", [True, False])
+def test_two_tables_attain_what_is_charged(replaced: bool, n_rows: float, takes_delta: bool) -> None:
+    """A tenth less noise would break the guarantee: the farthest sums are apart by the charge, and by no more."""
+    level = InterceptNoise.plan(GUARANTEES[0], n_rows, replaced, 0.0, takes_delta)
+    rows, weights = np.full((1, 3), 1 / math.sqrt(3)), np.full(3, 1 / 1.5)  # √d/1.5 long
+    sums = [(1.0, -1.0), *((_sum(rows, weights, m), _sum(-rows, weights, m)) for m in (None, 0.0))]  # of labels first
+    moved = [abs(first - second) if replaced else abs(first) for first, second in sums]
+    mus = [each / math.sqrt(noise.variances[0]) for each, noise in zip(moved, level.noises, strict=True)]
+    assert 0.999 * level.auxiliary_mu < math.hypot(*mus) <= level.auxiliary_mu
+    assert level.auxiliary_mu < 0.75 * gaussian_mu(0.5, 1e-6)
+    pure = InterceptNoise.plan(GUARANTEES[1], n_rows, replaced)
+    spent = sum(each.epsilon_value for each in (*(noise.guarantee for noise in pure.noises), pure.remaining))
+    assert spent == pytest.approx(0.5, rel=1e-12)
+    assert spent <= 0.5
 
 
 @pytest.mark.parametrize("replaced", [True, False])
-def test_two_tables_attain_what_is_charged(replaced: bool) -> None:
-    """A tenth less noise would break the guarantee: the farthest sums are apart by the charge, and by no more."""
-    level, weights = InterceptNoise.plan(GUARANTEES[0], replaced), np.full(3, 1 / 1.5)  # √d/1.5 long
-    rows, labels = np.array([[1.0, 1.0, 1.0], [-1.0, -1.0, -1.0]]) / math.sqrt(3), np.array([1.0, -1.0])
-    mus = []
-    for noise, more in ((level.coarse, (None, 0.0)), (level.noise, (0.0, 0.7))):
-        first, second = (_sums(rows[i : i + 1], labels[i : i + 1], weights, *more) for i in (0, 1))
-        moved = np.linalg.norm(first - second) if replaced else np.linalg.norm(first)
-        mus.append(moved / math.sqrt(noise.variances[0]))
-    assert 0.999 * level.auxiliary_mu < math.hypot(*mus) <= level.auxiliary_mu
-    pure = InterceptNoise.plan(GUARANTEES[1], replaced)
-    spent = sum(each.epsilon_value for each in (pure.coarse.guarantee, pure.noise.guarantee, pure.remaining))
-    assert spent == pytest.approx(0.5, rel=1e-12)
-    assert spent <= 0.5
+def test_labels_alone_take_all_of_the_guarantee(replaced: bool) -> None:
+    moved = 2 if replaced else 1
+    for guarantee, expected in zip((*GUARANTEES, gd.GaussianDP(0.3)), (*2 * [math.sqrt(8)], 1 / 0.3), strict=True):
+        (noise,) = InterceptNoise.of_labels(guarantee, replaced).noises
+        assert moved * expected <= noise.variances[0] ** 0.5 < 1.001 * moved * expected
+
+
+@pytest.mark.parametrize("kind", [LogisticRegression, LinearSVC])
+def test_a_number_of_rows_decides_on_labels_alone_and_is_public_or_released(kind: type, monkeypatch) -> None:
+    """Whether few or many, added rows are charged alike; a public number decides before the charge."""
+    rows, labels = np.random.default_rng(1).uniform(-1, 1, (200, 40)), np.arange(200) % 4 == 0
+    given = {"bounds": (-1, 1), "classes": [0, 1], "random_state": 2}
+    few = kind(0.05, 1e-6, neighbours="replace", **given).fit(rows, labels)
+    assert (few.solver_, few.guarantee_) == ("labels", gd.PureDP(0.05))
+    assert kind(50.0, 1e-6, neighbours="replace", **given).fit(rows, labels).coef_.any()
+    for epsilon in (0.1, 5.0):  # for noisy steps and for the objective
+        fits, made, calibrate = [], [], Gaussian.calibrate
+        monkeypatch.setattr(Gaussian, "calibrate", lambda *of, c=calibrate, m=made: m.append(c(*of)) or m[-1])
+        for n_rows in (1.0, 1e7):
+            monkeypatch.setattr(linear_model.NoisyRowCount, "draw", lambda *_, n_rows=n_rows: n_rows)
+            made.clear()
+            fits.append(kind(epsilon, 1e-6, neighbours="add_remove", **given).fit(rows, labels))
+            if fits[-1].solver_ != "objective" and isinstance(fits[-1].guarantee_, gd.GaussianDP):
+                mu = math.hypot(*(one.guarantee.mu for one in made if one.body.ambient_dim == 1))
+                assert mu <= gaussian_mu(epsilon, 1e-6) < 1.001 * mu or n_rows > 1
+        assert fits[0].guarantee_ == fits[1].guarantee_
+        assert [bool(fit.coef_.any()) for fit in fits] == [False, True]
+        assert (fits[0].predict(rows) == (fits[0].intercept_ > 0)).all()
+        monkeypatch.setattr(Gaussian, "calibrate", calibrate)
 
 
 @pytest.mark.parametrize("requested", [gd.ApproxDP(5.0, 1e-6), gd.PureDP(5.0)])
@@ -67,26 +99,40 @@ def test_the_middle_is_found_and_the_commoner_class_is_favoured(requested) -> No
     rows = np.column_stack([0.5 + 0.05 * rng.standard_normal(4000), np.full(4000, 0.7)])
     weights = np.array([2.0, 1.0])
     spread, mean = math.sqrt(5 / 2), float((rows @ weights).mean())
-    actual = InterceptNoise.plan(requested, True).intercept(rows, labels, weights, (4000, 1.0), research_rng(2))
+    level, known = InterceptNoise.plan(requested, 4000, True), (4000, 1.0, 0.0)
+    kept, actual = level.intercept(rows, labels, weights, known, research_rng(2))
+    assert kept == 1
     assert actual == pytest.approx(spread / 2 * math.log(0.8 / 0.2) - mean, abs=0.1)
-    even = InterceptNoise.plan(requested, True).intercept(rows, np.zeros(4000), weights, (4000, 1.0), research_rng(2))
-    assert even == pytest.approx(-mean, abs=0.1)
-    assert InterceptNoise.plan(requested, True).intercept(rows, labels, np.zeros(2), (4000, 1.0), research_rng(2)) == 0
+    assert level.intercept(rows, np.zeros(4000), weights, known, research_rng(2))[1] == pytest.approx(-mean, abs=0.1)
+    assert level.intercept(rows, labels, np.zeros(2), known, research_rng(2)) == (1, 0)
 
 
-def test_both_releases_of_the_level_are_noisy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_that_point_to_the_mean_of_the_rows_alone_are_not_kept() -> None:
+    """A step along Σ yx: labels that rows do not tell apart, then those that they do."""
+    rng, noise = np.random.default_rng(1), InterceptNoise.plan(gd.ApproxDP(5.0, 1e-6), 4000, True)
+    labels, blur = np.where(rng.random(4000) < 0.9, -1.0, 1.0), 0.02 * rng.standard_normal((4000, 2))
+    for apart in (0.0, 0.8):
+        rows = np.column_stack([np.full(4000, 0.5 - 0.5 * apart), apart * labels]) + blur
+        weights = 4 * (labels @ rows) / 4000  # a step of length 8 with slopes of 1/2
+        kept, _ = noise.intercept(rows, labels, weights, (4000, 1.0, 8.0), research_rng(2))
+        assert (kept > 0.2) == (apart > 0)
+
+
+def test_all_releases_of_the_level_are_noisy(monkeypatch: pytest.MonkeyPatch) -> None:
     noises = []
     monkeypatch.setattr(intercept_noise, "released", lambda exact, noise, _: noises.append(noise) or exact)
-    REPLACED.intercept(np.eye(3), np.ones(3), np.ones(3), (3, 1.0), research_rng(1))
-    assert noises == [REPLACED.coarse, REPLACED.noise]
+    REPLACED.intercept(np.eye(3), np.ones(3), np.ones(3), (3, 1.0, 0.0), research_rng(1))
+    assert noises == list(REPLACED.noises)
+    REPLACED.log_odds(np.ones(3), 3, research_rng(1))
+    assert noises[3:] == [REPLACED.noises[0]]
 
 
 def test_weights_of_any_size_give_a_number_of_their_size() -> None:
-    level = InterceptNoise.plan(GUARANTEES[0], True)
+    level = InterceptNoise.plan(GUARANTEES[0], 50, True)
     rows, labels = in_ball(np.random.default_rng(1).standard_normal((50, 9))), np.ones(50)
     results = {}
     for size in (0.0, 5e-324, 1e-200, 1.0, 1e200, 1e300):
-        results[size] = level.intercept(rows, labels, np.full(9, size), (50, 1.0), research_rng(3))
+        results[size] = level.intercept(rows, labels, np.full(9, size), (50, 1.0, 0.0), research_rng(3))[1]
         assert abs(results[size]) <= 500 * size
     assert results[1e200] == pytest.approx(results[1.0] * 1e200)
     assert results[1e-200] == pytest.approx(results[1.0] * 1e-200)
@@ -115,7 +161,7 @@ def test_loud_noise_no_longer_hides_where_classes_meet(monkeypatch: pytest.Monke
     model = kind(0.5, 1e-5, row_norm=4.0, classes=[0, 1], neighbours="replace")
     results = [clone(model).set_params(random_state=key).fit(rows, labels).score(rows, labels) for key in range(9)]
     assert np.median(results) > 0.95
-    monkeypatch.setattr(kind, "_intercept_noise", lambda _self, centre, *_: InterceptNoise(None, centre.remaining))
+    monkeypatch.setattr(kind, "_intercept_noise", lambda _self, centre, *_: InterceptNoise((), centre.remaining))
     before = [clone(model).set_params(random_state=key).fit(rows, labels).score(rows, labels) for key in range(9)]
     assert np.median(before) < 0.9
 
@@ -128,14 +174,14 @@ def test_the_level_is_part_of_the_guarantee(solver: str, monkeypatch: pytest.Mon
     rows, labels = far_off(40)  # too few for a centre
     given = {"row_norm": 4.0, "classes": [0, 1], "solver": solver, "neighbours": "replace"}
     model = LogisticRegression(0.5, 1e-5, **given).fit(rows, labels)
-    auxiliary_mu = InterceptNoise.plan(gd.ApproxDP(0.5, 1e-5), True).auxiliary_mu
+    auxiliary_mu = InterceptNoise.plan(gd.ApproxDP(0.5, 1e-5), 40, True).auxiliary_mu
     assert [each.auxiliary_mu for each in seen] == [auxiliary_mu]
     assert auxiliary_mu > 0
     assert model.guarantee_.epsilon(1e-5) <= 0.5 * (1 + 1e-9)
     LogisticRegression(0.5, 1e-5, **given, fit_intercept=False).fit(rows, labels)
     pure = LogisticRegression(0.5, **given).fit(rows, labels)
     assert [each.auxiliary_mu for each in seen[1:]] == [0, 0]
-    assert seen[2].guarantee == InterceptNoise.plan(gd.PureDP(0.5), True).remaining
+    assert seen[2].guarantee == InterceptNoise.plan(gd.PureDP(0.5), 40, True).remaining
     assert pure.guarantee_ == gd.PureDP(0.5)
 
 
@@ -144,10 +190,10 @@ def test_several_classes_and_affordable_centres_have_none() -> None:
     centre = linear_model.Centre.plan(gd.ApproxDP(0.5, 1e-5), 30, 10**6, True)
     assert centre.noise is not None
     model = LogisticRegression(0.5, 1e-5, row_norm=4.0, classes=[0, 1])
-    assert model._intercept_noise(centre, 2).noise is None
+    assert not model._intercept_noise(centre, (2, 1e6)).noises
     none = linear_model.Centre(None, gd.ApproxDP(0.5, 1e-5))
-    assert model._intercept_noise(none, 3).noise is None
-    assert model._intercept_noise(none, 2).noise is not None
+    assert not model._intercept_noise(none, (3, 1e6)).noises
+    assert model._intercept_noise(none, (2, 1e6)).noises
     assert model.fit(rows, labels).intercept_.shape == (1,)
 
 
@@ -166,9 +212,11 @@ def test_count_centre_and_level_are_all_in_the_guarantee(
         0.1, 1e-5, row_norm=4.0, classes=range(n_classes), solver=solver, neighbours="add_remove", random_state=5
     )
     model.fit(rows, labels)
-    beside = [one.guarantee.mu for one in made if one.body.ambient_dim in (1, 2, 30)]
+    beside = [one.guarantee.mu for one in made if one.body.ambient_dim in (1, 30)]
     counts = [1] if solver == "gradient" else []  # the objective's ridge follows the count, so ε pays for it
-    centre = [1, 1, 2] if n_classes == 2 else [1, 30]  # one group's mean, then the level by two releases, or the mean
+    centre = (
+        [1, 1, 1, 1] if n_classes == 2 else [1, 30]
+    )  # one group's mean, then the level by three releases, or the mean
     assert [one.body.ambient_dim for one in made][: len(counts) + len(centre)] == [*counts, *centre]
     assert len(beside) == len(counts) + len(centre)
     assert seen[0].auxiliary_mu == pytest.approx(math.hypot(*beside))
@@ -185,6 +233,8 @@ def test_nothing_beside_the_objective_takes_much_of_delta(epsilon: float, delta:
             model = LogisticRegression(epsilon, delta, neighbours=neighbours)
             remaining = model._count(gd.ApproxDP(epsilon, delta), "objective").remaining
             centre = model._centre(remaining, (n_classes, np.arange(20)), 2000, "objective")
-            auxiliary_mu = math.hypot(centre.auxiliary_mu, model._intercept_noise(centre, n_classes).auxiliary_mu)
+            auxiliary_mu = math.hypot(
+                centre.auxiliary_mu, model._intercept_noise(centre, (n_classes, 2000)).auxiliary_mu
+            )
             assert corners * gaussian_delta(auxiliary_mu, remaining.epsilon_value) <= delta / 50
             assert spares_delta(auxiliary_mu, remaining, n_classes)

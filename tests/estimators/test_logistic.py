@@ -183,7 +183,7 @@ def test_number_centre_and_steps_share_mu(
     (descent,) = (one for one in made if isinstance(one, linear_model.NoisyDescent))
     own = [one for one in made if isinstance(one, Gaussian) and one is not descent.noise]
     near = [40] if neighbours == "add_remove" else []  # its noise hides the ball where rows are replaced
-    beside = [1, *near] if n_classes == 3 else [1, 1, 2]
+    beside = [1, *near] if n_classes == 3 else [1, 1, 1, 1]
     assert [one.body.ambient_dim for one in own] == (beside if neighbours == "replace" else [1, *beside])
     assert (descent.path.n_steps == 1) == (descent.cap == 0.5) == (n_classes == 2)
     assert descent.noise.body.radius(2) >= (2 if neighbours == "replace" else 1) * descent.cap

@@ -14,7 +14,6 @@ from gaugedp.guarantees.gaussian_curve import gaussian_mu
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from gaugedp.estimators.linear_model import LinearProblem
 from gaugedp.estimators.logistic import LogisticRegression
-from gaugedp.optimization.losses import Logistic
 
 pytestmark = pytest.mark.statistical
 ASKED, WIDTH, N_ROWS, MU_SIDE = gd.ApproxDP(0.5, 1e-6), 4000, 1000, 0.05
@@ -23,8 +22,8 @@ ASKED, WIDTH, N_ROWS, MU_SIDE = gd.ApproxDP(0.5, 1e-6), 4000, 1000, 0.05
 def deviation_over_charge(replaced: bool) -> float:
     """Return the deviation of the noise of one step, over the one that μ leaves it: rows of zeros have no gradient."""
     rows, codes = np.zeros((2, WIDTH)), np.array([0, 1])
-    problem = LinearProblem(rows, codes, np.ones(2), 2, N_ROWS, ASKED, MU_SIDE, 10.0, replaced, True, False)
-    weights, _, exactness = problem.descended(Logistic().derivative, 0.5, research_rng(5), once=True)
+    problem = LinearProblem(rows, codes, np.ones(2), 2, N_ROWS, ASKED, MU_SIDE, 10.0, replaced, False)
+    weights, _, exactness, _ = problem.stepped(research_rng(5))
     left = math.sqrt(gaussian_mu(ASKED.epsilon_value, ASKED.delta_value) ** 2 - MU_SIDE**2)
     charged = (1.0 if replaced else 0.5) / left  # slopes are 1/2
     step = min(8.0, 10.0 * N_ROWS * left / ((1.0 if replaced else 0.5) * math.sqrt(WIDTH)))

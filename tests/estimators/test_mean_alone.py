@@ -1,5 +1,7 @@
 """The mean alone: when it is released instead of slopes, how far a row moves it, and what is charged."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,8 @@ pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from gaugedp.estimators import HuberRegressor, Lasso, LinearRegression, PoissonRegressor, Ridge, mean_alone
 from gaugedp.estimators.mean_alone import MeanAlone
 from gaugedp.estimators.row_count import NoisyRowCount
+from gaugedp.guarantees.gaussian_curve import gaussian_mu
+from gaugedp.mechanisms import Gaussian
 
 pytestmark = pytest.mark.filterwarnings("ignore::gaugedp.errors.HopelessFit")
 KINDS = [LinearRegression, Ridge, Lasso, HuberRegressor, PoissonRegressor]
@@ -81,3 +85,15 @@ def test_a_gaussian_mean_hides_the_number_of_rows_too(monkeypatch: pytest.Monkey
         mean.start(target, np.ones(len(target)), gd.research_rng(1))
     assert 0.999 < np.linalg.norm(seen[1] - seen[0]) / mean.noise.body.radius(2) <= 1
     assert mean.noise.variances[0] ** 0.5 >= mean.noise.body.radius(2) / 0.5
+
+
+@pytest.mark.parametrize("n_rows", [1.0, 1e7])
+def test_a_gaussian_number_of_rows_is_part_of_what_is_charged(n_rows: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All Gaussian releases of a fit, of the mean alone and of moments, keep the requested μ between them."""
+    made, calibrate = [], Gaussian.calibrate
+    monkeypatch.setattr(Gaussian, "calibrate", lambda *given: made.append(calibrate(*given)) or made[-1])
+    monkeypatch.setattr(NoisyRowCount, "draw", lambda *_: n_rows)
+    charged = Ridge(1.0, neighbours="add_remove", **FACTS).fit(ROWS, TARGET).guarantee_
+    assert 0.999 * gaussian_mu(1.0, 1e-6) < charged.mu <= gaussian_mu(1.0, 1e-6)
+    released = [one.guarantee.mu for one in made if one is made[0] or one is made[-1]]
+    assert 0.99 * charged.mu < math.hypot(*released) <= charged.mu

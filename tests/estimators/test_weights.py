@@ -206,8 +206,8 @@ def test_what_takes_no_weights_says_so() -> None:
 
 def test_the_level_of_scores_is_not_released_with_weights() -> None:
     model, centre = LogisticRegression(0.5, 1e-6, classes=[0, 1], bounds=(-1, 1)), Centre(None, gd.ApproxDP(0.5, 1e-6))
-    assert model._intercept_noise(centre, 2, has_weights=False).noise is not None
-    assert model._intercept_noise(centre, 2, has_weights=True).noise is None
+    assert model._intercept_noise(centre, (2, 1e6), has_weights=False).noises
+    assert not model._intercept_noise(centre, (2, 1e6), has_weights=True).noises
 
 
 def test_learned_bounds_keep_weights() -> None:

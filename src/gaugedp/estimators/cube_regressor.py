@@ -18,7 +18,7 @@ from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.rows import into_box, read_bounds, read_target
 from gaugedp.estimators.target_mean import TargetMean
-from gaugedp.guarantees import Guarantee
+from gaugedp.guarantees import ApproxDP, Guarantee
 from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.optimization.lattice import for_gaussian_releases
 
@@ -68,14 +68,14 @@ class CubeRegressor(LinearRegressor):
         target, weights_of_rows = read_target(y, len(rows)), self._weights(sample_weight, len(rows))
         reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], self.missing_indicator)
         range_, size = read_bounds("target_bounds", self.target_bounds), reading.width + self.fit_intercept
-        count = NoisyRowCount(requested, self.neighbours)
+        count = self._count(requested)
         self._check(size, range_, for_gaussian_releases(count.remaining))
         rest = self._rest(count.remaining, len(rows), reading.width)
         guarantee = count.with_remaining(rest)
         warn_before_charge(self, len(rows), reading.width)
         reservation = self._pay(guarantee, requested, rows.shape)
         rng = self._generator()
-        n_rows = count.draw(len(rows), rng)
+        n_rows, rest = count.draw(len(rows), rng), count.others(rest)
         scaled = into_box(target, *range_), weights_of_rows
         with after_paying(reservation):
             if hides_slopes(self, n_rows, reading.width):
@@ -90,6 +90,12 @@ class CubeRegressor(LinearRegressor):
     @property
     def _has_mean(self) -> bool:
         return self._starts_at_mean and self.fit_intercept
+
+    def _count(self, requested: Guarantee) -> NoisyRowCount:
+        """Return the noise of the number of rows: Gaussian next to Gaussian releases, as μ² adds up to less than ε."""
+        if isinstance(requested, ApproxDP) and not self._has_mean:
+            return NoisyRowCount.gaussian(requested, self.neighbours)
+        return NoisyRowCount(requested, self.neighbours)
 
     def _rest(self, remaining: Guarantee, n_rows: int, n_columns: int) -> Guarantee:
         """Return the guarantee of all releases but the number of rows, by public numbers."""

@@ -14,11 +14,12 @@ from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_delta, gaussian_mu
 from gaugedp.mechanisms import Gaussian, KNorm
 from gaugedp.mechanisms.base import AdditiveNoise
-from gaugedp.optimization.lattice import BITS, SUM_BITS, released
+from gaugedp.mechanisms.pure_within import pure_within
+from gaugedp.optimization.lattice import BITS, SUM_BITS, ball_noise, released
 from gaugedp.optimization.row_blocks import slices
 from gaugedp.optimization.shrinkage import bounded_mean
 
-(_FIRST_LIMIT, _SECOND_LIMIT), _LABEL = TUNED.score_limits, TUNED.label_weight
+_FIRST_LIMIT, _SECOND_LIMIT = TUNED.score_limits
 
 
 def spares_delta(auxiliary_mu: float, guarantee: ApproxDP, n_classes: int) -> bool:
@@ -29,65 +30,105 @@ def spares_delta(auxiliary_mu: float, guarantee: ApproxDP, n_classes: int) -> bo
 
 @dataclass(frozen=True, eq=False)
 class InterceptNoise:
-    """Noise for two releases of the scores' sums.
+    """Noise for the sums of labels ±1, of scores, and of scores near their mean; none where there are no `noises`.
 
-    The intercept is re-estimated from the sum of scores and then from those of (score, label) near its mean, with noise
-    of one dimension instead of d: noise along the rows' mean shifts all scores alike. `auxiliary_mu` is the μ of
-    Gaussian noise, else 0.
+    The intercept is re-estimated from them, with noise of one dimension instead of d: noise along the rows' mean shifts
+    all scores alike. Where noise hides the slopes, only the labels are summed. `auxiliary_mu` is the μ of Gaussian
+    noise, else 0.
 
-    Theorem. Given the weights and the first release, a row's number and its vector have norm at most 1, so each of the
-    sums changes by at most 2 if a row is replaced, 1 if it is added. docs/theory/objective_perturbation.md
+    Theorem. Given the weights and earlier releases, a row adds a number in [−1, 1] to each sum, so each changes by at
+    most 2 if a row is replaced, 1 if it is added. docs/theory/objective_perturbation.md
     """
 
-    noise: AdditiveNoise | None
+    noises: tuple[AdditiveNoise, ...]
     remaining: Guarantee
     auxiliary_mu: float = 0.0
-    coarse: AdditiveNoise | None = None
 
     @classmethod
-    def plan(cls, guarantee: Guarantee, replaced: bool, beside: float = 0.0) -> "InterceptNoise":
-        """Return the noise, if it takes little of δ next to releases of μ = `beside`, and what remains."""
-        moved = (2.0 if replaced else 1.0) * (1 + SCORES)
-        coarse, fine = LpBall(1, 2, moved), LpBall(2, 2, moved)
+    def plan(
+        cls, guarantee: Guarantee, n_rows: float, replaced: bool, beside: float = 0.0, takes_delta: bool = False
+    ) -> "InterceptNoise":
+        """Return the noise and what remains; the share of the labels grows with the noise of their mean.
+
+        Next to releases of μ = `beside` it takes little of δ, or there is none, unless it `takes_delta`.
+        """
+        ball, (least, most) = _ball(replaced), TUNED.label_shares
+        fine = ball.radius(2) / (n_rows * TUNED.label_noise)
         if isinstance(guarantee, ApproxDP):
-            mu = math.sqrt(TUNED.intercept_share) * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
-            shares = math.sqrt(TUNED.first_score_share) * mu, math.sqrt(1 - TUNED.first_score_share) * mu
-            auxiliary_mu = math.hypot(*shares)
-            if not spares_delta(math.hypot(auxiliary_mu, beside), guarantee, 2):
-                return cls(None, guarantee)
-            first, noise = (Gaussian.calibrate(*of) for of in zip((coarse, fine), map(GaussianDP, shares), strict=True))
-            return cls(noise, guarantee, auxiliary_mu, first)
+            mu = gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
+            shares = _shares(min((fine / mu) ** 2, most if takes_delta else least))
+            mus = [math.sqrt(share) * mu for share in shares]
+            auxiliary_mu = math.hypot(*mus)
+            if not takes_delta and not spares_delta(math.hypot(auxiliary_mu, beside), guarantee, 2):
+                return cls((), guarantee)
+            return cls(tuple(Gaussian.calibrate(ball, GaussianDP(each)) for each in mus), guarantee, auxiliary_mu)
         assert isinstance(guarantee, PureDP)
-        spent = TUNED.intercept_share * guarantee.epsilon_value
-        rest = PureDP((guarantee.epsilon_value - spent) * (1 - 2.0**-50))
-        wide = KNorm.calibrate(coarse, PureDP(TUNED.first_score_share * spent))
-        return cls(KNorm.calibrate(fine, PureDP((1 - TUNED.first_score_share) * spent)), rest, 0.0, wide)
+        shares = _shares(min(math.sqrt(2) * fine / guarantee.epsilon_value, most))
+        epsilons = [share * guarantee.epsilon_value for share in shares]
+        rest = PureDP((guarantee.epsilon_value - sum(epsilons)) * (1 - 2.0**-50))
+        return cls(tuple(KNorm.calibrate(ball, PureDP(each)) for each in epsilons), rest)
+
+    @classmethod
+    def of_labels(cls, guarantee: Guarantee, replaced: bool) -> "InterceptNoise":
+        """Return the noise of labels alone: Gaussian for GDP, Laplace for other guarantees."""
+        if not isinstance(guarantee, GaussianDP):
+            guarantee = pure_within(guarantee)
+        return cls((ball_noise(_ball(replaced), guarantee),), guarantee)
+
+    def log_odds(self, labels: np.ndarray, n_rows: float, rng: Entropy) -> float:
+        """Return the logarithm of the odds of label 1."""
+        noisy, faint = self._mean(0, float(labels.sum()), n_rows, rng)
+        return _log_odds(bounded_mean(noisy, math.sqrt(faint)))
 
     def intercept(
-        self, rows: np.ndarray, labels: np.ndarray, weights: np.ndarray, known: tuple[float, float], rng: Entropy
-    ) -> float:
-        """Return b such that sign(⟨kept·weights, x⟩ + b) predicts the class, for rows x of norm at most 1.
+        self,
+        rows: np.ndarray,
+        labels: np.ndarray,
+        weights: np.ndarray,
+        known: tuple[float, float, float],
+        rng: Entropy,
+    ) -> tuple[float, float]:
+        """Return (kept, b) such that sign(⟨kept·weights, x⟩ + b) predicts the class, for rows x of norm at most 1.
 
-        `known` is (number of rows, kept), where kept is the share of the weights that noise does not explain: with less
-        of it the classes are nearer to each other, and the more common one is favoured.
+        `known` is (number of rows, kept, length), where kept is the share of the weights that noise does not explain:
+        with less of it the classes are nearer to each other, and the more common one is favoured. If the weights are a
+        single step of this length (else 0) from 0, they point to the mean of the rows times that of the labels, too,
+        which tells no classes apart and is not kept.
         """
-        n_rows, kept = known
-        assert self.noise is not None
-        assert self.coarse is not None
+        n_rows, kept, step = known
         largest = max(float(np.abs(weights).max()), 1e-300)
         direction = weights / largest  # so that no square is 0 or infinite
         length = float(np.linalg.norm(direction)) / math.sqrt(len(weights))
         spread, direction = length * largest, direction / (_FIRST_LIMIT * length) if length > 0 else direction
-        first = released(_sums(rows, np.zeros(len(rows)), direction, wanted=0.0)[:1], self.coarse, rng) / n_rows
-        middle = min(1.0, max(-1.0, _shrunk(float(first[0]), float(self.coarse.variances[0]) / n_rows**2)))
-        unit = math.hypot(1.0, _LABEL) / n_rows
-        noisy = released(_sums(rows, labels, direction, middle), self.noise, rng) * unit
-        faint = float(self.noise.variances[0]) * unit**2
-        score = _FIRST_LIMIT * middle + _SECOND_LIMIT * _shrunk(float(noisy[0]), faint)
-        label = _label(float(noisy[1]) / _LABEL, faint / _LABEL**2, kept)
-        second = min(max((1 + label) / 2, 0.02), 1 - 0.02)
-        sure = math.sqrt(kept) * spread / TUNED.class_distance + (1 - kept) ** 4
-        return float(sure * math.log(second / (1 - second)) - kept * spread * score)
+        noisy, faint = self._mean(0, float(labels.sum()), n_rows, rng)
+        middle = min(1.0, max(-1.0, _shrunk(*self._mean(1, _sum(rows, direction), n_rows, rng))))
+        near = _shrunk(*self._mean(2, _sum(rows, direction, middle), n_rows, rng))
+        score = _FIRST_LIMIT * middle + _SECOND_LIMIT * near
+        of_mean = step / 2 * _label(noisy, faint, kept) * score / max(spread * len(weights), 1e-300)
+        kept = max(min(kept, kept - of_mean), TUNED.least_kept)
+        sure = spread / TUNED.class_distance + (1 - kept) ** 4
+        return kept, sure * _log_odds(_label(noisy, faint, kept)) - kept * spread * score
+
+    def _mean(self, which: int, total: float, n_rows: float, rng: Entropy) -> tuple[float, float]:
+        """Return a noisy mean and the variance of its noise."""
+        noise = self.noises[which]
+        return float(released(np.array([total]), noise, rng)[0]) / n_rows, float(noise.variances[0]) / n_rows**2
+
+
+def _ball(replaced: bool) -> LpBall:
+    return LpBall(1, 2, (2.0 if replaced else 1.0) * (1 + SCORES))
+
+
+def _shares(label: float) -> list[float]:
+    """Return the shares of the three releases, of labels at least the least."""
+    label = max(label, TUNED.label_shares[0])
+    return [label, *((1 - label) * share for share in TUNED.score_shares)]
+
+
+def _log_odds(mean: float) -> float:
+    """Return the log-odds of label 1 by the mean of labels ±1, within limits."""
+    second = min(max((1 + mean) / 2, 0.02), 1 - 0.02)
+    return math.log(second / (1 - second))
 
 
 def _label(noisy: float, variance: float, kept: float) -> float:
@@ -100,19 +141,16 @@ def _shrunk(value: float, faint: float) -> float:
     return value * max(0.0, 1 - faint / max(value * value, faint, 1e-300))
 
 
-def _sums(
-    rows: np.ndarray, labels: np.ndarray, weights: np.ndarray, middle: float | None = None, wanted: float = _LABEL
-) -> np.ndarray:
-    """Return Σ (s, a·y)/‖(1, a)‖, exact in any order.
+def _sum(rows: np.ndarray, weights: np.ndarray, middle: float | None = None) -> float:
+    """Return the sum of the scores in [−1, 1], exact in any order.
 
-    a is `wanted`, and s the score in [−1, 1], or with a `middle` its distance from it, clipped to [−0.8/1.5, 0.8/1.5]
-    and divided by 0.8/1.5. `weights` have norm at most √d/1.5, so that a score is a sum of integers below 2^53.
+    With a `middle`, of their distances from it, clipped to [−0.8/1.5, 0.8/1.5] and divided by 0.8/1.5. `weights` have
+    norm at most √d/1.5, so that a score is a sum of integers below 2^53.
     """
     bits = 51 - BITS - math.ceil(math.log2(math.sqrt(len(weights)) + 1))
-    fine, total = np.rint(weights * 2.0**bits), np.zeros(2)
+    fine, total = np.rint(weights * 2.0**bits), 0.0
     zoom = 1.0 if middle is None else _FIRST_LIMIT / _SECOND_LIMIT
     for part in slices(rows):
         scores = np.trunc(rows[part] * 2.0**BITS) @ fine * 2.0 ** -(BITS + bits) - (middle or 0.0)
-        pairs = np.column_stack([np.clip(scores * zoom, -1, 1), wanted * labels[part]]) / math.hypot(1.0, wanted)
-        total += ball_steps(pairs).sum(axis=0)
+        total += float(ball_steps(np.clip(scores * zoom, -1, 1)[:, None]).sum())
     return total * 2.0**-SUM_BITS

@@ -3,6 +3,7 @@
 import math
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.fit_in_parts import fit_in_parts, fits_in_parts
 from gaugedp.estimators.intercept_noise import InterceptNoise, spares_delta
 from gaugedp.estimators.labels import check_given, class_shares, codes_of, read_both
-from gaugedp.estimators.public_noise import noise_to_signal, warn_after_release, warn_before_charge
+from gaugedp.estimators.public_noise import hides_slopes, noise_to_signal, warn_after_release, warn_before_charge
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.row_scaling import Centre, ScaledRows, TwoStageMean, clip_factor, column_groups, read_scaling
@@ -26,6 +27,7 @@ from gaugedp.estimators.tuning import TUNED
 from gaugedp.estimators.weights import WeightedEstimator, check_no_weights
 from gaugedp.guarantees import ApproxDP, GaussianDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
+from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.optimization.geometry import Geometry
 from gaugedp.optimization.gibbs import Gibbs
 from gaugedp.optimization.gradient import NoisyDescent, Scale, Slopes
@@ -54,6 +56,16 @@ class LabelledRows:
     has_weights: bool
     reading: Reading
 
+    @cached_property
+    def codes(self) -> np.ndarray:
+        """The index (n,) of each label's class, else −1."""
+        return codes_of(self.labels, self.classes)
+
+    @property
+    def signs(self) -> np.ndarray:
+        """1 for the second class, −1 for the first, 0 for a label that is no class."""
+        return np.where(self.codes < 0, 0.0, np.where(self.codes == 1, 1.0, -1.0))
+
 
 @dataclass(frozen=True, eq=False)
 class LinearProblem:
@@ -61,7 +73,7 @@ class LinearProblem:
 
     Rows have norm at most 1, codes are those of their classes, and weights are in [0, 1]. `auxiliary_mu` is the μ of
     the row count, the centre and the intercept together. `guarantee` is for the solver and, if those are Gaussian, for
-    them too. `has_level`: the intercept is re-estimated from scores. `is_rough`: only directions from a centre count.
+    them too. `is_rough`: only directions from a centre count.
     """
 
     rows: np.ndarray
@@ -73,7 +85,6 @@ class LinearProblem:
     auxiliary_mu: float
     radius: float
     replaced: bool
-    has_level: bool
     is_rough: bool
 
     @property
@@ -113,7 +124,11 @@ class LinearProblem:
         descent = NoisyDescent.calibrate(guarantee, shape, cap, scale)
         by_row = slopes if self.n_classes > 2 else lambda z, y: slopes(z[:, 0], y)[:, None]
         weights = descent.solve((self.rows, self.target, self.weights), by_row, self.n_rows, rng)
-        return Solution(weights, descent.variance(self.n_rows), exactness)
+        return Solution(weights, descent.variance(self.n_rows), exactness, descent.path.length)
+
+    def stepped(self, rng: Entropy) -> "Solution":
+        """Return weights by a single step of logistic loss: a noisy mean of ±x."""
+        return self.descended(lambda _, y: -y / 2, 0.5, rng, once=True)
 
     def sampled(self, loss: Loss, rng: Entropy) -> "Solution":
         """Return weights by the Gibbs sampler."""
@@ -136,11 +151,12 @@ class LinearProblem:
 
 
 class Solution(NamedTuple):
-    """Weights (K, d), about the variance of the noise in each (0 if unknown), and exactness."""
+    """Weights (K, d), about the variance of the noise in each (0 if unknown), exactness, and the length of a step."""
 
     weights: np.ndarray
     variance: float
     exactness: str
+    step: float = 0.0
 
 
 @dataclass(eq=False, repr=False)
@@ -183,13 +199,21 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         solver, reason = self._chosen(requested, size, len(data.rows) if self.neighbours == "replace" else None)
         count = self._count(self._kept(requested, size, solver), solver)
         together = for_gaussian_releases(count.remaining) if solver == "gradient" else count.remaining
+        if self.neighbours == "replace" and self._is_hidden(data, len(data.rows)):
+            together = pure_within(count.remaining)
         guarantee = count.with_remaining(together)
         warn_before_charge(self, len(data.rows), data.reading.width)
         reservation, rng = self._pay(guarantee, requested, data.rows.shape), self._generator()
         with after_paying(reservation):
             n_rows = count.draw(len(data.rows), rng)
-            scaled, weights, exactness = self._fitted(data, (count, n_rows), solver, rng)
-        self.coef_, self.intercept_ = scaled.coefficients(weights)
+            if self._is_hidden(data, n_rows):
+                solver, reason = "labels", "the noise hides the slopes"
+                noise = InterceptNoise.of_labels(count.others(together), self.neighbours == "replace")
+                self.coef_, exactness = np.zeros((1, data.reading.width)), noise.noises[0].exactness
+                self.intercept_ = np.array([noise.log_odds(data.signs, n_rows, rng)])
+            else:
+                scaled, weights, exactness = self._fitted(data, (count, n_rows), solver, rng)
+                self.coef_, self.intercept_ = scaled.coefficients(weights)
         if not self.fit_intercept:
             self.intercept_ = np.zeros(len(self.coef_))
         self.classes_, self.solver_, self.reason_ = data.classes, solver, reason
@@ -211,6 +235,14 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         has_weights = sample_weight is not None or self.class_weight is not None
         return LabelledRows(rows, labels, classes, weights, class_weights, has_weights, reading)
 
+    def _has_level(self, data: LabelledRows) -> bool:
+        """Return True if the intercept of two classes may be released from labels and scores alone."""
+        return self.solver == "auto" and self.fit_intercept and len(data.classes) == 2 and not data.has_weights
+
+    def _is_hidden(self, data: LabelledRows, n_rows: float) -> bool:
+        """Return True if noise hides the slopes, by a public or released number of rows."""
+        return self._has_level(data) and self._earlier_mu == 0 and hides_slopes(self, n_rows, data.reading.width)
+
     def _size(self, data: LabelledRows) -> int:
         """Return the number of weights."""
         n_classes = len(data.classes)
@@ -220,30 +252,30 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         self, data: LabelledRows, counted: tuple[NoisyRowCount, float], solver: str, rng: Entropy
     ) -> tuple[ScaledRows, np.ndarray, str]:
         """Release centre, weights and intercept; return (scaling, weights, exactness)."""
-        (count, n_rows), codes = counted, codes_of(data.labels, data.classes)
+        (count, n_rows), codes = counted, data.codes
         n_classes, replaced = len(data.classes), self.neighbours == "replace"
         noise = noise_to_signal(count.remaining, self._size(data), n_rows, replaced)
-        centre = self._centre(count.remaining, (n_classes, column_groups(data.reading)), n_rows, solver)
+        is_gaussian = isinstance(count.remaining, ApproxDP)
+        once = self._has_level(data) and is_gaussian and noise > TUNED.single_step_noise
+        centre = self._centre(count.remaining, (n_classes, column_groups(data.reading)), n_rows, solver, once)
         slack = 1.0 if centre.is_whole else min(1.0, TUNED.uncentred_norm * clip_factor(noise))
         scaling = read_scaling(data.reading, self.row_norm, slack)
-        intercept_noise = self._intercept_noise(centre, n_classes, data.has_weights)
+        level = self._intercept_noise(centre, (n_classes, n_rows), data.has_weights, once)
         constant = TUNED.appended_constant if self.fit_intercept else 0.0
         scaled = centre.scaled(scaling, data.rows, n_rows, clip_factor(noise), constant, rng)
         problem = LinearProblem(
             scaled.rows(data.rows, codes >= 0), codes, data.weights * data.class_weights[codes],
-            n_classes, n_rows, intercept_noise.remaining,
-            math.hypot(
-                math.hypot(count.auxiliary_mu, centre.auxiliary_mu, intercept_noise.auxiliary_mu), self._earlier_mu
-            ),
-            self._length(n_classes, solver, noise, n_rows), replaced, intercept_noise.noise is not None,
-            scaled.typical > 0,
+            n_classes, n_rows, level.remaining,
+            math.hypot(math.hypot(count.auxiliary_mu, centre.auxiliary_mu, level.auxiliary_mu), self._earlier_mu),
+            self._length(n_classes, solver, noise, n_rows), replaced, scaled.typical > 0,
         )  # fmt: skip
-        weights, variance, exactness = self._solve(solver, problem, rng)
-        if intercept_noise.noise is not None:
-            signs, slopes = np.where(codes >= 0, problem.signs, 0.0), weights[0, :-1]
-            kept = signal_share(slopes, variance)
-            level = intercept_noise.intercept(problem.rows[:, :-1], signs, slopes, (n_rows, kept), rng)
-            weights = np.append(kept * slopes, level / scaled.last)[None]
+        weights, variance, exactness, step = problem.stepped(rng) if once else self._solve(solver, problem, rng)
+        if level.noises:
+            slopes = weights[0, :-1]
+            kept = signal_share(slopes, variance, TUNED.step_doubt if once else 0.0)
+            known = n_rows, kept, step if once else 0.0
+            kept, constant = level.intercept(problem.rows[:, :-1], data.signs, slopes, known, rng)
+            weights = np.append(kept * slopes, constant / scaled.last)[None]
         return scaled, weights, exactness
 
     def _check_solver(self, n_classes: int, requested: Guarantee) -> None:
@@ -334,12 +366,14 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         return NoisyRowCount(guarantee, self.neighbours, 0.05)
 
     def _centre(
-        self, guarantee: Guarantee, shape: tuple[int, np.ndarray], n_rows: float, solver: str
+        self, guarantee: Guarantee, shape: tuple[int, np.ndarray], n_rows: float, solver: str, once: bool = False
     ) -> Centre | TwoStageMean:
         """Return the private centre for (classes, column groups); none if it takes much of others' δ."""
         (n_classes, groups), replaced = shape, self.neighbours == "replace"
         if not self.fit_intercept:
             return Centre(None, guarantee)
+        if once:
+            return Centre.of_groups(guarantee, groups, n_rows, replaced)
         noise = noise_to_signal(guarantee, n_classes * (len(groups) + 1), n_rows, replaced)
         if n_classes > 2 and noise > TUNED.rough_centre_noise and isinstance(guarantee, ApproxDP):
             centre: Centre | TwoStageMean = TwoStageMean.plan(guarantee, groups, n_rows, replaced)
@@ -353,10 +387,14 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         return centre if spares_delta(beside, guarantee, n_classes) else Centre(None, guarantee)
 
     def _intercept_noise(
-        self, centre: Centre | TwoStageMean, n_classes: int, has_weights: bool = False
+        self, centre: Centre | TwoStageMean, shape: tuple[int, float], has_weights: bool = False, once: bool = False
     ) -> InterceptNoise:
-        """Return the noise of a re-estimated intercept; none for weighted rows, whose total is unknown."""
+        """Return the noise of a re-estimated intercept for (classes, rows).
+
+        There is none for weighted rows, whose total is unknown.
+        """
+        n_classes, n_rows = shape
         if self.fit_intercept and not centre.is_whole and n_classes == 2 and not has_weights:
             beside = math.hypot(centre.auxiliary_mu, self._earlier_mu)
-            return InterceptNoise.plan(centre.remaining, self.neighbours == "replace", beside)
-        return InterceptNoise(None, centre.remaining)
+            return InterceptNoise.plan(centre.remaining, n_rows, self.neighbours == "replace", beside, once)
+        return InterceptNoise((), centre.remaining)

@@ -71,7 +71,7 @@ def warn_after_release(model: PrivateEstimator, n_rows: float, n_features: int) 
 
 
 def hides_slopes(model: Any, n_rows: float, n_features: int) -> bool:
-    """Return True if a regression with an intercept releases the mean alone, by a public or released number of rows.
+    """Return True if a model with an intercept releases a mean alone, by a public or released number of rows.
 
     Trials take the other way, so that what cannot work is refused before the charge.
     """

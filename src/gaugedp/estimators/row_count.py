@@ -61,6 +61,13 @@ class NoisyRowCount:
         """Return the total guarantee; that of the others includes a Gaussian count."""
         return guarantee if self.mechanism is None or self.auxiliary_mu > 0 else self.mechanism.guarantee + guarantee
 
+    def others(self, guarantee: Guarantee) -> Guarantee:
+        """Return what a guarantee that includes a Gaussian count leaves to the others."""
+        if self.auxiliary_mu == 0:
+            return guarantee
+        assert isinstance(guarantee, GaussianDP)
+        return GaussianDP(math.sqrt(guarantee.mu**2 - self.auxiliary_mu**2) * (1 - 2.0**-40))
+
     def draw(self, n_rows: int, rng: Entropy) -> float:
         """Return the (noisy) number of rows."""
         if self.mechanism is None:

@@ -65,11 +65,13 @@ class EstimatorTuning:
     most_capped: float = 0.75  # of the slopes, around a rough centre, where nearly all rows have equal influence
     single_step_noise: float = 0.15  # noise above which two classes take a single step
     hinge_noise: float = 0.004  # noise at which the hinge's kink is rounded over 1; Adult and rows on the sphere
-    # Intercepts: spam7, attrition, HI, OJ and three drawn tables for the share; one of the others, breast_cancer.
-    intercept_share: float = 0.3  # the intercept against the weights
-    first_score_share: float = 0.3  # of it, the first mean against the second
+    # Intercepts: 31 public and three drawn tables, none reported; one of the others, breast_cancer.
+    label_noise: float = 0.1  # wanted of the mean of the labels ±1, as far as the shares allow
+    label_shares: tuple[float, float] = (0.07, 0.3)  # the labels against the weights: least, and most for a single step
+    score_shares: tuple[float, float] = (0.09, 0.14)  # the first and second mean of the scores, of what labels leave
+    step_doubt: float = 0.5  # deviations by which noise of a single step counts as longer; ×2: safer, less gain
+    least_kept: float = 0.01  # of weights that noise explains, so that scores still have an order
     score_limits: tuple[float, float] = (1.5, 0.8)  # clipping of scores against noise, in both releases
-    label_weight: float = 0.7  # noise of the scores against noise of the labels
     spared_delta: float = 0.02  # of δ, that a centre or level may take, as objective perturbation spends it many times
     label_doubt: float = 2.0  # noise variances subtracted from the square of the label's mean; 1 is unbiased
     class_distance: float = 2.0  # assumed, in spreads; ×2: the more common class is favoured less
