@@ -49,11 +49,7 @@ def faults(made: World) -> list[str]:
     if plan.mechanism.exactness != "mixing":
         drawn = plan.mechanism.sample_noise(N_DRAWS, gd.research_rng(made.rng.integers(2**31)))
         squares = ((drawn / scales_of(plan, plan.mechanism)) ** 2).sum(axis=1)
-        step = float(
-            plan.mechanism.lattice_step
-        )  # variances of Laplace noise are known to step²/12, the share of rounding
-        rounding = float((step**2 / 12 / scales_of(plan, plan.mechanism) ** 2).sum())
-        room = WIDE * squares.std() / math.sqrt(N_DRAWS) + OF_DRAWS * error**2 + rounding
+        room = WIDE * squares.std() / math.sqrt(N_DRAWS) + OF_DRAWS * error**2
         if np.count_nonzero(squares) >= SEEN and abs(squares.mean() - error**2) > room:
             found.append(f"draws have {math.sqrt(squares.mean()):.5g}, and the plan states {error:.5g}")
     return found
