@@ -255,7 +255,7 @@ def test_more_coordinates_than_matter_cost_less_than_a_threshold(picked: int) ->
         mean[rng.choice(300, 10, replace=False)] = rng.choice([-1, 1], 10) * rng.uniform(0.5, 1, 10)
         rows = mean + rng.standard_normal((6000, 300))
         bounds = sub_gaussian_bounds(6000, 1.0, 1.0)
-        model = SparseMean(picked, 1.0, 1e-6, bounds=bounds, random_state=key).fit(rows)
+        model = SparseMean(picked, 1.0, 1e-6, bounds=bounds, random_state=key, neighbours="replace").fit(rows)
         kept = np.zeros(300)
         kept[model.support_] = np.where(np.abs(model.values_) > 2.5 * model.outlook_.noise_std, model.values_, 0)
         ours.append(np.linalg.norm(model.mean_ - mean))
