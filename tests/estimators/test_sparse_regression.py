@@ -106,7 +106,9 @@ def test_auto_takes_rounds_where_noise_is_small_by_public_numbers() -> None:
     for n in (3000, 300_000):
         for fill in (0.0, 1.0):
             rows, target = np.full((n, 8), fill), np.full(n, fill)
-            model = clone(MODEL).set_params(epsilon=4.0, sparsity=2, random_state=1).fit(rows, target)
+            model = (
+                clone(MODEL).set_params(epsilon=4.0, sparsity=2, random_state=1, neighbours="replace").fit(rows, target)
+            )
             solvers[n, fill] = model.solver_
     assert solvers == {(3000, 0.0): "screen", (3000, 1.0): "screen", (300_000, 0.0): "iht", (300_000, 1.0): "iht"}
 

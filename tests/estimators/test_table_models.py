@@ -10,7 +10,7 @@ from gaugedp.domain.domain import Domain
 from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import Guarantee
-from gaugedp.releases.executing import execute
+from gaugedp.releases.executing import PaidRows, execute
 
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 
@@ -56,7 +56,7 @@ def test_a_fit_is_that_of_the_estimator_under_the_same_key(model: str, monkeypat
     monkeypatch.setattr(PrivateEstimator, "_generator", lambda _: gd.research_rng(7))
     made, kind, table = of(model), MODELS[model], clear_table()
     actual = execute(TableFit.plan(made, model, ROW, FINE, None), None, table, rng=gd.research_rng(1))
-    rows, target = made.read(table, gd.research_rng(1).bytes(16))
+    rows, target = made.read(PaidRows(table, None, {}), gd.research_rng(1).bytes(16))
     more, middle = made.public_row()
     facts = {"classes": [0, 1]} if kind.by_class else {"target_bounds": (0.0, 10.0)}
     facts |= {"bounds": (-1, 1)} if kind.in_cube else {"row_norm": math.sqrt(2)}

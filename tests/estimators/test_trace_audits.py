@@ -39,7 +39,8 @@ def narrower(prepared: Prepared, answer: np.ndarray) -> np.ndarray:
 
 def test_whole_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Slopes of the absolute loss at 0 are −y: their sums are 2 and 0, as far apart as is charged."""
-    model = TraceRegression(2.0, design_norm=1.0, target_bounds=(-1, 1), solver="frank_wolfe", loss="absolute")
+    public = {"design_norm": 1.0, "target_bounds": (-1, 1), "neighbours": "replace"}
+    model = TraceRegression(2.0, solver="frank_wolfe", loss="absolute", **public)
     assert not violated(model, 650)
     monkeypatch.setattr(Prepared, "__call__", narrower)
     assert violated(model, 2600)

@@ -1,7 +1,8 @@
 """Law 12: no noise of ours beats a certificate, and the error in it is that of the noise.
 
 For random queries, units and guarantees: the certified lower bound is at most the root mean squared error of every
-candidate of the plan, it does not rise with the budget, and the error of the plan is that of draws of its noise.
+candidate of the plan, it does not rise with the budget, and the errors of the plan (the root mean square and the mean
+length) are those of draws of its noise.
 
 Draws show a mean square up to its standard error, of which `WIDE` are allowed: for normal means one case in 10⁸ is
 beyond. If fewer than `SEEN` draws are not 0, the noise is so small that they show too little.
@@ -49,13 +50,10 @@ def faults(made: World) -> list[str]:
     if plan.mechanism.exactness != "mixing":
         drawn = plan.mechanism.sample_noise(N_DRAWS, gd.research_rng(made.rng.integers(2**31)))
         squares = ((drawn / scales_of(plan, plan.mechanism)) ** 2).sum(axis=1)
-        step = float(
-            plan.mechanism.lattice_step
-        )  # variances of Laplace noise are known to step²/12, the share of rounding
-        rounding = float((step**2 / 12 / scales_of(plan, plan.mechanism) ** 2).sum())
-        room = WIDE * squares.std() / math.sqrt(N_DRAWS) + OF_DRAWS * error**2 + rounding
-        if np.count_nonzero(squares) >= SEEN and abs(squares.mean() - error**2) > room:
-            found.append(f"draws have {math.sqrt(squares.mean()):.5g}, and the plan states {error:.5g}")
+        for stated, lengths in ((error**2, squares), (plan.error, np.sqrt(squares))):
+            room = WIDE * lengths.std() / math.sqrt(N_DRAWS) + OF_DRAWS * stated
+            if np.count_nonzero(squares) >= SEEN and abs(lengths.mean() - stated) > room:
+                found.append(f"draws have {lengths.mean():.5g}, and the plan states {stated:.5g}")
     return found
 
 

@@ -36,6 +36,7 @@ PEOPLE = "world"
 SECONDS = 0.2  # a lock is waited for; none is held
 _READERS = ("totals", "moments", "vector_sum", "rows")  # the only ways to the rows of a table
 _EACH = 2  # wrong requests in each world
+TOO_MUCH = 1e9  # an epsilon that no ledger holds: test_too_much_is_more_than_any_ledger_holds
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,7 @@ def _badly_shaped(place: Place) -> object:
 
 def _too_large_a_fit(place: Place) -> object:
     fit, model = _model(place)
-    return model.set_params(epsilon=1e8).fit(fit.rows, fit.target)
+    return model.set_params(epsilon=TOO_MUCH).fit(fit.rows, fit.target)
 
 
 def _wrong_parameter(place: Place) -> object:
@@ -288,7 +289,7 @@ REQUESTS: dict[str, Request] = {
     "keys for a bad key": lambda place: _keys(place, key=_pick(place, KEYS)),
     "a stream without delta": _stream,
     "a stream without periods": lambda place: _stream(place, periods=_pick(place, [0, -1, 1.5, "4"]), delta=1e-6),
-    "a stream that costs too much": lambda place: _stream(place, epsilon=1e9, delta=1e-6),
+    "a stream that costs too much": lambda place: _stream(place, epsilon=TOO_MUCH, delta=1e-6),
     "rows of another shape": _badly_shaped,
     "a fit that costs too much": _too_large_a_fit,
     "a fit with a wrong number": _wrong_parameter,
@@ -378,6 +379,15 @@ def test_every_command_is_refused(tmp_path: Path, unread: list[str], monkeypatch
     for name in COMMANDS:
         monkeypatch.setitem(REQUESTS, name, lambda place, name=name: _command(place, name))
         check_free(place, name, unread)
+
+
+@pytest.mark.parametrize("budget", [{"epsilon": 100}, {"epsilon": 100, "delta": 0.01}, {"rho": 100}, {"mu": 31.7}])
+def test_too_much_is_more_than_any_ledger_holds(budget: dict[str, float]) -> None:
+    """The budgets are the largest of `worlds.BUDGETS`. 10⁸ would not do: PureDP(10⁸) implies GaussianDP(28285)."""
+    ledger = gd.Ledger.in_memory(worlds.ample(budget, 1e3))
+    for guarantee in (gd.PureDP(TOO_MUCH), gd.ApproxDP(TOO_MUCH, 1e-6)):
+        with pytest.raises(gd.errors.LedgerRefused):
+            ledger.reserve([guarantee], table="t", unit=gd.PrivacyUnit(), request={})
 
 
 def test_what_is_not_free_is_found(tmp_path: Path, unread: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -232,7 +232,7 @@ def _check_widths(planned: gd.Plan, release: gd.Release, at_once: bool, key: str
     ends = np.cumsum([estimate.n_released for estimate in release.estimates])[:-1]
     for term, estimate, part in zip(planned.terms(), release.estimates, np.split(stored, ends), strict=True):
         if not estimate.ends:
-            kinds = np.split(part, len(part) // estimate.n_answers)
+            kinds = np.split(part, len(estimate.moments) or 1)  # sums, squares and counts of all groups
             assert np.allclose([kind.max() for kind in kinds], term[key], rtol=_ROUNDING, atol=0), f"{key} of parts"
 
 

@@ -13,11 +13,12 @@ import scipy.special
 import gaugedp as gd
 from gaugedp.bodies import LpBall, Polytope
 from gaugedp.errors import InvalidRequest
-from gaugedp.mechanisms import unit_draws
+from gaugedp.mechanisms import matrix, unit_draws
 from gaugedp.mechanisms.matrix import Matrix
 from gaugedp.mechanisms.noise_widths import (
     expected_root,
     laplace_reach,
+    rounded_laplace_variances,
     rounded_means,
     rounded_quantiles,
     rounded_variances,
@@ -197,6 +198,45 @@ def test_rounded_normal_variables() -> None:
     widths = np.arange(2000)
     means = [float((1 - law.coverage(widths)).sum()) for law in laws]
     assert rounded_means(stds)[1:] == pytest.approx(means, rel=1e-4)
+
+
+def test_rounded_laplace_variables() -> None:
+    """One variable of size a has P(|N| > k) = e^(−(k + ½)/a); many that are small have nearly a normal sum."""
+    sizes, k = np.array([0.01, 0.05, 0.2, 0.7, 2.8, 3.0, 20.0]), np.arange(2000)
+    truth = [float((2 * k + 1) @ np.exp(-(k + 0.5) / size)) for size in sizes]
+    assert rounded_laplace_variances(sizes[:, None]) == pytest.approx(truth, rel=1e-3, abs=2e-14)
+    for std in (0.2, 0.5, 1.0):
+        one_each = rounded_laplace_variances(np.full((1, 2000), std / math.sqrt(4000)))
+        assert one_each == pytest.approx(rounded_variances(np.array([std])), rel=0.02)
+        assert rounded_laplace_variances(np.full((1, 1), std / math.sqrt(4000)), 2000.0) == pytest.approx(one_each)
+    assert rounded_laplace_variances(np.zeros((1, 2))) == 0
+
+
+@pytest.mark.parametrize("kind", [gd.Laplace, gd.Identity, gd.Cube, Matrix], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("epsilon", [4.0, 8.0])
+def test_narrow_noise_has_the_variances_that_it_states(kind, epsilon: float) -> None:
+    """Within six standard errors of the draws: 18 answers fail by chance in one case of 10^7."""
+    query = gd.query(gd.Domain.of(a=gd.integers(1, 4), b=["x", "y"]), "a; b; a*b; prefix(a)")
+    mechanism = kind.calibrate(query.sensitivity(ROW), gd.PureDP(epsilon))
+    squares = mechanism.sample_noise(20_000, gd.research_rng(5)) ** 2
+    room = 6 * squares.std(axis=0) / math.sqrt(len(squares)) + 1e-3
+    assert (np.abs(squares.mean(axis=0) - mechanism.variances) <= room).all()
+
+
+def test_large_strategies_state_nearly_the_same_variances(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = gd.query(gd.Domain.of(a=gd.integers(1, 4), b=["x", "y"]), "a; b; a*b; prefix(a)")
+    written_out = Matrix.calibrate(query.sensitivity(ROW), gd.PureDP(8.0))
+    large = replace(written_out)
+    monkeypatch.setattr(matrix, "_MOST_ENTRIES", 0)
+    assert large._sizes is None
+    assert np.sqrt(large.variances) == pytest.approx(np.sqrt(written_out.variances), rel=0.1)
+
+
+def test_the_error_of_noise_that_is_hardly_ever_there() -> None:
+    """At most one of four counts is ±1, with the chance that a normal variable rounds to it."""
+    noise = gd.Gaussian.calibrate(gd.query(line(4), "x").sensitivity(ROW), gd.GaussianDP(17.4))
+    chance = math.erfc(17.4 / 2 / math.sqrt(2))
+    assert [noise.error(1), noise.error(2), noise.variances.sum()] == pytest.approx([4 * chance] * 3, rel=1e-6, abs=0)
 
 
 def test_expected_roots_are_those_of_chi() -> None:

@@ -96,6 +96,20 @@ def test_it_covers_halves_of_its_body_but_not_of_a_count(mechanism: NormNoise) -
         assert mechanism.is_valid_for(gd.bodies.scaled(body, 0.5)) is not is_integer(body)
 
 
+def test_less_noise_has_no_wider_intervals_where_counts_hardly_have_any() -> None:
+    """Relative to their deviation, counts whose noise is rarely ±1 have a larger error than a sum."""
+    domain = gd.Domain.of(a=gd.integers(1, 5), v=gd.bounded(0, 5000))
+    query, wide, narrow = (
+        gd.query(domain, "share(a); sum(v); count"),
+        *(gd.PrivacyUnit("pid", max_rows=n) for n in (2, 1)),
+    )
+    more, less = (gd.plan(query, unit, epsilon=9.69) for unit in (wide, narrow))
+    assert isinstance(less.mechanism, gd.KNorm)
+    assert (less.mechanism.half_widths(0.95, True) <= more.mechanism.half_widths(0.95, True)).all()
+    noise = np.abs(less.mechanism.sample_noise(4000, gd.research_rng(2)))
+    assert (noise <= less.mechanism.half_widths(0.95, True)).all(axis=1).mean() >= 0.93
+
+
 def test_real_answers_pay_for_their_rounding() -> None:
     """Two answers, each rounded: their difference is off by at most a step in each coordinate."""
     assert all(gd.KNorm.calibrate(SHAPED[name], ONE).noise.cube_gauge is None for name in ("spectral", "walk"))

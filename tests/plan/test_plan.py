@@ -211,6 +211,14 @@ def test_a_plan_can_be_written_as_json() -> None:
         assert facts["mechanism"] in [row["mechanism"] for row in facts["candidates"]]
 
 
+def test_widths_are_those_of_sums_squares_and_counts_whatever_the_number_of_groups() -> None:
+    """A test of three groups has two answers and nine released numbers."""
+    domain = gd.Domain.of(g=["a", "b", "c"], v=gd.bounded(0, 10))
+    made = gd.plan(gd.query(domain, "test(mean(v) by g)"), ROW, mu=1.0)
+    widths = made.mechanism.half_widths(0.95) * made.query.steps.sizes
+    assert made.terms()[0]["interval_95"] == widths.reshape(3, 3).max(axis=1).tolist()
+
+
 def test_intervals_are_in_the_units_of_the_answers() -> None:
     fine = gd.Domain.of(v=gd.bounded(0, 100, step=0.25))
     coarse = gd.Domain.of(v=gd.bounded(0, 100, step=1))

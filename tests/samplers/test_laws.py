@@ -63,6 +63,17 @@ def test_the_variance(kind: str, scale: str) -> None:
     assert law(kind, scale).variance == pytest.approx(truth, rel=1e-10, abs=1e-15)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_small_chances_keep_their_digits(kind: str) -> None:
+    """At a scale of 1/30 noise is hardly ever ±1, and 1 minus its coverage is 0 in floats."""
+    odds = mpmath.exp(-30 if kind == "laplace" else -450)
+    chances = {"laplace": 2 * odds / (1 + odds), "gaussian": 2 * odds, "rounded": mpmath.erfc(15 / mpmath.sqrt(2))}
+    narrow, chance = law(kind, "1/30"), float(chances[kind])
+    assert [narrow.variance, narrow.mean_size, *narrow.beyond(np.zeros(1, int))] == pytest.approx(
+        [chance] * 3, rel=1e-9, abs=0
+    )
+
+
 @pytest.mark.parametrize(("kind", "scale"), EVERY)
 def test_the_coverage(kind: str, scale: str) -> None:
     widths = np.unique([0, 1, 2, 5, *(int(part * Fraction(scale)) for part in (1, 2, 4, 8))])

@@ -12,6 +12,7 @@ from gaugedp.bodies.base import Body
 from gaugedp.entropy import Entropy
 from gaugedp.mechanisms import Identity, Matrix
 from gaugedp.mechanisms.base import is_integer
+from gaugedp.mechanisms.noise_widths import rounded_laplace_variances
 from gaugedp.samplers.continuous import normals
 from gaugedp.samplers.laws import LaplaceSum, RoundedGaussian
 
@@ -124,17 +125,22 @@ def matrix_tests(mechanism: Matrix, draws: np.ndarray, rng: Entropy, *_: object)
     scale, is_normal = expected_scale(mechanism)
     deviations = scale * np.sqrt(mechanism.strategy.squares * (1 if is_normal else 2))
     p_values = common(draws, chance_by_width(deviations))
-    wide = np.flatnonzero(deviations >= 1.0)  # deviation in steps below which rounding has no simple variance
+    wide = np.flatnonzero(deviations >= 1.0)  # below, rounding has no simple variance
     if is_normal:
         p_values["law"] = goodness_of_fit.union_bound(
             goodness_of_fit.fit(draws[:, place], RoundedGaussian(Fraction(float(deviations[place]))))
             for place in np.flatnonzero(deviations > 0)[goodness_of_fit.some(int((deviations > 0).sum()), _TESTED_ROWS)]
         )
-    p_values["size"] = goodness_of_fit.mean_squares(draws[:, wide], deviations[wide] ** 2 + 1 / 12)
     # 4 * 10**6: entries of a strategy that is written out
-    if len(wide) == len(deviations) and mechanism.strategy.n_noise * len(deviations) <= 4 * 10**6:
+    is_small = mechanism.strategy.n_noise * len(deviations) <= 4 * 10**6
+    entries = mechanism.strategy.apply(np.eye(mechanism.strategy.n_noise)).T if is_small else None
+    variances = deviations**2 + 1 / 12
+    if entries is not None and not is_normal:  # a percent less at a deviation of 1
+        variances = rounded_laplace_variances(scale * np.abs(entries))
+    p_values["size"] = goodness_of_fit.mean_squares(draws[:, wide], variances[wide])
+    if entries is not None and len(wide) == len(deviations):
         weights = directions(draws.shape[1], rng)
-        parts = weights @ mechanism.strategy.apply(np.eye(mechanism.strategy.n_noise)).T  # uᵀL, shape (k, n_noise)
+        parts = weights @ entries  # uᵀL, shape (k, n_noise)
         variances = scale**2 * (1 if is_normal else 2) * (parts**2).sum(axis=1) + 1 / 12
         p_values["size of projections"] = goodness_of_fit.mean_squares(draws @ weights.T, variances)
     return p_values

@@ -5,6 +5,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -23,6 +24,8 @@ from gaugedp.mechanisms.norm_noise import NormNoise, pure_or_approx
 from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.mechanisms.remember import remembered
 from gaugedp.samplers.gauge_noise import gauge_noise
+
+_SUMMED_SIDE = 1.0  # in lattice steps, up to which sums over the lattice are taken
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,6 +85,13 @@ class Cube(NormNoise):
         if body.ambient_dim == 1:
             return "identical to Laplace for one answer"
         return MANY_ANSWERS if body.ambient_dim > MOST_ANSWERS else TOO_WIDE
+
+    @cached_property
+    def variances(self) -> np.ndarray:
+        """Variances of the noise of each answer, with its rounding."""
+        sides, places = np.unique(self._sides, return_inverse=True)
+        squares = np.array([_rounded_square(self.noise.rank, float(side)) for side in sides])
+        return squares[places] * float(self.step) ** 2
 
     @remembered
     def error(self, norm: float = 2, weights: np.ndarray | None = None) -> float:
@@ -160,11 +170,23 @@ def _erf(x: np.ndarray) -> np.ndarray:
 def _reach(d: int, level: float) -> float:
     """Return y with P(R·|U| ≤ y) = level, by bisection.
 
-    From above. R ~ Gamma(d + 1), U uniform on [−1, 1]: P(R·|U| > y) = E (1 − y/R)₊ = Q(d + 1, y) − y/d·Q(d, y), Q the
-    upper incomplete gamma function over Γ.
+    From above. R ~ Gamma(d + 1), U uniform on [−1, 1].
     """
 
     def is_passed(y: float) -> bool:
-        return scipy.special.gammaincc(d + 1, y) - y / d * scipy.special.gammaincc(d, y) > 1 - level
+        return float(_beyond(d, y)) > 1 - level
 
     return bisected(0.0, float(scipy.special.gammaincinv(d + 1, level)), is_passed, relative=1e-12)[1]
+
+
+def _rounded_square(d: int, side: float) -> float:
+    """Return E N² = Σ (2k + 1)·P(|N| > k) for N = round(side·R·U), or (d + 1)(d + 2)·side²/3 + 1/12 for wide noise."""
+    if side > _SUMMED_SIDE:
+        return (d + 1) * (d + 2) * side**2 / 3 + 1 / 12
+    k = np.arange(math.ceil(side * float(scipy.special.gammainccinv(d + 1, 1e-18))) + 1)
+    return float((2 * k + 1) @ _beyond(d, (k + 0.5) / side))
+
+
+def _beyond(d: int, y: np.ndarray | float) -> np.ndarray:
+    """Return P(R·|U| > y) = E (1 − y/R)₊ = Q(d + 1, y) − y/d·Q(d, y), Q the upper incomplete gamma function over Γ."""
+    return np.maximum(scipy.special.gammaincc(d + 1, y) - y / d * scipy.special.gammaincc(d, y), 0.0)

@@ -133,7 +133,7 @@ def _expected_length(parts: Parts) -> float:
     """Return E√S, S the sum of squares over the scales."""
     parts = _alike_together(parts)
     mean = sum(count * law.variance / scale**2 for count, law, scale in parts)
-    if mean < 1e-100:  # hardly ever more than one coordinate is ±1
+    if sum(count * law.variance for count, law, _ in parts) < 1e-8:  # hardly ever more than one coordinate is ±1
         return sum(count * law.variance / scale for count, law, scale in parts)
 
     def log_moment(t: np.ndarray) -> np.ndarray:

@@ -27,6 +27,7 @@ from gaugedp.samplers.direct import has_direct
 from gaugedp.samplers.reals import rounded_draws
 
 ALLOWANCE = 1e-9  # the δ of a walk if none was requested
+_LEAST_BEYOND = 100  # trial draws beyond a quantile that is used
 _GAUGE_ROUNDING = 1 + 1e-9  # covers the rounding of coordinates and gauges
 
 
@@ -189,13 +190,21 @@ class NormNoise(AdditiveNoise, ABC):
         return min(float((lengths**power * weights).mean()) for lengths, weights in shown)
 
     def half_widths(self, level: float, simultaneous: bool = False) -> np.ndarray:
-        """Return quantiles of trial draws, raised by three standard errors."""
+        """Return quantiles of trial draws, raised by three standard errors.
+
+        Simultaneous half-widths are a quantile of the largest noise relative to its deviation or, if they are smaller,
+        those of a union bound: noise that is rarely ±1 is large relative to its deviation.
+        """
         sizes = np.abs(self._trials)
         if not simultaneous:
             return np.ceil(_safe_quantile(sizes, level)) * float(self.step)
         deviations = self._deviations
         ratios = np.divide(sizes, deviations, out=np.zeros_like(sizes), where=deviations > 0).max(axis=2)
-        return np.ceil(_safe_quantile(ratios[:, :, None], level) * deviations) * float(self.step)
+        together = np.ceil(_safe_quantile(ratios[:, :, None], level) * deviations) * float(self.step)
+        miss = (1 - level) / sizes.shape[2]
+        if ratios.size * miss < _LEAST_BEYOND:
+            return together
+        return min(together, self.half_widths(1 - miss), key=np.sum)
 
     def is_valid_for(self, body: Body) -> bool:
         """Return True for this body or smaller multiples of it."""

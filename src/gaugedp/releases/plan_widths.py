@@ -32,6 +32,6 @@ def worth(term: dict[str, Any]) -> list[str]:
     return [f"±{readable(width)}" for width in half_widths(term)]
 
 
-def widest(widths: np.ndarray, n_answers: int) -> list[float]:
-    """Return the largest width of each part."""
-    return [float(part.max()) for part in np.array_split(widths, max(1, len(widths) // n_answers))]
+def widest(widths: np.ndarray, n_kinds: int) -> list[float]:
+    """Return the largest width of each kind, such as sums and counts."""
+    return [float(part.max()) for part in np.split(widths, n_kinds)]

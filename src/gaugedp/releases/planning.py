@@ -174,8 +174,8 @@ class Plan:
             {
                 "query": text,
                 "answers": estimate.n_answers,
-                "interval_95": widest(single[start:end], estimate.n_answers),
-                "simultaneous_95": widest(all_at_once[start:end], estimate.n_answers),
+                "interval_95": widest(single[start:end], estimate.n_kinds),
+                "simultaneous_95": widest(all_at_once[start:end], estimate.n_kinds),
                 "ordinary_95": float(ordinary[start:end].max()) if estimate.ends else None,
                 "of_1000_rows": [
                     estimate.half_length(widths[estimate.of_widths(0.95)][start:end], size, curve),

@@ -29,12 +29,16 @@ class SymmetricLaw(ABC):
     def coverage(self, width: np.ndarray) -> np.ndarray:
         """Return P(|N| ≤ width) for integer widths ≥ 0."""
 
+    def beyond(self, width: np.ndarray) -> np.ndarray:
+        """Return P(|N| > width), overridden to keep digits of small chances."""
+        return 1 - self.coverage(width)
+
     @property
     def mean_size(self) -> float:
         """E|N| = Σ_{k ≥ 0} P(|N| > k), by Euler and Maclaurin."""
         std = math.sqrt(self.variance)
         stride = max(1, int(std / 1000))
-        beyond = 1 - self.coverage(np.arange(0, int(60 * std) + 60, stride))
+        beyond = self.beyond(np.arange(0, int(60 * std) + 60, stride))
         return float(stride * beyond.sum() - (stride - 1) * beyond[0] / 2)
 
     def half_width(self, level: float) -> int:
@@ -109,8 +113,12 @@ class DiscreteLaplace(Law):
 
     def coverage(self, width: np.ndarray) -> np.ndarray:
         """Return 1 − 2q^(width + 1)/(1 + q)."""
+        return 1 - self.beyond(width)
+
+    def beyond(self, width: np.ndarray) -> np.ndarray:
+        """Return 2q^(width + 1)/(1 + q)."""
         rate = float(1 / self.scale)
-        return 1 - 2 * np.exp(-rate * (np.asarray(width, dtype=float) + 1)) / (1 + math.exp(-rate))
+        return 2 * np.exp(-rate * (np.asarray(width, dtype=float) + 1)) / (1 + math.exp(-rate))
 
     def gaussian_moment(self, rate: np.ndarray) -> np.ndarray:
         """Return a sum, or √π·u·erfcx(u) with u = 1/(2·scale·√rate)."""
@@ -158,6 +166,14 @@ class DiscreteGaussian(Law):
         running[-1] = 1.0  # whatever the rounding of the sum
         return running[np.minimum(np.asarray(width), len(running) - 1)]
 
+    def beyond(self, width: np.ndarray) -> np.ndarray:
+        """Return a sum, or what a rounded normal leaves."""
+        if self.parameter > TUNED.summed_scale**2:
+            return super().beyond(width)
+        _, weight = self._weights()
+        left = np.append(np.cumsum(weight[::-1])[::-1], 0.0) / weight.sum()
+        return left[np.minimum(np.asarray(width) + 1, len(weight))]
+
     def gaussian_moment(self, rate: np.ndarray) -> np.ndarray:
         """Return a sum, or (1 + 2·rate·variance)^(−1/2)."""
         if self.parameter > TUNED.summed_scale**2:
@@ -195,11 +211,15 @@ class RoundedGaussian(Law):
         if self.std > TUNED.summed_scale:
             return float(self.std) ** 2 + 1 / 12
         width = np.arange(int(12 * self.std) + 12)
-        return float(((2 * width + 1) * (1 - self.coverage(width))).sum())
+        return float(((2 * width + 1) * self.beyond(width)).sum())
 
     def coverage(self, width: np.ndarray) -> np.ndarray:
         """Return erf((width + 1/2)/(std·√2))."""
         return _normal_coverage(width, float(self.std) ** 2)
+
+    def beyond(self, width: np.ndarray) -> np.ndarray:
+        """Return erfc((width + 1/2)/(std·√2))."""
+        return scipy.special.erfc((np.asarray(width) + 0.5) / (math.sqrt(2) * float(self.std)))
 
     def gaussian_moment(self, rate: np.ndarray) -> np.ndarray:
         """Return a sum, or a normal's moment."""

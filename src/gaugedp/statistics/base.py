@@ -148,6 +148,11 @@ class Statistic(ABC):
         return self.n_answers if self.ends else self.n_released
 
     @property
+    def n_kinds(self) -> int:
+        """The number of kinds of widths: 2 for sums and counts."""
+        return 1 if self.ends else max(len(self.moments), 1)
+
+    @property
     def ends(self) -> float | None:
         """The level of released interval ends, or None."""
         return None
