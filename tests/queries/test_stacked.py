@@ -135,7 +135,7 @@ def test_a_release_has_intervals_for_everything_and_is_read_again(unit: gd.Priva
     assert same.to_json() == answer.to_json()
     answer.save_html(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text("utf-8")
-    assert "Each contains the value without noise with a probability of at least 95%" in page
+    assert "Each interval has a probability of at least 95% of containing the value without noise" in page
     assert "the error is the distance, in ranks" in page
     assert len(answer.to_frame()) == 9
     json.dumps(gd.plan(QUERY, unit, epsilon=1.0).to_dict())
