@@ -115,5 +115,5 @@ def test_the_report_of_a_saved_release(desk: Desk) -> None:
 
 def test_a_release_of_another_question_is_refused(desk: Desk) -> None:
     assert desk.release("people.csv", "--save", "saved.json").code == 0
-    check_sentence(explored(desk, "--release", "saved.json", text="AGE"), 2, "a different query")
+    check_sentence(explored(desk, "--release", "saved.json", text="AGE"), 2, "differs from the one that was released")
     assert not Path("page.html").exists()

@@ -302,7 +302,7 @@ def test_bad_input_is_refused_and_nothing_is_written(table: Desk, spoil, words: 
 def test_it_does_not_write_over_what_it_reads(table: Desk) -> None:
     model(table, "linear", "PAY", "SEX")
     for name in ("lines.csv", "model.json", "facts.toml"):
-        check_sentence(predict(table, "lines.csv", "--out", name), 2, f"--out {name!r} is also the ")
+        check_sentence(predict(table, "lines.csv", "--out", name), 2, f"--out names {name!r}, which is also the ")
 
 
 def test_an_engine_that_fails_says_nothing_of_the_rows(table: Desk) -> None:

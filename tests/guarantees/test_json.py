@@ -80,7 +80,7 @@ def test_text_is_refused(text: str) -> None:
 
 @given(VALUES)
 def test_json_is_refused(value: object) -> None:
-    with pytest.raises(InvalidRequest, match="The text is not a guarantee in JSON"):
+    with pytest.raises(InvalidRequest, match="does not describe a guarantee"):
         from_json(json.dumps(value))
 
 

@@ -50,7 +50,7 @@ def test_the_refusal_says_asked_left_and_total(place: Place) -> None:
         (ZCDP(0.1), PureDP(1), "costs ZCDP(0.5); ZCDP(0.1) of ZCDP(0.1)"),
         (GaussianDP(1), 2 * GaussianDP(1), "costs GaussianDP(1.415)"),
         (PureDP(1), 10**400 * PureDP(1), "costs 1000"),
-        (PureDP(1), ZCDP(0.1), "cannot be charged for ZCDP(0.1)"),
+        (PureDP(1), ZCDP(0.1), "ZCDP(0.1) cannot be charged to a budget of PureDP(1)"),
     ],
 )
 def test_every_currency_refuses_in_its_own_words(budget: Guarantee, requested: Guarantee, words: str) -> None:

@@ -54,7 +54,7 @@ def test_the_guarantee_keeps_what_was_asked(mechanism: gd.KNorm) -> None:
 def test_the_charge_is_what_was_asked_and_nothing_less_is_claimed(mechanism: gd.KNorm) -> None:
     assert chargeable(mechanism.guarantee, ASKED) == [ASKED, mechanism.guarantee]
     account = gd.Ledger.open(":memory:", gd.ApproxDP(2.0, 1e-5), table="people", unit=gd.PrivacyUnit())
-    with pytest.raises(gd.errors.InvalidRequest, match="does not imply"):
+    with pytest.raises(gd.errors.InvalidRequest, match="does not follow from"):
         chargeable(mechanism.guarantee, gd.ApproxDP(0.9, 1e-6))
     del account
 

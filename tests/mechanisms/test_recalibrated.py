@@ -158,7 +158,7 @@ def test_a_wrong_one_alarms(kind) -> None:
 def test_one_that_does_not_say_how_keeps_its_own_guarantee_alone() -> None:
     made = Own.calibrate(COUNTS, ONE)
     assert made.recalibrated(ONE) is made
-    with pytest.raises(InvalidRequest, match=r"Own does not support PureDP\(2\)"):
+    with pytest.raises(InvalidRequest, match=r"Own cannot be calibrated for PureDP\(2\)"):
         made.recalibrated(gd.PureDP(2.0))
     weaker = gd.audit.audit(made, ORIGIN, CORNER, gd.PureDP(2.0), runs=1000, rng=gd.research_rng(1))
     assert {test.kind for test in weaker.tests} == {"black-box"}

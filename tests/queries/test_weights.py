@@ -225,14 +225,14 @@ def test_a_weighted_median_moves_by_no_more_ranks_than_the_weight() -> None:
 @pytest.mark.parametrize(
     ("section", "says"),
     [
-        ("low = 1\nhigh = 5", "does not name a column"),
+        ("low = 1\nhigh = 5", "must name the column"),
         ('column = "w"\nlow = 6\nhigh = 5', "Choose low < high"),
         ('column = "w"\nlow = -1\nhigh = 5', "cannot be negative"),
         ('column = "w"\nlow = 1', "has no bounds"),
         ('column = "w"\nlow = "1"\nhigh = 5', "finite number"),
         ('column = "w"\nlow = 1\nhigh = 5\nreplicates = "w1..w80"', "Omit replicates"),
         ('column = "w"\nlow = 1\nhigh = 5\nstep = 0.000001', "coarser `step`"),
-        ('column = "v"\nlow = 1\nhigh = 5', "described twice"),
+        ('column = "v"\nlow = 1\nhigh = 5', "both a weight and a column"),
     ],
 )
 def test_weights_that_cannot_be_are_refused(section, says, tmp_path) -> None:

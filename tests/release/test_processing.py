@@ -471,7 +471,7 @@ def test_csv_and_frame_have_the_raw_answers(ledger: Ledger, tmp_path: Path) -> N
 def test_names_of_other_formats_are_refused(ledger: Ledger, tmp_path: Path) -> None:
     answer = released(ledger, "A; B; A*B")
     for save, name, kind in ((answer.save_csv, "a.xlsx", "CSV"), (answer.save_json, "a.csv", "JSON")):
-        with pytest.raises(InvalidRequest, match=f"The output is {kind}, but.*Nothing was written"):
+        with pytest.raises(InvalidRequest, match=f"the output has the format {kind}.*Nothing was written"):
             save(tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 

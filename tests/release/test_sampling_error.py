@@ -174,7 +174,7 @@ def test_a_publication_with_total_intervals_keeps_a_share_for_them(tmp_path) -> 
         plan = publication.plan()
         assert [part.guarantee.epsilon_value for part in plan.mechanism.parts] == pytest.approx(parts)
     (tmp_path / "p.toml").write_text(f'title = "t"\nepsilon = 1.0\nintervals = "all"\n{tables}')
-    with pytest.raises(gd.InvalidRequest, match="Write noise or total"):
+    with pytest.raises(gd.InvalidRequest, match="must be noise or total"):
         Publication.load(tmp_path / "p.toml")
 
 

@@ -410,6 +410,6 @@ def test_a_report_without_the_explorer_has_no_script(release: gd.Release) -> Non
 
 
 def test_a_report_of_another_question_is_refused(release: gd.Release, tmp_path: Path) -> None:
-    with pytest.raises(InvalidRequest, match="a different query"):
+    with pytest.raises(InvalidRequest, match="differs from the one that was released"):
         explorer.save_report(release, query("AGEP"), tmp_path / "report.html", 0.0)
     assert not (tmp_path / "report.html").exists()

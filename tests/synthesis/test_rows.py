@@ -202,5 +202,5 @@ def test_files_hold_the_rows(made: gd.SyntheticRows, tmp_path) -> None:
     pd.testing.assert_frame_equal(read, made.to_frame(), check_dtype=False)
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "rows.parquet"), made.to_frame(), check_dtype=False)
     assert list(pd.read_csv(tmp_path / "beside.csv")["rows"]) == list(made.beside["rows"])
-    with pytest.raises(InvalidRequest, match="is CSV"):
+    with pytest.raises(InvalidRequest, match="the output has the format CSV"):
         made.save_csv(tmp_path / "rows.parquet")

@@ -150,7 +150,7 @@ def test_a_missing_column_is_named(tmp_path):
         Table.scan(path, domain=SEX)
     with pytest.raises(UnknownName, match="There is no column 'pid', which \\[unit\\] names as the person column"):
         Table.scan(path, domain=Domain.of(sexx=["1"]), unit=PrivacyUnit("pid"))
-    with pytest.raises(InvalidRequest, match="no attributes"):
+    with pytest.raises(InvalidRequest, match="neither an attribute nor a column"):
         Table.scan(path, domain=Domain.of())
     with pytest.raises(UnreadableTable, match="type list"):
         Table.scan([1, 2], domain=SEX)

@@ -127,6 +127,8 @@ def domain(table: str, out: str | None, header_confirmed: bool, learn: str | Non
     save(out, lambda path: path.write_text(text, encoding="utf-8"))
     tried = f"gaugedp plan --domain {shlex.quote(out)} --query count --epsilon 1"
     said = f"Wrote {out}. Fill it in and try it; then replace count by your attributes:\n  {tried}"
+    if form.separator:
+        said = f"The first line suggests that {form.separator!r} separates the fields; [file] says so.\n{said}"
     click.echo(said, err=not is_kept(out))
 
 

@@ -26,7 +26,9 @@ def from_json(text: str) -> Guarantee:
         facts = json.loads(text)
         version = dict(facts).pop("version", VERSION)
     except (ValueError, TypeError, RecursionError):
-        raise InvalidRequest("The text is not a guarantee in JSON.", "Pass the text that `to_json` returned.") from None
+        raise InvalidRequest(
+            "The text does not describe a guarantee.", "Pass the text that `to_json` returned."
+        ) from None
     if isinstance(version, bool) or version != VERSION:
         raise InvalidRequest(
             f"The guarantee was written in format version {version!r}, but this version of gaugedp reads version "

@@ -9,7 +9,6 @@ import scipy
 _SUMMED_STD = 4.0  # deviations, in steps, up to which sums over the lattice are taken
 _LEAST_VARIANCE = 1e-14  # that is stated: no sum of rounded terms may state none
 _SUMMED_TERMS = 24  # of an alternating series without weights, and as many with the weights of Euler's transformation
-_EULER = scipy.special.bdtrc(np.arange(2 * _SUMMED_TERMS) - _SUMMED_TERMS, _SUMMED_TERMS, 0.5)
 
 
 def expected_root(values: np.ndarray, counts: np.ndarray) -> float:
@@ -52,12 +51,13 @@ def rounded_laplace_variances(sizes: np.ndarray, counts: np.ndarray | float = 1.
     total = 2 * (counts * squares).sum(axis=1) + 1 / 12
     narrow = total < 4  # squared steps, from where on the series is below a thousandth of the rest
     squares, counts = squares[narrow], np.broadcast_to(counts, sizes.shape)[narrow]
+    euler = scipy.special.bdtrc(np.arange(2 * _SUMMED_TERMS) - _SUMMED_TERMS, _SUMMED_TERMS, 0.5)
     for m in range(1, 2 * _SUMMED_TERMS):
         x = (2 * math.pi * m) ** 2 * squares
         phi = np.exp(-(counts * np.log1p(x)).sum(axis=1))
         decrease = (counts * x / (1 + x)).sum(axis=1) / (math.pi * m)  # −φ′/φ
         term = phi * (1 / (math.pi * m) ** 2 + 2 * decrease / (math.pi * m))
-        total[narrow] += (-1) ** m * _EULER[m] * term
+        total[narrow] += (-1) ** m * euler[m] * term
     return np.where(sizes.any(axis=1), total.clip(_LEAST_VARIANCE), 0.0)
 
 
