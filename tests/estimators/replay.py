@@ -121,6 +121,8 @@ def too_far(first: Replay, second: Replay) -> list[str]:
         moved, most = _moved(one, other), 1.0 if one.is_paid else 0.0
         if moved > most * ROUNDING:
             sentences.append(f"Release {number}, of {one.mechanism!r}, saw {moved:.4g} of what it hides.")
+        if one.mechanism.guarantee != other.mechanism.guarantee:
+            sentences.append(f"Release {number}, of {one.mechanism!r}, has other noise for the neighbour.")
     return sentences
 
 

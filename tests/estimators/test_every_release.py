@@ -38,6 +38,8 @@ CASES: dict[str, tuple[str, dict[str, Any], int, float]] = {
     "LogisticRegression, gradient": ("LogisticRegression", {**TWO, "solver": "gradient"}, 40, EPSILON),
     "LogisticRegression, objective": ("LogisticRegression", {**TWO, "solver": "objective"}, 40, EPSILON),
     "LogisticRegression, groups": ("LogisticRegression", {**TWO, "solver": "gradient"}, 150, 0.5),
+    "LogisticRegression, labels": ("LogisticRegression", TWO, 20, 0.02),
+    "LogisticRegression, level": ("LogisticRegression", TWO, 100, EPSILON),
     "LogisticRegression, many rows": ("LogisticRegression", TWO, 2000, EPSILON),
     "LogisticRegression, three classes": ("LogisticRegression", THREE, 40, EPSILON),
     "LogisticRegression, rough centre": ("LogisticRegression", {**THREE, "solver": "gradient"}, 400, EPSILON),
@@ -61,6 +63,8 @@ BY_GROUP = {
     "KMeans, five",
 }  # a row is in one or two groups, each with noise (docs/theory/means.md)
 WITH_DELTA = {"LogisticRegression, groups", "LogisticRegression, rough centre", "LogisticRegression, many rows"}
+
+SEEDS = {"LogisticRegression, labels": 2}  # of a noisy number of rows that is small; else 1
 
 # The first row of each table, and its label or target: they are as far from each other as rows can be.
 ONE, OTHER = (1.0, 1.0, 1.0), (-1.0, -1.0, -1.0)
@@ -95,7 +99,7 @@ def fitted(case: str, neighbours: str, is_pure: bool) -> Callable[[Any], tuple[A
     def run(table: Any) -> tuple[Any, gd.Ledger]:
         ledger = gd.Ledger.in_memory(gd.ApproxDP(100.0, 0.5))
         requested = {"epsilon": epsilon, "delta": 0.0 if is_pure else DELTA, "neighbours": neighbours}
-        model = getattr(estimators, name)(random_state=1, ledger=ledger, **requested, **given)
+        model = getattr(estimators, name)(random_state=SEEDS.get(case, 1), ledger=ledger, **requested, **given)
         return model.fit(*table), ledger
 
     return run
@@ -143,6 +147,14 @@ def test_two_neighbours_are_told_apart_by_what_is_charged_alone(
     elif name not in BY_SEARCH:
         assert bounds_loss(together(first.after), model.guarantee_, epsilon)
         assert bounds_loss(together(first.after), charged, epsilon)
+
+
+@pytest.mark.parametrize("is_pure", [True, False])
+@pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
+def test_the_case_of_labels_alone_is_what_it_says(neighbours: str, is_pure: bool) -> None:
+    case = "LogisticRegression, labels"
+    model, _ = fitted(case, neighbours, is_pure)(tables(case, "opposite", neighbours, CASES[case][2])[0])
+    assert model.solver_ == "labels"
 
 
 # -- scores of a model --------------------------------------------------------------------------------------

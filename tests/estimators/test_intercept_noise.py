@@ -92,6 +92,14 @@ def test_a_number_of_rows_decides_on_labels_alone_and_is_public_or_released(kind
         monkeypatch.setattr(Gaussian, "calibrate", calibrate)
 
 
+@pytest.mark.parametrize("kind", [LogisticRegression, LinearSVC])
+def test_a_single_step_by_a_released_number_of_rows_is_called_one(kind: type, monkeypatch) -> None:
+    monkeypatch.setattr(linear_model.NoisyRowCount, "draw", lambda *_: 60.0)
+    rows, labels = far_off(60)
+    model = kind(1.0, 1e-6, bounds=(-1, 1), classes=[0, 1], neighbours="add_remove").fit(rows[:, :5], labels)
+    assert (model.solver_, "single step" in model.reason_) == ("gradient", True)
+
+
 @pytest.mark.parametrize("requested", [gd.ApproxDP(5.0, 1e-6), gd.PureDP(5.0)])
 def test_the_middle_is_found_and_the_commoner_class_is_favoured(requested) -> None:
     rng = np.random.default_rng(1)

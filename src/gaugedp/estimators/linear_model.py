@@ -212,8 +212,9 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
                 self.coef_, exactness = np.zeros((1, data.reading.width)), noise.noises[0].exactness
                 self.intercept_ = np.array([noise.log_odds(data.signs, n_rows, rng)])
             else:
-                scaled, weights, exactness = self._fitted(data, (count, n_rows), solver, rng)
+                scaled, weights, exactness, once = self._fitted(data, (count, n_rows), solver, rng)
                 self.coef_, self.intercept_ = scaled.coefficients(weights)
+                solver, reason = ("gradient", "single step") if once and solver != "gradient" else (solver, reason)
         if not self.fit_intercept:
             self.intercept_ = np.zeros(len(self.coef_))
         self.classes_, self.solver_, self.reason_ = data.classes, solver, reason
@@ -250,13 +251,12 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
 
     def _fitted(
         self, data: LabelledRows, counted: tuple[NoisyRowCount, float], solver: str, rng: Entropy
-    ) -> tuple[ScaledRows, np.ndarray, str]:
-        """Release centre, weights and intercept; return (scaling, weights, exactness)."""
+    ) -> tuple[ScaledRows, np.ndarray, str, bool]:
+        """Release centre, weights and intercept; return (scaling, weights, exactness, whether by a single step)."""
         (count, n_rows), codes = counted, data.codes
         n_classes, replaced = len(data.classes), self.neighbours == "replace"
         noise = noise_to_signal(count.remaining, self._size(data), n_rows, replaced)
-        is_gaussian = isinstance(count.remaining, ApproxDP)
-        once = self._has_level(data) and is_gaussian and noise > TUNED.single_step_noise
+        once = noise > TUNED.single_step_noise and self._has_level(data) and isinstance(count.remaining, ApproxDP)
         centre = self._centre(count.remaining, (n_classes, column_groups(data.reading)), n_rows, solver, once)
         slack = 1.0 if centre.is_whole else min(1.0, TUNED.uncentred_norm * clip_factor(noise))
         scaling = read_scaling(data.reading, self.row_norm, slack)
@@ -276,7 +276,7 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
             known = n_rows, kept, step if once else 0.0
             kept, constant = level.intercept(problem.rows[:, :-1], data.signs, slopes, known, rng)
             weights = np.append(kept * slopes, constant / scaled.last)[None]
-        return scaled, weights, exactness
+        return scaled, weights, exactness, once
 
     def _check_solver(self, n_classes: int, requested: Guarantee) -> None:
         one_of(self.solvers, solver=self.solver)
