@@ -179,7 +179,7 @@ def test_sums_serve_the_terms_whose_rows_they_are_about() -> None:
 
 
 def test_a_page_states_the_design_and_squares_without_it_do_not_serve() -> None:
-    rows, words = sample(400), ["replacement in strata", "sample of clusters", "clusters in strata"]
+    rows, words = sample(400), ["replacement within strata", "as if clusters had", "as if clusters had"]
     for design, said in zip(OF_PSU, words, strict=True):
         assert said in render(released(domain_of(design), rows, "mean(pay)", 5.0))
     domain = domain_of(OF_PSU[1])

@@ -88,7 +88,7 @@ def test_every_release_and_page_states_what_intervals_contain() -> None:
     rows, query = sample(300), gd.query(DOMAIN, "mean(pay) by sex")
     for intervals, report, press_words in (
         ("noise", "account only for the noise", "do not allow for sampling error"),
-        ("total", "account for the noise and for the sampling error", "contain the population value"),
+        ("total", "account for both the noise and the sampling error", "contain the population value"),
     ):
         answer = released(query, rows, 5.0, intervals=intervals)
         assert json.loads(answer.to_json())["intervals"] == intervals

@@ -353,8 +353,8 @@ def test_what_a_median_keeps_exactly_is_folded() -> None:
     exponential = gd.guarantees.ExponentialLoss(0.25)
     page = render(dataclasses.replace(made("SEX", epsilon=0.5), guarantee=2 * exponential))
     assert re.search(
-        r"<summary>In detail</summary><p class=\"small\">The noise was added in two parts, each with a guarantee of "
-        r"about ε = 0\.25; together they give ε = 0\.5\.",
+        r"<summary>In detail</summary><p class=\"small\">The guarantee is made up of two equal parts of about "
+        r"ε = 0\.25, which together give ε = 0\.5\.",
         page,
     )
 
@@ -561,7 +561,7 @@ def test_parts_of_a_guarantee_are_counted_in_words() -> None:
     loss = gd.guarantees.ExponentialLoss
     said = in_detail(2 * loss(0.25) + loss(0.125))
     assert "three parts: one with about ε = 0.125 and two with about ε = 0.25. Together they give ε = 0.625." in said
-    assert "two parts. After rounding, their guarantees are ε = 0.125 and ε" in in_detail(loss(0.25) + loss(0.125))
+    assert "two parts. After rounding, these are ε = 0.125 and ε" in in_detail(loss(0.25) + loss(0.125))
     assert in_detail(loss(0.25)) == "", "ε is the same at δ = 10⁻⁶"
     assert " With δ = 10⁻⁶, the guarantee also holds for ε = " in in_detail(200 * loss(0.125))
 
