@@ -1,7 +1,7 @@
 """What of scikit-learn's own estimator checks fails, and why, with each version that is given?
 
-All estimators that fit rows (n, d), with wide public bounds. Reasons are those that the tests insist on. Writes
-docs/benchmarks/models.md.
+All estimators that fit rows (n, d), with wide public bounds. Reasons are those that the tests insist on. Prints
+the counts, too.
 
     python benchmarks/estimator_checks.py [PYTHON ...]    # other interpreters, with other versions of scikit-learn
 """
