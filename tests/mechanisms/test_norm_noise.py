@@ -110,6 +110,17 @@ def test_less_noise_has_no_wider_intervals_where_counts_hardly_have_any() -> Non
     assert (noise <= less.mechanism.half_widths(0.95, True)).all(axis=1).mean() >= 0.93
 
 
+@pytest.mark.parametrize("epsilon", [3.0, 8.0, 12.0])
+def test_narrow_cube_noise_has_the_variance_that_is_stated(epsilon: float) -> None:
+    """Rounding makes narrow noise much smaller or larger than its density says: six standard errors of 40,000 draws."""
+    query = gd.query(gd.Domain.of(A=["1", "2"], B=["1", "2"]), "A; B; A*B")
+    mechanism = gd.Cube.calibrate(query.sensitivity(gd.PrivacyUnit()), gd.PureDP(epsilon))
+    assert mechanism.step == 1
+    squares = mechanism.sample_noise(40_000, gd.research_rng(5)) ** 2
+    room = 6 * squares.std(axis=0) / math.sqrt(len(squares))
+    assert (np.abs(squares.mean(axis=0) - mechanism.variances) <= room).all()
+
+
 def test_real_answers_pay_for_their_rounding() -> None:
     """Two answers, each rounded: their difference is off by at most a step in each coordinate."""
     assert all(gd.KNorm.calibrate(SHAPED[name], ONE).noise.cube_gauge is None for name in ("spectral", "walk"))
