@@ -67,6 +67,11 @@ class GaugeNoise(ABC):
     def uniform(self, size: int, rng: Entropy) -> np.ndarray:
         """Return uniform draws on the body, of the same quality."""
 
+    @property
+    def autocorrelation_time(self) -> float:
+        """The autocorrelation time of a walk, in steps; 0 without one."""
+        return 0.0
+
     def steps(self, allowance: float) -> int:  # noqa: ARG002
         """Return the steps of a walk for `allowance` in total variation."""
         return 0

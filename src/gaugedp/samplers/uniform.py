@@ -154,5 +154,5 @@ def moments(body: Body) -> UniformMoments:
         float(lengths.std(ddof=1)) / math.sqrt(len(lengths)),
         estimated if exact is None else exact,
         "estimated" if exact is None else "exact",
-        getattr(noise, "autocorrelation_time", 0.0) if noise.walks else 0.0,
+        noise.autocorrelation_time,
     )
