@@ -98,7 +98,7 @@ def ledger_page(ledger: Ledger, year: int | None = None) -> str:
     parts = (part(summary) for part in (_short, _by_month, _by_name, _rest, _listed, _verified))
     body = [_head(summary), _warning(summary.report), tag("main", *parts)]
     title = f"Privacy budget of {summary.table}, {summary.number}"
-    return document(title, body, "It was made from the ledger alone, without access to the data.", style=_LOOKS)
+    return document(title, body, "This page was made from the ledger alone, without access to the data.", style=_LOOKS)
 
 
 def _head(summary: _Year) -> Html:

@@ -1,7 +1,7 @@
 """Measures and cells in the words of a language, for pages and workbooks."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -69,7 +69,11 @@ def rules(facts: Mapping[str, Any], captions: Captions, terms: Sequence[Outline]
     tables: dict[tuple[str, ...], list[str]] = {}  # titles, by the names of attributes
     for titles, names in dropped.items():
         tables.setdefault(tuple(names), []).extend(titles)
-    return [*(_dropped(titles, names) for names, titles in tables.items()), *dict.fromkeys(others)]
+    said = [_dropped(titles, names) for names, titles in tables.items()]
+    if len(said) > 1 and captions.terms and all(dropped):  # a table of a publication leaves out by its own attributes
+        every = dict.fromkeys(name for names in tables for name in names)
+        said = [say("rules.dropped_each", names=_quoted(every, "and"))]
+    return [*said, *dict.fromkeys(others)]
 
 
 def _titles(place: str, captions: Captions, terms: Sequence[Outline]) -> tuple[str, ...]:
@@ -81,10 +85,13 @@ def _titles(place: str, captions: Captions, terms: Sequence[Outline]) -> tuple[s
 
 
 def _dropped(titles: Sequence[str], names: Sequence[str]) -> str:
-    tables, attributes = ([say("lists.quoted", text=text) for text in texts] for texts in (titles, names))
     if not titles:
-        return say("rules.dropped_all", names=listed(attributes, "or"))
-    return say("rules.dropped", len(titles), tables=listed(tables), names=listed(attributes, "or"))
+        return say("rules.dropped_all", names=_quoted(names))
+    return say("rules.dropped", len(titles), tables=_quoted(titles, "and"), names=_quoted(names))
+
+
+def _quoted(names: Iterable[str], between: str = "or") -> str:
+    return listed([say("lists.quoted", text=name) for name in names], between)
 
 
 def _labelled(captions: Captions, with_unit: bool, name: str) -> str:
