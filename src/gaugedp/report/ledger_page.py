@@ -119,7 +119,7 @@ def _short(summary: _Year) -> Html:
     of_year, before = (spending.sum(payments) for payments in (summary.payments, summary.before))
     shares = spending.share(before), spending.share(of_year)
     count = sum(payment.is_paid for payment in summary.payments)
-    first = f"No budget had been spent before {summary.number}."
+    first = f"No privacy budget had been used before {summary.number}."
     paid = f"There {'was' if count == 1 else 'were'} {_charges(count)} in {summary.number}."
     unit = (summary.unit or PrivacyUnit()).to_dict()
     return titled(
