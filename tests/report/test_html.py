@@ -140,7 +140,7 @@ def test_every_answer_and_fact_is_shown(answer: gd.Release, page: str) -> None:
     for cell, *numbers in zip(cells, *(answer.columns()[name] for name in ("estimate", "lower", "upper")), strict=True):
         row = "".join(f"<td>{f'{number:,}'.replace('-', '−')}</td>" for number in numbers)
         estimate, low, high = (f"{number:,}".replace("-", "−") for number in numbers)
-        single = f"<strong>{estimate}</strong></p><p>The 95% confidence interval ranges from {low} to {high}."
+        single = f"<strong>{estimate}</strong></p><p>95% confidence interval: {low} to {high}<"
         assert (single if cell == "all" else f'<th scope="row">{cell}</th>{row}') in page
     paid = answer.facts["account"]
     for expected in (
@@ -410,7 +410,7 @@ def test_a_page_has_one_kind_of_interval_and_names_it(question: str) -> None:
 
 def test_a_single_bar_holds_alone() -> None:
     shown = of_incomes("median(PAY)")
-    assert "The 95% confidence interval ranges from " in shown
+    assert "95% confidence interval: " in shown
     assert "intervals (simultaneous)" not in shown
 
 
@@ -632,7 +632,7 @@ def test_rules_name_tables_and_labels() -> None:
     answer = made("a*b; c; mean(v)", domain.with_captions(captions))
     said = rules(answer.facts, captions, answer.terms)
     assert said[0] == ("Records with a missing or invalid value for “age” or “b” are excluded.")
-    assert any(rule.startswith("Records for which “size” is missing or is not in the list") for rule in said)
+    assert any(rule.startswith("Records for which “size” is missing or outside the listed") for rule in said)
     assert any(
         rule.startswith("Values of “wage (euros)” below 0 or above 20,000 are set to the nearer") for rule in said
     )
@@ -644,10 +644,12 @@ def test_rules_name_tables_and_labels() -> None:
     ]
 
     facts["rules"] += ["Rows whose c is missing or out of domain are left out of c."]
-    assert rules(facts, captions, made("a*b; b; b*a; c", domain.with_captions(captions)).terms) == [
-        "Each table excludes records with a missing or invalid value for any of these variables that it uses: “age”, "
-        "“b” and “size”."
-    ]
+    terms = made("a*b; b; b*a; c", domain.with_captions(captions)).terms
+    every = "Each table excludes records with a missing or invalid value for one of its variables."
+    assert rules(facts, captions, terms) == [every]
+    facts["rules"][-1] = "Rows whose c is missing or out of domain are counted in its cell 'other'."
+    assert every not in rules(facts, captions, terms)
+    assert every not in rules(facts, gd.Captions(), terms), "a part that is no table has terms with other attributes"
 
 
 DROPPED = [("a", "a*b; b"), ("b", "a*b; b"), ("a", "b*a"), ("b", "b*a")]  # names of attributes, and parts of a query

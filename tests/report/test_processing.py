@@ -44,7 +44,7 @@ def test_what_was_done_is_told_in_words(steps: tuple[str, ...], words: list[str]
     assert (
         page.count("error bars (calculated before adjustment)") == 2 * 3
     )  # the label and the description of each chart
-    assert "95% confidence interval (calculated before adjustment) ranges from " in shown
+    assert "95% confidence interval (calculated before adjustment): " in shown
     assert f"processing={steps!r}" in shown.replace("&#x27;", "'")
 
 

@@ -59,20 +59,20 @@ def rules(facts: Mapping[str, Any], captions: Captions, terms: Sequence[Outline]
     `facts` are those of a release, and `terms` its terms.
     """
     dropped: dict[tuple[str, ...], dict[str, None]] = {}  # names of attributes, by the titles of tables
-    others = []
+    others, has_other = [], False
     for rule in facts.get("rules", ()):
         key, slots = understood(str(rule))
         if key == "facts.outside_dropped":
             dropped.setdefault(_titles(slots["place"], captions, terms), {})[captions.name(slots["name"])] = None
         else:
+            has_other |= key == "facts.outside_other"
             others.append(translated(str(rule), partial(_labelled, captions, key.startswith("facts.clipped"))))
     tables: dict[tuple[str, ...], list[str]] = {}  # titles, by the names of attributes
     for titles, names in dropped.items():
         tables.setdefault(tuple(names), []).extend(titles)
     said = [_dropped(titles, names) for names, titles in tables.items()]
-    if len(said) > 1 and captions.terms and all(dropped):  # a table of a publication leaves out by its own attributes
-        every = dict.fromkeys(name for names in tables for name in names)
-        said = [say("rules.dropped_each", names=_quoted(every, "and"))]
+    if len(said) > 1 and captions.terms and all(dropped) and not has_other:  # each table by all of its own attributes
+        said = [say("rules.dropped_each")]
     return [*said, *dict.fromkeys(others)]
 
 
