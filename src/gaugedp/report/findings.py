@@ -87,7 +87,7 @@ def _counted(term: ReportTerm, at: np.ndarray) -> list[str]:
     if not all(own and all(term.phrases[axis][i] for axis, i in own) for own in cells):
         return []
     repeats = template("findings.counted_group") != "{group}"
-    units = []
+    units: list[str] = []
     for own in cells:
         nouns, phrases, _ = _words(term, own)
         rows = [term.rows] * (not nouns and (repeats or not units))
@@ -209,7 +209,9 @@ def _words(term: ReportTerm, cells: Sequence[tuple[int, int]]) -> tuple[list[str
 
     A phrase that is only the label is a noun for the rows. One that begins with a preposition comes last.
     """
-    nouns, phrases, others = [], [], []
+    nouns: list[str] = []
+    phrases: list[str] = []
+    others: list[str] = []
     for axis, i in cells:
         level, phrase = term.levels[axis][i], term.phrases[axis][i]
         text, is_noun = _named(term.axes[axis], term.names[axis], level)
