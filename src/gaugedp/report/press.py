@@ -1,5 +1,6 @@
 """Page for the press: findings, one picture, and the noise."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,8 +42,10 @@ def _said(term: ReportTerm) -> Html:
     """Return the finding of a term after its title, if short."""
     if len(term.cells) == 1 and not len(term.shown):
         return Html("")
-    is_single = len(term.cells) == 1
-    said = say("press.answer", number=numbers(term, np.array([0]))[0]) if is_single else finding(term)
+    if len(term.cells) > 1:
+        said = finding(term)
+    else:  # also below 0, as in the report
+        said = say("press.answer", number=numbers(replace(term, kind=""), np.array([0]))[0])
     return join([tag("p", tag("strong", term.title or term.meaning)), tag("p", said)]) if said else Html("")
 
 
