@@ -266,7 +266,7 @@ def check_report(release: gd.Release) -> None:
     for ((estimate, low, high),) in (term for term in answers if len(term) == 1):
         middle, lower, upper = figures.answer(estimate, low, high)
         assert f"<strong>{middle}</strong>" in page, "a single answer"
-        assert re.search(rf"interval[^<]* ranges from {re.escape(lower)} to {re.escape(upper)}", page), (
+        assert re.search(rf"confidence interval[^<:]*: {re.escape(lower)} to {re.escape(upper)}", page), (
             "a single interval"
         )
         assert figures.in_a_sentence((estimate, low, high))[0][0] in press(release), (

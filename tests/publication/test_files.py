@@ -75,7 +75,7 @@ def test_the_page_shows_marks_dates_and_no_suppressed_number(out: Path) -> None:
         assert "nan" not in page.lower().replace("nanum", "")
     page = (out / "index.html").read_text("utf-8")
     assert "use with caution" in page
-    assert "Numbers that are not shown are not included in this comparison." in page
+    assert "Suppressed numbers are not included in this comparison." in page
     assert "<sup>u</sup>" in page
 
 

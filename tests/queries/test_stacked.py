@@ -135,8 +135,8 @@ def test_a_release_has_intervals_for_everything_and_is_read_again(unit: gd.Priva
     assert same.to_json() == answer.to_json()
     answer.save_html(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text("utf-8")
-    assert "Each interval has a probability of at least 95% of containing the value without noise" in page
-    assert "the error is the distance, in ranks" in page
+    assert "contains the exact value, calculated without noise, with a probability of at least 95%" in page
+    assert "the error is the number of ranks" in page
     assert len(answer.to_frame()) == 9
     json.dumps(gd.plan(QUERY, unit, epsilon=1.0).to_dict())
 
@@ -237,7 +237,7 @@ def test_the_explorer_says_what_errors_of_a_stack_are(tmp_path: Path) -> None:
     stack = gd.query(DOMAIN, "median(HOURS); SEX")
     for question, said in ((stack, True), (gd.marginals(DOMAIN, "SEX"), False)):
         save_explorer(question, UNITS[0], tmp_path / "page.html", seconds=0)
-        assert ("the error is the distance, in ranks" in (tmp_path / "page.html").read_text("utf-8")) is said
+        assert ("the error is the number of ranks" in (tmp_path / "page.html").read_text("utf-8")) is said
 
 
 def test_a_stack_says_of_which_of_its_parts_a_row_is_left_out() -> None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import gaugedp as gd
-from gaugedp._internal.language import written_in
+from gaugedp._internal.language import translated, written_in
 from gaugedp.errors import MissingExtra
 from gaugedp.releases.tidy.in_words import rules
 from gaugedp.report import check_installed, render
@@ -28,6 +28,7 @@ from gaugedp.tables.aggregate import Rows
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed: the extra gaugedp[report]")
 
+CI = "95% confidence interval"
 DOMAIN = gd.Domain.of(SEX=["1", "2"], AGEP=gd.bins(0, 100, width=10), EDU=gd.integers(1, 13), INC=gd.bounded(0, 1000))
 ODD = [
     "<script>alert(1)</script>",
@@ -139,7 +140,7 @@ def test_every_answer_and_fact_is_shown(answer: gd.Release, page: str) -> None:
     for cell, *numbers in zip(cells, *(answer.columns()[name] for name in ("estimate", "lower", "upper")), strict=True):
         row = "".join(f"<td>{f'{number:,}'.replace('-', '−')}</td>" for number in numbers)
         estimate, low, high = (f"{number:,}".replace("-", "−") for number in numbers)
-        single = f"<strong>{estimate}</strong></p><p>The 95% interval ranges from {low} to {high}."
+        single = f"<strong>{estimate}</strong></p><p>95% confidence interval: {low} to {high}<"
         assert (single if cell == "all" else f'<th scope="row">{cell}</th>{row}') in page
     paid = answer.facts["account"]
     for expected in (
@@ -194,15 +195,19 @@ GUARANTEES = [
     (
         gd.PureDP(2),
         {"epsilon": 0.5},
-        ("by a factor of at most 1.65 (e to", "62.3%", "This release spent 25% of the budget"),
+        ("by a factor of at most 1.65 (e to", "62.3%", "This release used 25% of the privacy budget"),
     ),
     (
         gd.ApproxDP(2, 1e-5),
         {"epsilon": 0.5, "delta": 1e-6},
-        ("shares refer to ε.", "This release spent 25% of the budget"),
+        ("shares refer to ε.", "This release used 25% of the privacy budget"),
     ),
-    (gd.ZCDP(2), {"rho": 0.02}, ("concentrated", "With δ = 10⁻⁶", "This release spent 1% of the budget")),
-    (gd.GaussianDP(1), {"mu": 0.5}, ("shifted by 0.5 standard deviations", "This release spent 25% of the budget")),
+    (gd.ZCDP(2), {"rho": 0.02}, ("concentrated", "and δ = 10⁻⁶.", "This release used 1% of the privacy budget")),
+    (
+        gd.GaussianDP(1),
+        {"mu": 0.5},
+        ("shifted by 0.5 standard deviations", "This release used 25% of the privacy budget"),
+    ),
 ]
 
 
@@ -220,7 +225,7 @@ def test_units_in_words() -> None:
     unit = gd.PrivacyUnit(column="pid", neighbours="replace", max_rows=3)
     shown = text(render(made("SEX", unit=unit, epsilon=0.5)))
     assert "all records with the same pid, of which at most 3 are used" in shown
-    assert "the content of the records of a given pid" in shown
+    assert "which of two possible versions of the records of a given pid is in the data" in shown
     people = gd.Domain.of(a=["1"]).by_person(gd.PrivacyUnit("pid"), {"a": gd.PerPerson.max("a")}).unit
     assert "all records with the same pid, which are aggregated into one record." in neighbours(people.to_dict())
 
@@ -229,7 +234,7 @@ def test_a_rule_about_the_rows_of_a_unit_stands_beside_the_bars() -> None:
     unit = gd.PrivacyUnit(column="pid", max_rows=3)
     for answer in (made("SEX", unit=unit, epsilon=0.5), made("SEX", unit=unit, epsilon=0.5).processed("rounded")):
         shown = text(render(answer))
-        assert f"except those described below as excluded. {unit.rules[0]}" in shown
+        assert translated(unit.rules[0]) in shown
     assert "drawn at random" not in text(render(made("SEX", epsilon=0.5)))
 
 
@@ -352,10 +357,8 @@ def test_what_a_median_keeps_exactly_is_folded() -> None:
     assert "In detail" not in page
     exponential = gd.guarantees.ExponentialLoss(0.25)
     page = render(dataclasses.replace(made("SEX", epsilon=0.5), guarantee=2 * exponential))
-    assert re.search(
-        r"<summary>In detail</summary><p class=\"small\">The guarantee is made up of two equal parts of about "
-        r"ε = 0\.25, which together give ε = 0\.5\.",
-        page,
+    assert (
+        '<summary>In detail</summary><p class="small">Sum of ε over the parts of the release: 2 × 0.25 ≈ 0.5<' in page
     )
 
 
@@ -367,7 +370,7 @@ def test_that_counts_need_not_add_up_stands_beside_counts_and_sums(question: str
     table = gd.Table.scan(pa.table({"SEX": ["1"] * 50, "PAY": [5] * 50}), domain=domain)
     ledger = gd.Ledger.in_memory(gd.PureDP(1))
     page = render(gd.release(gd.query(domain, question), table, ledger=ledger, epsilon=1))
-    assert ("Counts below 0, and parts that do not add up" in page) is said
+    assert ("counts can be negative, and parts may not add up" in page) is said
 
 
 def of_incomes(question: str, is_of_before: bool = False) -> str:
@@ -392,7 +395,7 @@ def of_incomes(question: str, is_of_before: bool = False) -> str:
 def test_bars_of_quantiles_of_before_are_said_to_hold_at_once(question: str, level: str) -> None:
     shown = of_incomes(question, is_of_before=True)
     assert "individual" not in shown
-    assert f"ranges in the tables are simultaneous {level}% confidence intervals" in shown
+    assert f"ranges in sentences and tables, are simultaneous {level}% confidence intervals" in shown
     assert f"Estimates with {level}% intervals (simultaneous)" in shown
     assert f"estimates with {level}% error bars (simultaneous)" in shown
 
@@ -400,14 +403,14 @@ def test_bars_of_quantiles_of_before_are_said_to_hold_at_once(question: str, lev
 @pytest.mark.parametrize("question", ["quantiles(PAY, 0.25, 0.5)", "SEX", "mean(PAY) by SEX", "SEX; median(PAY)"])
 def test_a_page_has_one_kind_of_interval_and_names_it(question: str) -> None:
     shown = of_incomes(question)
-    assert shown.count("ranges in the tables are 95% confidence intervals for individual estimates") == 1
+    assert shown.count("ranges in sentences and tables, are 95% confidence intervals for individual estimates") == 1
     assert "are simultaneous" not in shown
     assert "(simultaneous)" not in shown
 
 
 def test_a_single_bar_holds_alone() -> None:
     shown = of_incomes("median(PAY)")
-    assert "The 95% interval ranges from " in shown
+    assert "95% confidence interval: " in shown
     assert "intervals (simultaneous)" not in shown
 
 
@@ -477,7 +480,7 @@ def test_counts_of_numbers_are_areas_over_their_true_widths() -> None:
     assert areas.right.tolist() == [10, 20, 40, 60], "the last is cut: it would be fifty times as long as others"
     assert areas.cut == 1000
     assert areas.per_count.tolist() == [1, 1, 0.5, 10 / 960], "heights tell counts for each 10"
-    assert "“other” has no place on the axis" in areas.remark
+    assert "“other” is shown only in the table" in areas.remark
     left_out = "The category “other” is not included in this comparison."
     page = render(made("pay", BROKEN_DOWN))
     assert "Number of rows per 10" in page
@@ -504,12 +507,12 @@ def test_tables_of_two_attributes_stand_wide_and_every_answer_is_in_them() -> No
     assert re.findall(r"<td>([^ <]*)", wide_table(turned))[0] == first
     assert wide_table(chart("area")[0]) == ""
     changed = dataclasses.replace(term, estimate=np.where(np.arange(18) == 7, 900.0, term.estimate))
-    assert finding(changed).startswith("The number of rows is highest for area 3, where “s”, at 900 (between ")
+    assert finding(changed).startswith(f"The number of rows was highest for area 3, where “s”, at 900 ({CI}: ")
     assert finding(changed).endswith(
-        "It is uncertain which value is the highest, because some of the intervals overlap."
+        "It is not certain which value is the highest, because some of the intervals overlap."
     )
     near = dataclasses.replace(changed, lower=np.full(18, 5.0), upper=changed.estimate + 1000)
-    assert finding(near).startswith("The number of rows ranges from "), "all meet"
+    assert finding(near).startswith("The number of rows ranged from "), "all meet"
 
 
 def test_a_sentence_is_written_as_people_write() -> None:
@@ -520,16 +523,15 @@ def test_a_sentence_is_written_as_people_write() -> None:
     release = made("when*ill; ill", gd.Domain.of(when=when, ill=["yes", "no"]))
     joint, pair = read_terms(release)
     said = finding(dataclasses.replace(joint, estimate=np.array([-4.0, 9, 9, 9, 9, 99]), lower=np.full(6, -8.0)))
-    assert said.startswith("The number of rows ranges from 0 (between 0 and ")
-    assert "for ill “yes” in January 2017 to 99 (between 0 and " in said
+    assert said.startswith(f"The number of rows ranged from 0 ({CI}: 0 to ")
+    assert "for ill “yes” in January 2017 to 99 (0 to " in said
     estimate = np.array([100.0, 900])
     pair = dataclasses.replace(pair, estimate=estimate, lower=estimate - 9, upper=estimate + 9)
-    between = "(between {} and {})".format
     assert finding(pair) == (
-        f"The number of rows is 900 {between(891, 909)} for ill “no” and 100 {between(91, 109)} for ill “yes”."
+        f"The number of rows was 900 ({CI}: 891 to 909) for ill “no” and 100 (91 to 109) for ill “yes”."
     )
     near = dataclasses.replace(pair, lower=estimate - 500, upper=estimate + 500)
-    assert finding(near).endswith("These two intervals overlap, so the noise may explain the difference.")
+    assert finding(near).endswith("The two intervals overlap, so noise alone may explain the difference.")
 
 
 @pytest.mark.parametrize(
@@ -537,7 +539,7 @@ def test_a_sentence_is_written_as_people_write() -> None:
     [
         (
             "en",
-            "Compared with the month before, the number of rows rose most in April 2017, by 20% (between 15% and ",
+            f"Compared with the month before, the number of rows rose most in April 2017, by 20% ({CI}: 15% to ",
         ),
         ("de", "Gegenüber dem Vormonat ist die Anzahl der Zeilen im April 2017 am stärksten gestiegen, um 20"),
     ],
@@ -557,21 +559,20 @@ def test_changes_rise_and_fall_with_one_precision(code: str, said: str) -> None:
         assert "Compared with" not in finding(grown), "nothing fell"
 
 
-def test_parts_of_a_guarantee_are_counted_in_words() -> None:
+def test_parts_of_a_guarantee_are_added_up() -> None:
     loss = gd.guarantees.ExponentialLoss
     said = in_detail(2 * loss(0.25) + loss(0.125))
-    assert "three parts: one with about ε = 0.125 and two with about ε = 0.25. Together they give ε = 0.625." in said
-    assert "two parts. After rounding, these are ε = 0.125 and ε" in in_detail(loss(0.25) + loss(0.125))
-    assert in_detail(loss(0.25)) == "", "ε is the same at δ = 10⁻⁶"
-    assert " With δ = 10⁻⁶, the guarantee also holds for ε = " in in_detail(200 * loss(0.125))
+    assert said[0] == "Sum of ε over the parts of the release: 0.125 + 2 × 0.25 ≈ 0.625"
+    assert in_detail(loss(0.25)) == [], "ε is the same at δ = 10⁻⁶"
+    assert re.search("differential privacy with ε = .* and δ = 10⁻⁶", in_detail(200 * loss(0.125))[-1])
 
 
 @pytest.mark.parametrize(
     ("shares", "said"),
     [
-        ((0.0, 1.0), "Nothing before. It spent the whole budget; nothing is left."),
-        ((0.25, 0.75), "had spent 25% of the budget. It spent the remaining 75% of the budget; nothing is left."),
-        ((0.0, 0.0), "Nothing before. It spent none of the budget, which leaves 100%."),
+        ((0.0, 1.0), "Nothing before. It used the whole privacy budget."),
+        ((0.25, 0.75), "had used 25% of the privacy budget. It used the remaining 75% of the privacy budget."),
+        ((0.0, 0.0), "Nothing before. It used none of the privacy budget, which leaves 100%."),
     ],
 )
 def test_a_spent_budget_is_said_to_be_spent(shares: tuple[float, float], said: str) -> None:
@@ -596,13 +597,32 @@ def test_a_group_is_worded_by_phrases() -> None:
         said.append(
             finding(dataclasses.replace(term, estimate=estimate, lower=estimate - 9, upper=estimate + 9, span=1e6))
         )
-    assert said[0].startswith("The number of persons is highest for men aged 60 to 99 in the south, at 700 (between ")
+    assert said[0].startswith("The number of persons was highest for men aged 60 to 99 in the south, at 700 (95% ")
     assert ", and lowest for women below 60 in the north, at 0 (" in said[0]
-    assert said[1] == (
-        "The data contain 100 persons aged 60 to 99 (between 91 and 109) and 0 persons below 60 (between 0 and 9)."
+    assert said[1] == (f"There were an estimated 100 persons aged 60 to 99 ({CI}: 91 to 109) and 0 below 60 (0 to 9).")
+    assert said[2].startswith(f"There were an estimated 100 persons in the south ({CI}: 91 to 109) and 0 in the n")
+    assert said[3].startswith(f"The percentage of persons below 60 was 100% ({CI}: 91% to 109%) in the south and ")
+
+
+def test_groups_of_rows_are_compared_as_groups() -> None:
+    """A phrase that is only the label is a noun for the rows; without one, the number of rows is compared."""
+    from gaugedp.report.findings import finding
+
+    def said(question: str, noun: str = "") -> str:
+        sex = gd.Caption(labels={"f": "women", "m": "men"}, phrase={"*": noun})
+        columns = {"sex": sex, "age": gd.Caption(phrase={"y": "below 60", "o": "over 60"})}
+        domain = gd.Domain.of(sex=["f", "m"], age=["y", "o"])
+        (term,) = read_terms(made(question, domain.with_captions(gd.Captions(rows="persons", columns=columns))))
+        estimate = np.arange(len(term.cells)) * 100.0 + 100
+        return finding(dataclasses.replace(term, estimate=estimate, lower=estimate - 9, upper=estimate + 9, span=1e6))
+
+    assert said("sex*age", "{}") == (
+        f"Men over 60 were the largest group, at 400 ({CI}: 391 to 409), and women below 60 were the smallest, at 100 "
+        "(91 to 109)."
     )
-    assert said[2].startswith("The data contain 100 persons in the south (between 91 and 109) and 0 persons in the n")
-    assert said[3].startswith("The percentage of persons below 60 is 100% (between 91% and 109%) in the south and ")
+    assert said("sex*age").startswith("The number of persons was highest for men over 60, at 400 (")
+    assert said("sex", "{}") == f"There were an estimated 200 men ({CI}: 191 to 209) and 100 women (91 to 109)."
+    assert said("sex").startswith("The number of persons was 200 (")
 
 
 def test_rules_name_tables_and_labels() -> None:
@@ -611,10 +631,8 @@ def test_rules_name_tables_and_labels() -> None:
     captions = gd.Captions(columns=columns, terms={"a*b": "First", "b*a": "Second"})
     answer = made("a*b; c; mean(v)", domain.with_captions(captions))
     said = rules(answer.facts, captions, answer.terms)
-    assert said[0] == (
-        "The statistics do not include records for which “age” or “b” is missing or falls into none of the categories."
-    )
-    assert any(rule.startswith("Records for which “size” is missing or falls into none of the listed") for rule in said)
+    assert said[0] == ("Records with a missing or invalid value for “age” or “b” are excluded.")
+    assert any(rule.startswith("Records for which “size” is missing or outside the listed") for rule in said)
     assert any(
         rule.startswith("Values of “wage (euros)” below 0 or above 20,000 are set to the nearer") for rule in said
     )
@@ -622,9 +640,16 @@ def test_rules_name_tables_and_labels() -> None:
         "rules": [f"Rows whose {name} is missing or out of domain are left out of {place}." for name, place in DROPPED]
     }
     assert rules(facts, captions, made("a*b; b; b*a", domain.with_captions(captions)).terms) == [
-        "The tables “First” and “Second” do not include records for which “age” or “b” is missing or falls into none "
-        "of the categories."
+        "Records with a missing or invalid value for “age” or “b” are excluded from the tables “First” and “Second”."
     ]
+
+    facts["rules"] += ["Rows whose c is missing or out of domain are left out of c."]
+    terms = made("a*b; b; b*a; c", domain.with_captions(captions)).terms
+    every = "Each table excludes records with a missing or invalid value for one of its variables."
+    assert rules(facts, captions, terms) == [every]
+    facts["rules"][-1] = "Rows whose c is missing or out of domain are counted in its cell 'other'."
+    assert every not in rules(facts, captions, terms)
+    assert every not in rules(facts, gd.Captions(), terms), "a part that is no table has terms with other attributes"
 
 
 DROPPED = [("a", "a*b; b"), ("b", "a*b; b"), ("a", "b*a"), ("b", "b*a")]  # names of attributes, and parts of a query
@@ -643,10 +668,10 @@ def test_a_sentence_judges_by_the_intervals_that_are_shown(seed: int) -> None:
     said, top, bottom = finding(shown), int(np.argmax(estimate)), int(np.argmin(estimate))
     overlap = estimate[top] - half[top] <= estimate[bottom] + half[bottom]
     meet = (estimate - half).max() <= (estimate + half).min()
-    assert ("noise may explain all differences" in said) == meet
-    assert ("of these two values overlap, but those" in said) == (overlap and not meet)
+    assert ("noise alone may explain all differences" in said) == meet
+    assert ("and the lowest value overlap, but those" in said) == (overlap and not meet)
     ends = [float(end) for at in (bottom, top) for end in (estimate[at] - half[at], estimate[at] + half[at])]
-    texts = re.findall(r"\(between (\S+) and ([^\s)]+)\)", said)
+    texts = re.findall(r"\((?:95% confidence interval: )?(\S+) to ([^\s)]+)\)", said)
     numbers = [float(text.replace("−", "-").replace(",", "")) for pair in texts for text in pair]
     assert sorted(numbers) == sorted(ends), "both intervals stand in the sentence"
     if not overlap:
@@ -654,9 +679,9 @@ def test_a_sentence_judges_by_the_intervals_that_are_shown(seed: int) -> None:
         above = (estimate + half)[others[0]].max() >= ends[2]
         below = (estimate - half)[others[1]].min() <= ends[1]
         places = {
-            (True, False): "uncertain which value is the highest",
-            (False, True): "uncertain which value is the lowest",
-            (True, True): "uncertain which values are the highest and the lowest",
+            (True, False): "not certain which value is the highest",
+            (False, True): "not certain which value is the lowest",
+            (True, True): "not certain which values are the highest and the lowest",
         }
         assert [text in said for text in places.values()] == [key == (above, below) for key in places]
 

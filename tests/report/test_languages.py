@@ -89,15 +89,15 @@ def test_a_fact_is_read_to_its_last_word() -> None:
         "discrete Gaussian, std 1.5 to 2": "Standardabweichung 1,5 bis 2",
         "v is clipped to [0, 5] in steps of 0.5; text that is not a number such as 1,250.5 counts as missing. "
         "v = 9 counts as missing. Where v is missing it counts as 0.5.": "keine wie 1,250.5 geschriebenen Zahlen "
-        "sind, als fehlend. v = 9 gilt als fehlend. Fehlt „v“, zählt stattdessen 0,5.",
+        "sind, gelten als fehlend. v = 9 gilt als fehlend. Fehlt „v“, zählt stattdessen 0,5.",
         "n is the largest v in a pid's rows, each clipped to [0, 9] in steps of 1; rows without one are "
         "skipped.": "der größte Wert von v",
         "rate 0.5 to 0.75 a row": "Rate 0,5 bis 0,75 je Zeile",
-        "Rows whose new is missing or out of domain are left out of the whole query.": "in denen „new“ fehlt",
+        "Rows whose new is missing or out of domain are left out of the whole query.": "ungültiger Angabe zu „new“",
         "rounded Laplace on a tree of 3 levels, branching 2, std 1.5 to 2": "auf einem Baum mit 3 Ebenen",
-        "least expected error, 22,511,533": "den kleinsten erwarteten Fehler",
+        "least expected error, 22,511,533": "kleinster erwarteter Fehler",
         "the shortest reach on ordinary tables; the expected error of ranks is at most 22,511,533 rows": "höchstens "
-        "etwa 22,5 Millionen Ränge",
+        "etwa 22,5 Millionen Rängen",
         "v is clipped to [0, 5] in steps of 1; v = 9 counts as missing. Rows where v is missing are left out of the "
         "terms about it.": "auf ganze Zahlen gerundet",
         "A sentence of a plugin.": "A sentence of a plugin.",
@@ -106,7 +106,7 @@ def test_a_fact_is_read_to_its_last_word() -> None:
         for fact, said in wanted.items():
             assert said in translated(fact)
     answer = made("SEX; AGEP; SEX*AGEP", epsilon=0.5).in_language("de")
-    assert "hatte den kleinsten erwarteten Fehler" in render(answer)
+    assert "(kleinster erwarteter Fehler)" in render(answer)
     assert "(against" not in render(answer)
 
 

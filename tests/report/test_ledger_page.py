@@ -166,7 +166,7 @@ def test_the_tables_say_what_was_paid(clock: Any) -> None:
     assert [row[-1] for row in payments].count("answered; seeded: not private") == 1
     shown = text(page)
     for said in (
-        "Earlier releases had spent 5% of the budget. Releases in 2026 spent 65% of the budget, which leaves 30%.",
+        "Earlier releases had used 5% of the privacy budget. Releases in 2026 used 65% of the privacy budget, which",
         "ε = 0.9, δ = 8.6 × 10⁻⁶",
         "1 charge has no answer: a run was stopped",
     ):
@@ -195,7 +195,10 @@ def test_the_year_is_that_of_the_last_entry_or_a_chosen_one(clock: Any) -> None:
     ledger = filled(clock, "pure")
     assert ledger_page(ledger) == ledger_page(ledger, 2026)
     earlier, later = text(ledger_page(ledger, 2025)), text(ledger_page(ledger, 2027))
-    assert "No budget had been spent before 2025. Releases in 2025 spent 5% of the budget, which leaves 95%." in earlier
+    assert (
+        "No privacy budget had been used before 2025. Releases in 2025 used 5% of the privacy budget, which leaves 95%."
+        in earlier
+    )
     assert "ε = 0.6" in earlier  # left now, whichever year is shown
     assert "There were no charges in 2027." in later
     assert ", the median charge of all years (ε = 0.1)." in later

@@ -21,11 +21,13 @@ def test_findings_one_picture_and_what_the_noise_means() -> None:
     page = press(made("count; SEX; AGEP", DOMAIN.with_captions(captions)))
     shown = re.sub(r"\s+", " ", text(page))
     assert "For the press Persons" in shown
-    assert re.search(r"Number of rows overall The estimate is −?\d+ \(between −?\d+ and −?\d+\)\.", shown)
+    assert re.search(
+        r"Number of rows overall The estimate is −?\d+ \(95% confidence interval: −?\d+ to −?\d+\)\.", shown
+    )
     assert "By sex " in shown
     assert page.count("<svg") == 1
     assert "includes random noise" in shown
-    assert "are 95% confidence intervals. Each interval has a probability" in shown
+    assert "are 95% confidence intervals. Each interval contains the exact value" in shown
     assert "Source: The register. " in shown
     assert "Laplace" not in shown
     assert Reader(page).open == []
@@ -48,7 +50,7 @@ def test_medians_are_said_of_a_few_groups() -> None:
     ledger = gd.Ledger.in_memory(gd.PureDP(9))
     answer = gd.release(gd.query(domain, "quantiles(PAY, 0.25, 0.5) by SEX"), table, ledger=ledger, epsilon=9)
     (term,) = read_terms(answer)
-    said = re.findall(r"([\d.]+) \(between [^()]*\) for SEX ([12])", finding(term))
+    said = re.findall(r"([\d.]+) \([^()]*\) for SEX ([12])", finding(term))
     assert [cell for _, cell in said] == ["1", "2"]
     assert np.allclose([float(number) for number, _ in said], term.estimate[1::2], atol=0.51)
 
@@ -58,4 +60,4 @@ def test_the_strongest_finding_comes_first_and_is_about_groups() -> None:
     page = press(made("SEX; share(SEX) by EDU", DOMAIN.with_captions(captions), epsilon=1))
     shown = text(page)
     assert shown.index("Shares") < shown.index("Counts")
-    assert re.search(r"The percentage of stops whose SEX is “1” is highest for EDU \d+, at [\d.]+% \(between", shown)
+    assert re.search(r"The percentage of stops whose SEX is “1” was highest for EDU \d+, at [\d.]+% \(95%", shown)

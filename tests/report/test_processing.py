@@ -23,8 +23,8 @@ def page_of(*steps: str) -> str:
 def test_raw_answers_need_no_words() -> None:
     page = page_of()
     assert "processed" not in page
-    assert "of the unprocessed estimates" not in page
-    assert "Counts below 0" in page
+    assert "before adjustment" not in page
+    assert "counts can be negative" in page
 
 
 @pytest.mark.parametrize(
@@ -38,12 +38,13 @@ def test_raw_answers_need_no_words() -> None:
 def test_what_was_done_is_told_in_words(steps: tuple[str, ...], words: list[str]) -> None:
     page = page_of(*steps)
     shown = text(page)
-    for sentence in (*words, "calculated before processing", "may lie outside its interval"):
+    for sentence in (*words, "calculated before adjustment, so", "may lie outside its interval"):
         assert sentence in shown
-    assert "Dots are the released answers" not in shown
-    assert "Counts below 0, and cells" not in shown
-    assert page.count("error bars of the unprocessed estimates") == 2 * 3  # the label and the description of each chart
-    assert "95% interval of the unprocessed estimates ranges from " in shown
+    assert "counts can be negative" not in shown
+    assert (
+        page.count("error bars (calculated before adjustment)") == 2 * 3
+    )  # the label and the description of each chart
+    assert "95% confidence interval (calculated before adjustment): " in shown
     assert f"processing={steps!r}" in shown.replace("&#x27;", "'")
 
 

@@ -28,20 +28,20 @@ def _bar(facts: Mapping[str, Any]) -> Html:
     if shares is None:
         return Html("")
     is_of_epsilon = facts["budget"].startswith("ApproxDP")
-    return meter(shares, say("account.this"), say("account.before_nothing"), is_of_epsilon)
+    return meter(shares, say("account.this"), "", is_of_epsilon)
 
 
 def meter(shares: tuple[float, float], name: str, first: str, is_of_epsilon: bool) -> Html:
     """Return the bar of a budget and its description.
 
-    `shares` are those spent before, and by what has the `name`; `first` says that nothing was spent before.
+    `shares` are those spent before, and by what has the `name`; `first` says that nothing was spent before, or is "".
     """
     before, now = shares
     said = dict(zip(("before", "now", "left"), _percents([before, now, max(0.0, 1 - before - now)]), strict=True))
     is_first, is_last = before < _NOTHING, 1 - before - now < _NOTHING
     spending = "account.now" if not is_last else "account.now_all" if is_first else "account.now_rest"
     sentences = [first if is_first else say("account.before", **said), say(spending, name=name, **said)]
-    words = " ".join([*[say("account.shares")] * is_of_epsilon, *sentences])
+    words = " ".join([*[say("account.shares")] * is_of_epsilon, *filter(None, sentences)])
     pieces = [
         tag("span", class_=kind, style=f"width:{100 * share:.2f}%")
         for kind, share in (("before", before), ("now", now))

@@ -79,16 +79,15 @@ def answers(release: "Release", remarks: Sequence[str] = ()) -> Html:
 def _explained(release: "Release", terms: list[ReportTerm]) -> list[str]:
     kinds = dict.fromkeys(("answers.ends" if term.simultaneous else "answers.alone", term.level) for term in terms)
     bars = [say(kind, level=level) for kind, level in kinds]
-    meanings = " ".join(legends(release.flags, [term.text for term in terms]))
-    marks = [say("answers.marks", legends=meanings)] if meanings else []
     unit_rules = map(translated, PrivacyUnit.of(release.facts["unit"]).rules)
     covers = say(f"answers.covers_{release.intervals}", design=say(f"answers.design_{design_of(release.terms)}"))
     weighted = [say("press.weighted")] * any(outline.weights for outline in release.terms)
+    marks = legends(release.flags, [term.text for term in terms])
     meaning = " ".join([*bars, covers, *weighted, say("answers.short"), *unit_rules, *marks])
     digits = say("answers.digits")
     if not release.processing:
         adds_up = any(estimate.is_plain for estimate in release.estimates)
-        return [f"{say('answers.dots')} {meaning}", digits, *[say("answers.negative")] * adds_up]
+        return [meaning, digits, *[say("answers.negative")] * adds_up]
     done = release.facts["processing"]
     return [*filter(None, [say("answers.processed", steps=_steps(done)), translated(remark(done))]), meaning, digits]
 

@@ -38,7 +38,7 @@ def render(audit: Audit, about: Mapping[str, str] | None = None) -> str:
         _tests("Other scores", _OTHERS, others) if others else Html(""),
     ]
     return document(
-        f"Audit of {audit.mechanism}", body, "It was made from runs on artificial answers, and no row was read."
+        f"Audit of {audit.mechanism}", body, "This page was made from runs on artificial answers, and no row was read."
     )
 
 

@@ -47,7 +47,7 @@ def page(explored: "Explored") -> str:
     header = heading("Explorer", text, tag("p", lead, class_="lead"))
     parts, source = (
         [header, tag("main", section(explored))],
-        "It was made from public facts alone, without access to the data.",
+        "This page was made from public facts alone, without access to the data.",
     )
     return document(f"Explorer – {text[:120]}", parts, source, policy(), looks())
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from gaugedp._internal import numbers as _numbers
-from gaugedp._internal.language import catalogue, current, localised, say, typeset
+from gaugedp._internal.language import localised, say, typeset
 from gaugedp.guarantees import Guarantee
 
 
@@ -52,12 +52,6 @@ def _places(estimate: float, low: float, high: float) -> int:
     few, usual = (_numbers.decimals([estimate], [low], [high], digits) for digits in (2, 3))
     readable = 3 - math.floor(math.log10(abs(estimate) or 1.0))
     return max(min(few, readable), min(usual, 0))
-
-
-def counted(number: int) -> str:
-    """Write a small number in words."""
-    words = list(catalogue(current())["numbers.words"])
-    return words[number - 1] if number <= len(words) else plain(number)
 
 
 def answers(

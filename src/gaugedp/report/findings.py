@@ -42,16 +42,22 @@ def _comparison(term: ReportTerm, at: np.ndarray) -> str:
     top, bottom = int(np.argmax(estimate)), int(np.argmin(estimate))
     overlaps, is_pair = bool(lower[top] <= upper[bottom]), len(at) == 2
     subject = _subject(term, at[0])
-    named = replace(term, rows=say("findings.those") or term.rows) if f" {term.rows}" in subject else term
-    places = {"top": _placed(named, at[top]), "bottom": _placed(named, at[bottom])}
+    ends, those = at[[top, bottom]], replace(term, rows=say("findings.those") or term.rows)
+    named = those if f" {term.rows}" in subject else term
+    places = {"top": _placed(named, ends[0]), "bottom": _placed(named, ends[1])}
+    are_groups = term.of_rows and _is_group(term, ends[0]) and _is_group(term, ends[1])
     if term.kind == Change.kind and term.subject and lower[top] > 0 > upper[bottom]:
-        said = _changed(term, at[[top, bottom]], places)
-    elif is_pair and (counted := _counted(term, at[[top, bottom]])):
+        said = _changed(term, ends, places)
+    elif is_pair and term.of_rows and (counted := _counted(term, ends)):
         said = say("findings.counted", high=counted[0], low=counted[1])
+    elif overlaps and not is_pair:
+        low, high = numbers(term, ends[::-1])
+        said = say("findings.range", subject=subject, high=high, low=low, **places)
     else:
-        high, low = _numbers(term, at[[top, bottom]])
-        form = "both" if is_pair else "range" if overlaps else "ranked"
-        said = say(f"findings.{form}", subject=subject, high=high, low=low, **places)
+        high, low = numbers(term, ends)
+        form = "both" if is_pair else "groups" if are_groups else "ranked"
+        groups = {"top": _bare(term, ends[0]), "bottom": _bare(those, ends[1])} if form == "groups" else places
+        said = say(f"findings.{form}", subject=subject, high=high, low=low, **groups)
     said = said[0].upper() + said[1:]
     if not overlaps:
         unsure = bool(np.delete(upper, top).max() >= lower[top]), bool(np.delete(lower, bottom).min() <= upper[bottom])
@@ -67,21 +73,33 @@ def _changed(term: ReportTerm, at: np.ndarray, places: Mapping[str, str]) -> str
     """Describe the largest rise and the largest fall."""
     axis = term.axes[0]
     before = say(f"findings.before_{period(axis.texts[-1]) if axis.values == 'dates' else 'value'}")
-    high, low = _numbers(term, at, np.array([1, -1]))
+    high, low = numbers(term, at, np.array([1, -1]))
     counted = say("subjects.count", rows=term.rows)
     return say("findings.changed", before=before, counted=counted, high=high, low=low, **places)
 
 
 def _counted(term: ReportTerm, at: np.ndarray) -> list[str]:
-    """Return counts with nouns and phrases, such as "9 stops in the north (…)", or [] if a cell has no phrase."""
-    if not term.counts or not term.levels:
+    """Return counts with nouns and phrases, such as "9 stops in the north (…)", or [] if a cell has no phrase.
+
+    The noun of the rows is not repeated, if the language allows it.
+    """
+    cells = [_cells(term, place) for place in at]
+    if not all(own and all(term.phrases[axis][i] for axis, i in own) for own in cells):
         return []
-    cells = np.stack(np.unravel_index(at, [len(levels) for levels in term.levels]), axis=1).tolist()
-    phrases = [[own[i] for own, i in zip(term.phrases, cell, strict=True)] for cell in cells]
-    if not all(map(all, phrases)):
-        return []
-    groups = [" ".join([term.rows, *sorted(own, key=_has_preposition)]) for own in phrases]
-    return _numbers(term, at, units=[say("findings.counted_group", group=group) for group in groups])
+    repeats = template("findings.counted_group") != "{group}"
+    units: list[str] = []
+    for own in cells:
+        nouns, phrases, _ = _words(term, own)
+        rows = [term.rows] * (not nouns and (repeats or not units))
+        units.append(say("findings.counted_group", group=" ".join([*rows, *nouns, *phrases])))
+    return numbers(term, at, units=units)
+
+
+def _is_group(term: ReportTerm, place: int) -> bool:
+    """Return True if a cell is a group of rows, such as "women aged 20 to 39", and not only a place or a time."""
+    cells, _ = _split(term, place)
+    phrases = [term.phrases[axis][i] for axis, i in cells]
+    return bool(phrases) and all(phrases) and not all(map(_has_preposition, phrases))
 
 
 def _parts(term: ReportTerm, at: np.ndarray) -> list[np.ndarray]:
@@ -150,36 +168,58 @@ def _has_other(axis: Axis) -> bool:
 
 def _placed(term: ReportTerm, place: int) -> str:
     """Return a cell with its preposition, such as "for men" or "for men in January 2017"."""
-    group, month = _split(term, place)
-    return " ".join(filter(None, [_of_group(group), month and say("findings.in_month", month=month)]))
+    cells, month = _split(term, place)
+    group = _group(term, cells) if term.levels else next(islice(labels(term), int(place), None))
+    return " ".join(filter(None, [_of_group(group), month]))
 
 
-def _split(term: ReportTerm, place: int) -> tuple[str, str]:
-    """Return the group of a cell and its month, "" if there is none."""
-    if not term.levels:
-        return next(islice(labels(term), int(place), None)), ""
-    at = np.unravel_index(place, [len(levels) for levels in term.levels])
-    axes = list(enumerate(map(int, at)))[int(_compares_shares(term)) :]  # a share is of a cell of the first attribute
-    months = [(axis, i) for axis, i in axes if _is_month(term.axes[axis], i)][:1]
-    group = _group(term, [pair for pair in axes if pair not in months])
-    return group, "".join(term.levels[axis][i] for axis, i in months)
+def _bare(term: ReportTerm, place: int) -> str:
+    """Return a cell without a preposition, such as "men aged 20 to 39"."""
+    cells, month = _split(term, place)
+    return " ".join(filter(None, [_group(term, cells), month]))
+
+
+def _cells(term: ReportTerm, place: int) -> list[tuple[int, int]]:
+    """Return the attributes of a cell with their places; a share is of a cell of the first attribute."""
+    at = np.unravel_index(place, [len(levels) for levels in term.levels]) if term.levels else ()
+    return list(enumerate(map(int, at)))[int(_compares_shares(term)) :]
+
+
+def _split(term: ReportTerm, place: int) -> tuple[list[tuple[int, int]], str]:
+    """Return the attributes of a cell with their places, and its month in words, "" if there is none."""
+    cells = _cells(term, place)
+    months = [(axis, i) for axis, i in cells if _is_month(term.axes[axis], i)][:1]
+    said = [say("findings.in_month", month=term.levels[axis][i]) for axis, i in months]
+    return [pair for pair in cells if pair not in months], "".join(said)
 
 
 def _group(term: ReportTerm, cells: Sequence[tuple[int, int]]) -> str:
     """Return a group in words: nouns first, such as "women", then phrases, such as "aged 20 to 40"; then what is left.
 
-    A phrase that begins with a preposition, such as "in the city", needs no noun and comes last. `cells` are the places
-    of the attributes and of their cells.
+    A phrase that begins with a preposition, such as "in the city", needs no noun.
     """
-    named = [
-        (_named(term.axes[axis], term.names[axis], term.levels[axis][i]), term.phrases[axis][i]) for axis, i in cells
-    ]
-    nouns = [text for (text, is_noun), phrase in named if is_noun and not phrase]
-    phrases = sorted((phrase for _, phrase in named if phrase), key=_has_preposition)
-    others = [text for (text, is_noun), phrase in named if not is_noun and not phrase]
+    nouns, phrases, others = _words(term, cells)
     needs_noun = not nouns and not all(map(_has_preposition, phrases))
     head = " ".join([*[term.rows] * needs_noun, *[", ".join(nouns)] * bool(nouns), *phrases])
     return ", ".join([*[head] * bool(head), *others])
+
+
+def _words(term: ReportTerm, cells: Sequence[tuple[int, int]]) -> tuple[list[str], list[str], list[str]]:
+    """Return the nouns, the phrases and the other words of a group of cells.
+
+    A phrase that is only the label is a noun for the rows. One that begins with a preposition comes last.
+    """
+    nouns: list[str] = []
+    phrases: list[str] = []
+    others: list[str] = []
+    for axis, i in cells:
+        level, phrase = term.levels[axis][i], term.phrases[axis][i]
+        text, is_noun = _named(term.axes[axis], term.names[axis], level)
+        if phrase and not (is_noun and phrase == level):
+            phrases.append(phrase)
+        else:
+            (nouns if is_noun else others).append(text)
+    return nouns, sorted(phrases, key=_has_preposition), others
 
 
 def _has_preposition(text: str) -> bool:
@@ -199,7 +239,7 @@ def _named(axis: Axis, name: str, level: str) -> tuple[str, bool]:
     return say("findings.cell" if has_digit else "findings.word", name=name, level=level), False
 
 
-def _numbers(
+def numbers(
     term: ReportTerm, at: np.ndarray, signs: np.ndarray | int = 1, units: Sequence[str] | None = None
 ) -> list[str]:
     """Return estimates with their intervals and units, perhaps with another sign; a count is at least 0."""
@@ -207,13 +247,14 @@ def _numbers(
     estimate, *ends = (np.maximum(least, signs * column[at]) for column in (term.estimate, term.lower, term.upper))
     columns = estimate, np.minimum(*ends), np.maximum(*ends)
     written = figures.in_a_sentence(*zip(*(column.tolist() for column in columns), strict=True))
-    said = []
-    for place, numbers, name in zip(at, written, units or [term.answer_unit] * len(at), strict=True):
+    said, key = [], "number"
+    for place, texts, name in zip(at, written, units or [term.answer_unit] * len(at), strict=True):
         unit = f" {name}" * bool(name)
-        middle, low, high = (f"{text}{term.sign}" for text in numbers)
+        middle, low, high = (f"{text}{term.sign}" for text in texts)
         is_cut = term.counts and term.upper[place] <= 0  # the interval is cut at 0, too
-        whole = say("findings.number", estimate=middle, unit=unit, low=low, high=high)
+        whole = say(f"findings.{key}", estimate=middle, unit=unit, low=low, high=high, level=term.level)
         said.append(f"{middle}{unit}" if is_cut else whole)
+        key = key if is_cut else "next_number"  # only the first interval is named
     return said
 
 
@@ -227,7 +268,7 @@ def _medians(term: ReportTerm) -> str:
     is_shown = ~np.isnan(term.estimate[places])
     if not is_shown.any():
         return ""
-    written = _numbers(term, places[is_shown])
+    written = numbers(term, places[is_shown])
     said = [
         " ".join(filter(None, [number, _of_group(_group(term, list(enumerate(cells))))]))
         for cells, number in zip(compress(named, is_shown), written, strict=True)

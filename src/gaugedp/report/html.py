@@ -123,7 +123,7 @@ def _three_facts(release: "Release") -> Html:
     facts, unit = release.facts, release.facts["unit"]
     guarantee = release.guarantee
     request = from_dict(facts["asked"])
-    exactly = words.in_detail(guarantee)
+    exactly = [tag("p", said, class_="small") for said in words.in_detail(guarantee)]
     sharper = say("privacy.requested", request=words.symbol(request))
     return tag(
         "div",
@@ -132,10 +132,8 @@ def _three_facts(release: "Release") -> Html:
             _symbol(guarantee, request),
             tag("p", words.guaranteed(guarantee, unit)),
             tag("p", words.best_guess(guarantee, unit)),
-            tag("p", sharper, class_="small") if request != guarantee else "",
-            tag("details", tag("summary", say("privacy.in_detail")), tag("p", exactly, class_="small"))
-            if exactly
-            else "",
+            tag("p", sharper, class_="small") if words.symbol(request) != words.symbol(guarantee) else "",
+            tag("details", tag("summary", say("privacy.in_detail")), *exactly) if exactly else "",
         ),
         spent(facts),
         fact(

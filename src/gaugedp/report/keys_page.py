@@ -23,7 +23,7 @@ def keys_page(released: "KeyRelease") -> str:
     return document(
         f"Keys of {released.attribute} – {facts['table']}",
         body,
-        "It was made from the published release alone, without access to the data.",
+        "This page was made from the published release alone, without access to the data.",
     )
 
 

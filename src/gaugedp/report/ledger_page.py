@@ -98,7 +98,7 @@ def ledger_page(ledger: Ledger, year: int | None = None) -> str:
     parts = (part(summary) for part in (_short, _by_month, _by_name, _rest, _listed, _verified))
     body = [_head(summary), _warning(summary.report), tag("main", *parts)]
     title = f"Privacy budget of {summary.table}, {summary.number}"
-    return document(title, body, "It was made from the ledger alone, without access to the data.", style=_LOOKS)
+    return document(title, body, "This page was made from the ledger alone, without access to the data.", style=_LOOKS)
 
 
 def _head(summary: _Year) -> Html:
@@ -119,7 +119,7 @@ def _short(summary: _Year) -> Html:
     of_year, before = (spending.sum(payments) for payments in (summary.payments, summary.before))
     shares = spending.share(before), spending.share(of_year)
     count = sum(payment.is_paid for payment in summary.payments)
-    first = f"No budget had been spent before {summary.number}."
+    first = f"No privacy budget had been used before {summary.number}."
     paid = f"There {'was' if count == 1 else 'were'} {_charges(count)} in {summary.number}."
     unit = (summary.unit or PrivacyUnit()).to_dict()
     return titled(

@@ -1,11 +1,13 @@
 """Page for the press: findings, one picture, and the noise."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from gaugedp._internal.language import say, written_in
-from gaugedp.report import figures
 from gaugedp.report.answers import chart
-from gaugedp.report.findings import finding, strength
+from gaugedp.report.findings import finding, numbers, strength
 from gaugedp.report.html import imprint, warnings
 from gaugedp.report.layout import arrange
 from gaugedp.report.maps import area_map
@@ -40,13 +42,10 @@ def _said(term: ReportTerm) -> Html:
     """Return the finding of a term after its title, if short."""
     if len(term.cells) == 1 and not len(term.shown):
         return Html("")
-    if len(term.cells) == 1:
-        numbers = figures.in_a_sentence((term.estimate[0], term.lower[0], term.upper[0]))[0]
-        middle, low, high = (f"{text}{sign}" for text, sign in zip(numbers, (term.sign, "", term.sign), strict=True))
-        unit = f" {term.answer_unit}" if term.answer_unit else ""
-        said = say("press.answer", estimate=middle, unit=unit, low=low, high=high)
-    else:
+    if len(term.cells) > 1:
         said = finding(term)
+    else:  # also below 0, as in the report
+        said = say("press.answer", number=numbers(replace(term, kind=""), np.array([0]))[0])
     return join([tag("p", tag("strong", term.title or term.meaning)), tag("p", said)]) if said else Html("")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gaugedp._internal.language import listed, say
 from gaugedp.domain.captions import Captions
-from gaugedp.queries.outline import CELLS, COUNT, SHARES, Axis, Outline
+from gaugedp.queries.outline import CELLS, COUNT, SHARES, SUM, Axis, Outline
 from gaugedp.releases.tidy.in_words import RUNS, answer_unit, cell, measure, subject
 from gaugedp.report.figures import percent
 from gaugedp.statistics import KINDS
@@ -34,8 +34,9 @@ class ReportTerm:
     attribute. `sign` follows a number in a sentence. If `from_zero`, the axis of a chart includes 0. `axes` describe
     the cells of each attribute, and `kind` is that of the statistic. `marks` are the quality flags of the cells, if
     any; suppressed numbers are NaN. An interval of length `span` is the whole range. `rows` is what is counted,
-    `answer_unit` the unit of the answers, and `errors` names what intervals contain: "noise" or "total". In sentences,
-    `subject` is the measure, and `phrases` are the cells of each attribute, "" for those without a phrase.
+    `of_rows` is true if the numbers count them, perhaps weighted, `answer_unit` is the unit of the answers, and
+    `errors` names what intervals contain: "noise" or "total". In sentences, `subject` is the measure, and `phrases` are
+    the cells of each attribute, "" for those without a phrase.
     """
 
     text: str
@@ -60,6 +61,7 @@ class ReportTerm:
     marks: tuple[str, ...] = ()
     span: float = np.inf
     rows: str = "rows"
+    of_rows: bool = False
     answer_unit: str = ""
     errors: str = "noise"
     subject: str = ""
@@ -146,6 +148,7 @@ def _term(outline: Outline, captions: Captions, cells: Sequence[str], parts: tup
         areas=captions.areas(axes[0].name) if len(axes) == 1 and axes[0].form == CELLS else {},
         sign=wording.sign and say("numbers.percent", number=""),
         rows=captions.rows or say("terms.rows"),
+        of_rows=outline.column is None and outline.measure in (COUNT, SUM),
         answer_unit=answer_unit(outline, captions),
         subject=subject(outline, captions),
         phrases=tuple(

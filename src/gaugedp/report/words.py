@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gaugedp._internal.language import listed, say, translated
+from gaugedp._internal.language import say, translated
 from gaugedp.guarantees import ZCDP, ApproxDP, Composed, ExponentialLoss, GaussianDP, Guarantee, PureDP, RenyiBudget
 from gaugedp.guarantees.printed import rounded_up
-from gaugedp.report.figures import at_most, counted, epsilon_at, factor_up, percent_up, short
+from gaugedp.report.figures import at_most, epsilon_at, factor_up, percent_up, short
 from gaugedp.report.markup import Html, escape
 
 _REPR = re.compile(r"(?:(\d+) \* )?(PureDP|ApproxDP|ZCDP|GaussianDP|ExponentialLoss)\(([^,()]+)(?:, ([^,()]+))?\)")
@@ -63,23 +63,17 @@ def guaranteed(guarantee: Guarantee, unit: Mapping[str, Any]) -> Html:
     return escape(f"{said} {_as_epsilon(guarantee)}")
 
 
-def in_detail(guarantee: Guarantee) -> str:
-    """Describe what `guaranteed` omits, or return ""."""
+def in_detail(guarantee: Guarantee) -> list[str]:
+    """Describe what `guaranteed` omits, if anything, line by line."""
     is_simpler = isinstance(guarantee, Composed | ExponentialLoss) and plain(guarantee) is not None
     if not is_simpler:
-        return ""
-    parts = [(f"ε = {short(part.epsilon(0.0))}", times) for part, times in guarantee.components()]
-    slots = {"count": counted(sum(times for _, times in parts)), "total": symbol(guarantee)}
-    if len(parts) == 1:
-        ((part, times),) = parts
-        said = [say("privacy.equally", part=part, **slots)] * (times > 1)
-    elif all(times == 1 for _, times in parts):
-        said = [say("privacy.each_once", parts=listed([part for part, _ in parts]), **slots)]
-    else:
-        each = [say("privacy.times", part=part, count=counted(times)) for part, times in parts]
-        said = [say("privacy.more_exactly", parts=listed(each), **slots)]
+        return []
+    parts = [f"{times} × " * (times > 1) + short(part.epsilon(0.0)) for part, times in guarantee.components()]
+    total = symbol(guarantee).removeprefix("ε = ")
+    has_parts = sum(times for _, times in guarantee.components()) > 1
+    said = [say("privacy.parts", sum=f"{' + '.join(parts)} ≈ {total}")] * has_parts
     is_less = epsilon_at(guarantee, _DELTA) != epsilon_at(guarantee, 0.0)
-    return " ".join([*said, *[_as_epsilon(guarantee)] * is_less])
+    return [*said, *[_as_epsilon(guarantee)] * is_less]
 
 
 def best_guess(guarantee: Guarantee, unit: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """Measures and cells in the words of a language, for pages and workbooks."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -59,17 +59,21 @@ def rules(facts: Mapping[str, Any], captions: Captions, terms: Sequence[Outline]
     `facts` are those of a release, and `terms` its terms.
     """
     dropped: dict[tuple[str, ...], dict[str, None]] = {}  # names of attributes, by the titles of tables
-    others = []
+    others, has_other = [], False
     for rule in facts.get("rules", ()):
         key, slots = understood(str(rule))
         if key == "facts.outside_dropped":
             dropped.setdefault(_titles(slots["place"], captions, terms), {})[captions.name(slots["name"])] = None
         else:
+            has_other |= key == "facts.outside_other"
             others.append(translated(str(rule), partial(_labelled, captions, key.startswith("facts.clipped"))))
     tables: dict[tuple[str, ...], list[str]] = {}  # titles, by the names of attributes
     for titles, names in dropped.items():
         tables.setdefault(tuple(names), []).extend(titles)
-    return [*(_dropped(titles, names) for names, titles in tables.items()), *dict.fromkeys(others)]
+    said = [_dropped(titles, names) for names, titles in tables.items()]
+    if len(said) > 1 and captions.terms and all(dropped) and not has_other:  # each table by all of its own attributes
+        said = [say("rules.dropped_each")]
+    return [*said, *dict.fromkeys(others)]
 
 
 def _titles(place: str, captions: Captions, terms: Sequence[Outline]) -> tuple[str, ...]:
@@ -81,10 +85,13 @@ def _titles(place: str, captions: Captions, terms: Sequence[Outline]) -> tuple[s
 
 
 def _dropped(titles: Sequence[str], names: Sequence[str]) -> str:
-    tables, attributes = ([say("lists.quoted", text=text) for text in texts] for texts in (titles, names))
     if not titles:
-        return say("rules.dropped_all", names=listed(attributes, "or"))
-    return say("rules.dropped", len(titles), tables=listed(tables), names=listed(attributes, "or"))
+        return say("rules.dropped_all", names=_quoted(names))
+    return say("rules.dropped", len(titles), tables=_quoted(titles, "and"), names=_quoted(names))
+
+
+def _quoted(names: Iterable[str], between: str = "or") -> str:
+    return listed([say("lists.quoted", text=name) for name in names], between)
 
 
 def _labelled(captions: Captions, with_unit: bool, name: str) -> str:
