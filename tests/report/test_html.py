@@ -509,7 +509,7 @@ def test_tables_of_two_attributes_stand_wide_and_every_answer_is_in_them() -> No
     changed = dataclasses.replace(term, estimate=np.where(np.arange(18) == 7, 900.0, term.estimate))
     assert finding(changed).startswith(f"The number of rows was highest for area 3, where “s”, at 900 ({CI}: ")
     assert finding(changed).endswith(
-        "It is not certain which value is the highest, because some of the intervals overlap."
+        "It is not certain which value is the highest, because the intervals of the highest values overlap."
     )
     near = dataclasses.replace(changed, lower=np.full(18, 5.0), upper=changed.estimate + 1000)
     assert finding(near).startswith("The number of rows ranged from "), "all meet"
