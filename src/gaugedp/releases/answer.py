@@ -35,6 +35,7 @@ from gaugedp.releases.described import LEVELS, Facts, restored_facts
 from gaugedp.releases.processing import STEPS, base_of, check, effective, how, may_be_joint, process, words
 from gaugedp.releases.remarks import remarks
 from gaugedp.releases.sampling_error import TOTAL, SamplingError, contained, sampling_errors, total_intervals
+from gaugedp.releases.tidy.in_words import apart
 from gaugedp.releases.tidy.tabular import Tabular
 from gaugedp.statistics.base import (
     Ends,
@@ -325,7 +326,8 @@ class Release(Tabular):
         sizes = [estimate.n_answers for estimate in self.estimates]
         if [len(cells) for _, cells in self.labels.terms] != sizes or [term.size for term in self.terms] != sizes:
             raise ValueError
-        assert self.captions is not None  # invalid captions are refused here
+        assert self.captions is not None  # invalid captions are refused here, and invalid sets of tables:
+        assert (self.sets, apart(self.facts, self.captions, self.terms)) is not None
         if Facts.of(self.facts).recipe is not None:  # the widths are computed on demand
             return
         highest = min((estimate.ends for estimate in self.estimates if estimate.ends), default=LEVELS[-2])

@@ -71,7 +71,9 @@ def answers(release: "Release", remarks: Sequence[str] = ()) -> Html:
     )
     return titled(
         say("answers.title"),
-        tag("div", cards[0], note, *cards[1:], class_="cards compact" if compact else "cards"),
+        tag("div", *cards, note, class_="cards compact")
+        if compact
+        else tag("div", cards[0], note, *cards[1:], class_="cards"),
         tag("p", left_out) if n_hidden else "",
         class_="answers",
     )
