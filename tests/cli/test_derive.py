@@ -35,3 +35,12 @@ def test_what_does_not_follow_and_what_is_no_release_is_refused(capsys) -> None:
     assert run(["derive", "release.json", "--query", "mean(PAY)"]) == 2
     assert run(["derive", "people.csv", "--query", "SEX"]) == 2
     assert "not a release" in capsys.readouterr().err
+
+
+def test_a_missing_domain_is_asked_for_by_its_option(stored: Path, capsys) -> None:
+    (stored / "domain.toml").write_text(f"{DOMAIN}[columns]\nAGE = {{ low = 0, high = 9 }}\n")
+    (stored / "people.csv").write_text("SEX,AREA,AGE\n" + "1,n,3\n2,s,5\n" * 50)
+    question = ["release", "people.csv", "--domain", "domain.toml", "--query", "sum(AGE) by SEX", "--epsilon", "1"]
+    assert run([*question, "--ledger", "m.ledger", "--budget", "2", "--save", "sums.json"]) == 0
+    assert run(["derive", "sums.json", "--query", "sum(AGE)"]) == 2
+    assert "Pass its domain: --domain FILE on the command line" in capsys.readouterr().err

@@ -100,6 +100,17 @@ def test_the_first_line_suggests_separator_and_encoding(
     assert '# größe = ["…", "…"]'.replace("größe", '"größe"') in said
 
 
+def test_a_header_in_ascii_leaves_the_encoding_open(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The rows may be in Latin-1, which the first line cannot show; the draft also names the quotes."""
+    (tmp_path / "people.csv").write_bytes("city;age\nMünchen;3\n".encode("latin-1"))
+    assert run(["domain", str(tmp_path / "people.csv")]) == 0
+    said = capsys.readouterr().out
+    assert tomllib.loads(said)["file"] == {"separator": ";"}
+    for line in ('# encoding = "latin-1"', '# quote = "\'"'):
+        assert line in said
+        assert TextFormat.of(tomllib.loads(line.removeprefix("# ")))
+
+
 def test_a_file_that_nobody_filled_in_says_where(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = people.with_suffix(".toml")
     assert run(["domain", str(people), "--out", str(made)]) == 0

@@ -127,7 +127,7 @@ def test_a_second_person_sees_the_charge_and_no_control_characters(office: Path,
     shown = capsys.readouterr().out
     assert "\x1b" not in shown
     assert "People\ufffd[8m key p2" in shown
-    assert all(fact in shown for fact in ("PureDP(1)", "Anna", "census", "add_remove", "By sex"))
+    assert all(fact in shown for fact in ("PureDP(1)", "Anna", "census", "one row, added or removed", "By sex"))
     assert approved(office, "--purpose", "a sale") == 2
     refused(office, "The purpose differs from that of the proposal.", capsys)
     assert approved(office, "--language", "de") == 2

@@ -48,6 +48,15 @@ def test_what_was_done_is_told_in_words(steps: tuple[str, ...], words: list[str]
     assert f"processing={steps!r}" in shown.replace("&#x27;", "'")
 
 
+def test_no_card_leaves_its_half_empty() -> None:
+    """A card is as wide as the page, with its table next to its chart; many small cards come before the note."""
+    assert 'class="card"' not in page_of()
+    names = ["SEX", "AGEP", "EDU"]
+    terms = [form.format(name) for form in ("{}", "share({})", "mean(INC) by {}", "prefix({})") for name in names]
+    page = render(made("; ".join(["count", *terms])))
+    assert page.rindex('class="card') < page.index('class="note"')
+
+
 def test_the_command_has_the_flags() -> None:
     query = gd.query(DOMAIN, "SEX; AGEP")
     answer = made(query, epsilon=0.5).processed("rounded", "non_negative", "consistent", query=query)

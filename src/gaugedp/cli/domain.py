@@ -64,11 +64,13 @@ neighbours = "add_remove"  # one row is one person, who is in the table or not
 _FORM = """
 {}[file]  # {}
 {}separator = {}    # between fields
-{}encoding = {}
+{}encoding = {}{}
+# quote = "'"          # around fields that contain a separator; "" if no field is quoted
 # decimal = ","        # in numbers such as 1.250,5
 # thousands = "."
 # date_format = "dd.mm.yyyy"
 """
+_UNSEEN = '  # or "windows-1252", if the rows are not UTF-8: the first line has no letter that shows it'
 _NUMBERS = "\n[columns]  # numbers to sum or average, and those of models: bounds, and the step of their values\n"
 _MISSING = """\
 # missing = "drop" leaves rows without a value out of sums and means; a number such as 0 replaces the value
@@ -148,7 +150,7 @@ def _likely(table: str) -> TextFormat:
 
 def skeleton(table: Path, names: list[str], form: TextFormat) -> str:
     """Return the file's text, with each column twice as a comment."""
-    written = _described(form) if table.suffix.lower() != ".parquet" and not table.is_dir() else ""
+    written = _described(form, names) if table.suffix.lower() != ".parquet" and not table.is_dir() else ""
     head = _HEAD.format(file=table.name, name=in_quotes(table.name.split(".")[0] or "table"), form=written)
     attributes = [f'# {key_of(name)} = ["…", "…"]{_remark(name)}\n' for name in names]
     bounds = '{ low = 0, high = …, step = 1, missing = "drop" }'
@@ -156,12 +158,14 @@ def skeleton(table: Path, names: list[str], form: TextFormat) -> str:
     return "".join([head, *attributes, _NUMBERS, _MISSING, *columns])
 
 
-def _described(form: TextFormat) -> str:
+def _described(form: TextFormat, names: list[str]) -> str:
     """Return the section [file], as a comment if the first line suggests nothing."""
-    separator, encoding = in_quotes(form.separator or ";"), in_quotes(form.encoding)
-    whole, marked, converted = ("" if is_on else "# " for is_on in (form != PLAIN, form.separator, form != PLAIN))
+    is_unseen = all(map(str.isascii, names))
+    separator, encoding = in_quotes(form.separator or ";"), in_quotes("latin-1" if is_unseen else form.encoding)
+    are_on = form != PLAIN, form.separator, form != PLAIN and not is_unseen
+    whole, marked, converted = ("" if is_on else "# " for is_on in are_on)
     why = "only if the table is written otherwise" if form == PLAIN else "suggested by the first line; complete it"
-    return _FORM.format(whole, why, marked, separator, converted, encoding)
+    return _FORM.format(whole, why, marked, separator, converted, encoding, _UNSEEN * is_unseen)
 
 
 def _remark(name: str) -> str:

@@ -22,7 +22,13 @@ from gaugedp.releases.publication.proposal import Proposal, widths
 from gaugedp.releases.publication.publication import Publication
 from gaugedp.releases.releasing import release
 from gaugedp.releases.sampling_error import TOTAL
+from gaugedp.releases.tidy.in_words import apart
 from gaugedp.tables.table import Table
+
+_TOGETHER = (
+    "To make all tables add up, request their terms in one table. Or give them the same consistent, non_negative and "
+    'round, and count rows without a value in a cell of their own (outside = "other" in the domain file).'
+)
 
 
 @click.command()
@@ -93,9 +99,9 @@ def publish(
     def proposed(account: Ledger, options: Mapping[str, str | None]) -> Proposal:
         return Proposal.of(publication, document, planned, account, {**options, "table": table})
 
+    if correction is not None:  # before a ledger is created
+        correction.check(ledger_path)
     account = _account(payment, (source.name, planned.unit), approvals["approval"], proposed)
-    if correction is not None:
-        correction.check(account)
     _publish(document, planned, source, account, (out, correction))
 
 
@@ -178,6 +184,8 @@ def _show(publication: Publication, planned: Plan) -> None:
     ]
     for remark in planned.remarks():
         click.echo(remark)
+    if said := apart(publication.agreement(planned.query), publication.domain.captions, planned.query.outlines):
+        click.echo(f"{said} {_TOGETHER}")
     if publication.intervals == TOTAL:
         click.echo("The widths below are those of the noise. Published intervals also contain the sampling error.")
     show_table(rows, f"{publication.title}: {len(rows)} tables for at most {rounded_up(planned.requested)}")

@@ -146,27 +146,27 @@ def _plain(value: Any) -> Any:
     return {key: fact for key, fact in value.items() if key not in OWN} if isinstance(value, Mapping) else value
 
 
-def read_toml(path: str | Path) -> dict[str, Any]:
-    """Return the content of a TOML file, or explain the failure."""
+def read_toml(path: str | Path, what: str = "domain file") -> dict[str, Any]:
+    """Return the content of a TOML file, or explain the failure; `what` names the file."""
     import tomllib
 
     if not isinstance(path, str | Path):
         raise InvalidRequest(
-            f"The domain file is of type {type(path).__name__}, which is not a path.", "Pass the path of the file."
+            f"The {what} is of type {type(path).__name__}, which is not a path.", "Pass the path of the file."
         )
     try:
         return tomllib.loads(_text(path))
     except FileNotFoundError:
-        raise InvalidRequest(f"There is no domain file {str(path)!r}.", "Check the path.") from None
+        raise InvalidRequest(f"There is no {what} {str(path)!r}.", "Check the path.") from None
     except OSError as error:
         raise InvalidRequest(
-            f"The domain file {str(path)!r} cannot be read ({error.strerror}).", "Check the path."
+            f"The {what} {str(path)!r} cannot be read ({error.strerror}).", "Check the path."
         ) from None
     except UnicodeDecodeError:
-        raise InvalidRequest(f"The domain file {str(path)!r} is not UTF-8.", "Save it as UTF-8.") from None
+        raise InvalidRequest(f"The {what} {str(path)!r} is not UTF-8.", "Save it as UTF-8.") from None
     except (ValueError, RecursionError) as error:  # not TOML, or extreme numbers or nesting
         raise InvalidRequest(
-            f"The domain file {str(path)!r} is not TOML: {error}.",
+            f"The {what} {str(path)!r} is not TOML: {error}.",
             "Correct that line: put texts in quotes, also names with spaces or letters outside A to Z, and replace "
             "each … "
             "by a number.",

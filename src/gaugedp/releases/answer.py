@@ -32,9 +32,10 @@ from gaugedp.queries.base import Query
 from gaugedp.queries.labels import Labels
 from gaugedp.queries.outline import COUNT, Outline
 from gaugedp.releases.described import LEVELS, Facts, restored_facts
-from gaugedp.releases.processing import STEPS, base_of, check, how, may_be_joint, process, words
+from gaugedp.releases.processing import STEPS, base_of, check, effective, how, may_be_joint, process, words
 from gaugedp.releases.remarks import remarks
 from gaugedp.releases.sampling_error import TOTAL, SamplingError, contained, sampling_errors, total_intervals
+from gaugedp.releases.tidy.in_words import apart
 from gaugedp.releases.tidy.tabular import Tabular
 from gaugedp.statistics.base import (
     Ends,
@@ -113,7 +114,7 @@ class Release(Tabular):
         UnknownName, InvalidRequest
             If a step is unknown, or if "consistent" lacks the query or the query is too large.
         """
-        names = check(steps, query)
+        names = effective(check(steps, query), self.estimates)
         done = {"steps": list(names), **how(names, query)}
         return self._with_values(done, self._process(names, query) if names else None)
 
@@ -131,7 +132,7 @@ class Release(Tabular):
             is_shown = np.isin(places, chosen)
             values[is_shown] = self._process(names, query)[is_shown]
             numbers = [number + 1 for number in chosen]
-            parts.append({"tables": numbers, "steps": list(names), **how(names, query)})
+            parts.append({"tables": numbers, "steps": list(names), **how(names, query, is_shown)})
         union = list(dict.fromkeys(name for names in steps for name in names))
         return self._with_values({"steps": union, "parts": parts}, values)
 
@@ -325,7 +326,8 @@ class Release(Tabular):
         sizes = [estimate.n_answers for estimate in self.estimates]
         if [len(cells) for _, cells in self.labels.terms] != sizes or [term.size for term in self.terms] != sizes:
             raise ValueError
-        assert self.captions is not None  # invalid captions are refused here
+        assert self.captions is not None  # invalid captions are refused here, and invalid sets of tables:
+        assert (self.sets, apart(self.facts, self.captions, self.terms)) is not None
         if Facts.of(self.facts).recipe is not None:  # the widths are computed on demand
             return
         highest = min((estimate.ends for estimate in self.estimates if estimate.ends), default=LEVELS[-2])

@@ -9,9 +9,10 @@ from gaugedp.domain.unit import PrivacyUnit
 from gaugedp.releases.processing import remark, words
 from gaugedp.releases.sampling_error import design_of
 from gaugedp.releases.tidy.flags import legends
+from gaugedp.releases.tidy.in_words import apart
 from gaugedp.report import figures
 from gaugedp.report.figures import plain
-from gaugedp.report.findings import finding
+from gaugedp.report.findings import said
 from gaugedp.report.layout import MARKS, Layout, arrange
 from gaugedp.report.maps import area_map
 from gaugedp.report.markup import Html, join, table, tag, titled
@@ -70,7 +71,9 @@ def answers(release: "Release", remarks: Sequence[str] = ()) -> Html:
     )
     return titled(
         say("answers.title"),
-        tag("div", cards[0], note, *cards[1:], class_="cards compact" if compact else "cards"),
+        tag("div", *cards, note, class_="cards compact")
+        if compact
+        else tag("div", cards[0], note, *cards[1:], class_="cards"),
         tag("p", left_out) if n_hidden else "",
         class_="answers",
     )
@@ -89,7 +92,8 @@ def _explained(release: "Release", terms: list[ReportTerm]) -> list[str]:
         adds_up = any(estimate.is_plain for estimate in release.estimates)
         return [meaning, digits, *[say("answers.negative")] * adds_up]
     done = release.facts["processing"]
-    return [*filter(None, [say("answers.processed", steps=_steps(done)), translated(remark(done))]), meaning, digits]
+    said = say("answers.processed", steps=_steps(done)), apart(release.facts, release.captions, release.terms)
+    return [*filter(None, [*said, translated(remark(done))]), meaning, digits]
 
 
 def _steps(done: Mapping[str, Any]) -> str:
@@ -117,18 +121,14 @@ def _card(term: ReportTerm, name: str, compact: bool, n_rows: int) -> Html:
     if is_single:
         body.append(_single(term))
     else:
-        tables = join([wide_table(term), _numbers(term, n_rows, compact or is_wide(term))])
+        most_open = 1 if compact or is_wide(term) else 12 if wide else 24  # rows next to a chart fill their half
+        tables = join([wide_table(term), _numbers(term, n_rows, most_open)])
         picture = _picture(term, layout, name, compact)
         map_ = area_map(term) if term.areas and layout is not None and len(term.shown) else ""
         left, right = (map_, join([picture, tables])) if map_ else (picture, tables)
         halves = "" if wide else "halves"  # next to each other if there is room
-        body += [_said(term), tag("div", tag("div", left), tag("div", right), class_=halves)]
-    return tag("article", *body, class_="card wide" if wide or (is_single and not compact) else "card", id=name)
-
-
-def _said(term: ReportTerm) -> Html:
-    said = finding(term)
-    return tag("p", said) if said else Html("")
+        body += [said(term), tag("div", tag("div", left), tag("div", right), class_=halves)]
+    return tag("article", *body, class_="card wide" if wide or not compact else "card", id=name)
 
 
 def _picture(term: ReportTerm, layout: Layout | None, name: str, compact: bool) -> Html:
@@ -165,14 +165,14 @@ def _single(term: ReportTerm) -> Html:
     return join([tag("p", tag("strong", middle), what, class_="single"), tag("p", said)])
 
 
-def _numbers(term: ReportTerm, n_rows: int, folded: bool) -> Html:
+def _numbers(term: ReportTerm, n_rows: int, most_open: int) -> Html:
     total = len(term.cells)
     of_all = say("answers.first", total, first=plain(n_rows), count=plain(total))
     summary = of_all if n_rows < total else say("answers.table", total, count=plain(total))
     rows = ((cell, *numbers) for cell, numbers in zip(labels(term), islice(_shown(term), n_rows), strict=False))
     heads = (" · ".join(term.names) or say("answers.cell"), *(say(f"answers.{head}") for head in _HEADS))
     written = table(say("answers.estimates", level=term.level, bars=term.bars), heads, rows, about=term.meaning)
-    if total <= 12 and not (folded and total > 1):  # longer tables are folded
+    if total <= most_open:  # longer tables are folded
         return written
     return tag("details", tag("summary", summary), written)
 

@@ -11,12 +11,29 @@ from gaugedp._internal.language import catalogue, current, listed, period, say, 
 from gaugedp.domain.attributes import OTHER
 from gaugedp.queries.outline import CELLS, SHARES, Axis
 from gaugedp.report import figures
+from gaugedp.report.markup import Html, tag
 from gaugedp.report.terms import ReportTerm, labels
 from gaugedp.statistics.comparison import Change
 from gaugedp.statistics.share import Share
 
 _MONTH = re.compile(r"\d{4}-\d{2}")
+_FLAGGED = re.compile("⟦(.*?)⟧")  # a quality flag after a number
 _UNSURE = {(True, False): "first_unsure", (False, True): "last_unsure", (True, True): "both_unsure"}
+
+
+def said(term: ReportTerm) -> Html:
+    """Return `finding` as a paragraph with quality flags, or ""."""
+    return with_flags("p", text) if (text := finding(term)) else Html("")
+
+
+def with_flags(name: str, text: str) -> Html:
+    """Return an element with a text in which `flagged` numbers have their marks."""
+    return Html(_FLAGGED.sub(r"<sup>\1</sup>", tag(name, text)))
+
+
+def flagged(term: ReportTerm, place: int) -> str:
+    """Return the quality flag of an answer for a sentence, or ""."""
+    return f"⟦{term.marks[place]}⟧" if term.marks and term.marks[place] else ""
 
 
 def finding(term: ReportTerm) -> str:
@@ -251,6 +268,7 @@ def numbers(
     for place, texts, name in zip(at, written, units or [term.answer_unit] * len(at), strict=True):
         unit = f" {name}" * bool(name)
         middle, low, high = (f"{text}{term.sign}" for text in texts)
+        middle += flagged(term, place)
         is_cut = term.counts and term.upper[place] <= 0  # the interval is cut at 0, too
         whole = say(f"findings.{key}", estimate=middle, unit=unit, low=low, high=high, level=term.level)
         said.append(f"{middle}{unit}" if is_cut else whole)

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gaugedp._internal.language import say, written_in
+from gaugedp.releases.tidy.flags import legends
 from gaugedp.report.answers import chart
-from gaugedp.report.findings import finding, numbers, strength
+from gaugedp.report.findings import numbers, said, strength, with_flags
 from gaugedp.report.html import imprint, warnings
 from gaugedp.report.layout import arrange
 from gaugedp.report.maps import area_map
@@ -31,22 +32,22 @@ def _page(release: "Release") -> str:
     terms = sorted(read_terms(release), key=strength, reverse=True)
     title = release.captions.title or say("press.statistics", table=release.facts["table"])
     head = heading(say("press.kicker"), title)
-    said = [said for term in terms if (said := _said(term))]
-    more = tag("p", say("press.more")) if len(said) > 6 else ""
-    sentences = titled(say("press.findings"), listing(said[:6]), more) if said else Html("")
+    found = [sentence for term in terms if (sentence := _found(term))]
+    more = tag("p", say("press.more")) if len(found) > 6 else ""
+    sentences = titled(say("press.findings"), listing(found[:6]), more) if found else Html("")
     body = [head, warnings(release.facts), tag("main", sentences, _picture(terms), _noise(release, terms[0]))]
     return document(title, body, say("page.from_release"))
 
 
-def _said(term: ReportTerm) -> Html:
+def _found(term: ReportTerm) -> Html:
     """Return the finding of a term after its title, if short."""
     if len(term.cells) == 1 and not len(term.shown):
         return Html("")
     if len(term.cells) > 1:
-        said = finding(term)
+        sentence = said(term)
     else:  # also below 0, as in the report
-        said = say("press.answer", number=numbers(replace(term, kind=""), np.array([0]))[0])
-    return join([tag("p", tag("strong", term.title or term.meaning)), tag("p", said)]) if said else Html("")
+        sentence = with_flags("p", say("press.answer", number=numbers(replace(term, kind=""), np.array([0]))[0]))
+    return join([tag("p", tag("strong", term.title or term.meaning)), sentence]) if sentence else Html("")
 
 
 def _picture(terms: list[ReportTerm]) -> Html:
@@ -63,12 +64,14 @@ def _noise(release: "Release", term: ReportTerm) -> Html:
     captions = release.captions
     source = say("press.source", source=captions.source.removesuffix(".")) if captions.source else ""
     intervals = say("press.simultaneous" if term.simultaneous else "press.individual", level=term.level)
-    said = (
+    meanings = " ".join(legends(release.flags, [outline.text for outline in release.terms]))
+    texts = (
         say("press.weighted") if any(outline.weights for outline in release.terms) else "",
         say("press.noise", intervals=intervals, covered=say(f"press.covers_{release.intervals}")),
+        say("answers.marks", legends=meanings) if meanings else "",
         say("press.processed") if release.processing else "",
         captions.footnote,
         source,
         *imprint(captions),
     )
-    return titled(say("press.about"), *(tag("p", text) for text in said if text))
+    return titled(say("press.about"), *(tag("p", text) for text in texts if text))

@@ -129,7 +129,7 @@ def _told(release: Release) -> Domain:
     ):
         raise InvalidRequest(
             "The release does not describe its cells completely.",
-            'Pass the domain of the release, such as gd.Domain.load("domain.toml").',
+            'Pass its domain: --domain FILE on the command line, domain=gd.Domain.load("domain.toml") in Python.',
             "",
         )
     return Domain.of(**{name: categories(cells) for name, cells in _cells(release.terms).items()})

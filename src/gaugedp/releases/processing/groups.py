@@ -12,10 +12,11 @@ from gaugedp.queries.linear import Workload, as_workload
 
 @dataclass(frozen=True)
 class Group:
-    """One workload of all terms about the same rows, and the places of its released numbers."""
+    """One workload of all terms about the same rows, the places of its released numbers, and those of its parts."""
 
     query: Workload
     places: np.ndarray
+    parts: tuple[int, ...]
 
 
 def groups(query: Query | None) -> Iterator[Group]:
@@ -25,14 +26,15 @@ def groups(query: Query | None) -> Iterator[Group]:
     every table, and those of two groups may differ by the rows that one of them leaves out. Second moments stay as they
     are.
     """
-    alike: dict[frozenset[str], list[tuple[Workload, np.ndarray]]] = {}
+    alike: dict[frozenset[str], list[tuple[Workload, np.ndarray, int]]] = {}
     start = 0
-    for part in () if query is None else query.parts:
+    for number, part in enumerate(() if query is None else query.parts):
         places, start = np.arange(start, start + len(part.steps)), start + len(part.steps)
         if (linear := as_workload(part)) and not any(term.estimate.of_sampling for term in linear.terms):
-            alike.setdefault(_dropping(linear), []).append((linear, places))
+            alike.setdefault(_dropping(linear), []).append((linear, places, number))
     for parts in alike.values():
-        yield Group(_merged([linear for linear, _ in parts]), np.concatenate([places for _, places in parts]))
+        queries, of_parts, numbers = zip(*parts, strict=True)
+        yield Group(_merged(list(queries)), np.concatenate(of_parts), numbers)
 
 
 def _dropping(query: Workload) -> frozenset[str]:

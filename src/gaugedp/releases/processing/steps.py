@@ -15,7 +15,7 @@ from gaugedp.queries.maps import Identity
 from gaugedp.queries.piece import Piece
 from gaugedp.releases.processing.consistency import above_zero, answerable, consistent
 from gaugedp.releases.processing.counts import processed_as_counts
-from gaugedp.releases.processing.groups import Group, groups
+from gaugedp.releases.processing.groups import groups
 from gaugedp.releases.processing.rounding import base_of, can_round, rounded_together
 
 MOST_CELLS = 10**5  # of the joint table: tens of seconds
@@ -154,10 +154,11 @@ def may_be_joint(steps: Sequence[str]) -> bool:
     return {"consistent", "non_negative"} <= set(steps)
 
 
-def how(steps: Sequence[str], query: Query | None) -> dict[str, Any]:
-    """Return facts about which steps are solved together."""
+def how(steps: Sequence[str], query: Query | None, chosen: np.ndarray | None = None) -> dict[str, Any]:
+    """Return facts about which steps are solved together, for the released numbers that are `chosen` if not for all."""
     parts = list(groups(query)) if "consistent" in steps else []
-    facts = {"jointly": may_be_joint(steps) and bool(parts) and all(map(_is_joint, parts))}
+    parts = [part for part in parts if chosen is None or chosen[part.places].any()]
+    facts = {"jointly": may_be_joint(steps) and bool(parts) and all(_is_joint(part.query) for part in parts)}
     if parts and all(part.query.operator.nesting is not None for part in parts):
         facts["nested"] = True
     if base_of(steps) and parts and all(may_add_up(part.query) for part in parts):
@@ -170,8 +171,14 @@ def may_add_up(query: Workload) -> bool:
     return query.operator.nesting is not None or can_round(query)
 
 
-def _is_joint(part: Group) -> bool:
-    return solvable(part.query) or part.query.operator.nesting is not None
+def adds_up(steps: Sequence[str], query: Workload) -> bool:
+    """Return True if the answers of a group add up exactly after its steps."""
+    is_joint = "non_negative" not in steps or _is_joint(query)
+    return "consistent" in steps and is_joint and (not base_of(steps) or may_add_up(query))
+
+
+def _is_joint(query: Workload) -> bool:
+    return solvable(query) or query.operator.nesting is not None
 
 
 def words(processing: Mapping[str, Any]) -> str:

@@ -45,9 +45,13 @@ class Correction:
             )
         return cls(earlier, reason.strip())
 
-    def check(self, ledger: Ledger) -> None:
-        """Refuse an earlier folder that was charged to another ledger."""
-        if not ledger.verify(self.earlier["ledger"]["tip"]).ok:
+    def check(self, ledger: str) -> None:
+        """Refuse an earlier folder that was charged to another ledger than that of this path, which must exist."""
+        try:
+            is_same = Ledger.open(ledger).verify(self.earlier["ledger"]["tip"]).ok
+        except InvalidRequest:  # there is none
+            is_same = False
+        if not is_same:
             raise InvalidRequest(
                 "The earlier publication was charged to a different ledger.", "Pass the ledger that it was charged to."
             )

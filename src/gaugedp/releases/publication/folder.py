@@ -103,7 +103,7 @@ def _fill(publication: Publication, release: Release, folder: Path, erratum: Map
         columns = _columns(release, terms, publication.labels)
         name = f"{number:02}-{_slug(table.title)}"
         for kind in publication.formats:
-            WRITERS[kind](folder / "tables" / f"{name}.{kind}", columns, (release, terms))
+            WRITERS[kind](folder / "tables" / f"{name}.{kind}", columns, (release, terms, publication.labels))
         write_metadata(folder / "tables" / name, release, terms)
     write_catalogue(folder, publication.title, release)
     facts = {**_manifest(publication, release, folder), **({"supersedes": erratum} if erratum else {})}
@@ -173,7 +173,7 @@ def _title(title: str, term: Outline, first: Outline, captions: Captions) -> str
     return say("notes.totals" if is_margin else "notes.by", title=title, names=names)
 
 
-Source = tuple[Release, set[str]]  # a release, and the terms of one table
+Source = tuple[Release, set[str], str]  # a release, the terms of one table, and the names of cells
 
 
 def _write_csv(path: Path, columns: Listed, _: Source) -> None:
@@ -188,7 +188,8 @@ def _write_parquet(path: Path, columns: Listed, _: Source) -> None:
 
 
 def _write_excel(path: Path, columns: Listed, source: Source) -> None:
-    save_book(path, source[0], columns, source[1])
+    release, terms, labels = source
+    save_book(path, release, columns, labels, terms)
 
 
 WRITERS: dict[str, Callable[[Path, Listed, Source], None]] = {

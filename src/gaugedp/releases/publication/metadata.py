@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
@@ -21,7 +22,9 @@ from gaugedp.releases.tidy.tabular import NUMBERS
 
 CSVW, DCAT = "metadata.csvw.json", "catalogue.dcat.json"
 _STATISTICS = ("estimate", "lower", "upper")
+_CONTACT = "dc:creator"
 _TOTAL = "_T"  # the code of SDMX for all categories together
+_ADDRESS, _EMAIL = re.compile(r"https?://\S+"), re.compile(r"[^@\s]+@[^@\s]+")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
@@ -55,12 +58,17 @@ def _places(release: Release) -> Iterator[tuple[Outline, slice]]:
         start += term.size
 
 
-def _about(title: str, release: Release) -> dict[str, str]:
+def _about(title: str, release: Release) -> dict[str, Any]:
     captions, guarantee = release.captions, drawing("amount")(rounded_up(from_dict(release.facts["asked"])))
     noise = say("notes.noise", guarantee=guarantee)
     facts = {"title": title, "source": captions.source, "creator": captions.contact, "license": captions.licence}
     facts |= {"issued": captions.date, "description": " ".join(filter(None, [captions.footnote, noise]))}
-    return {f"dc:{name}": text for name, text in facts.items() if text}
+    return {f"dc:{name}": _linked(text) for name, text in facts.items() if text}
+
+
+def _linked(text: str) -> Any:
+    """Return an address of the web as an IRI, and any other text as it is."""
+    return {"@id": text} if _ADDRESS.fullmatch(text) else text
 
 
 def _csvw(path: Path, url: str) -> dict[str, Any]:
@@ -171,15 +179,30 @@ def _codes(names: Sequence[str]) -> list[str]:
     return codes
 
 
-def _dcat(folder: Path, facts: Mapping[str, str]) -> dict[str, Any]:
+def _dcat(folder: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
     files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    about = {name.replace("dc:", "dct:"): text for name, text in facts.items()}
+    about = {name.replace("dc:", "dct:"): text for name, text in facts.items() if name != _CONTACT}
     return {
-        "@context": {"dcat": "http://www.w3.org/ns/dcat#", "dct": "http://purl.org/dc/terms/"},
+        "@context": {
+            "dcat": "http://www.w3.org/ns/dcat#",
+            "dct": "http://purl.org/dc/terms/",
+            "vcard": "http://www.w3.org/2006/vcard/ns#",
+        },
         "@type": "dcat:Dataset",
         **about,
-        "dcat:distribution": [{"@type": "dcat:Distribution", "dcat:downloadURL": name} for name in files],
+        **({"dcat:contactPoint": _card(facts[_CONTACT])} if _CONTACT in facts else {}),
+        "dcat:distribution": [
+            {"@type": "dcat:Distribution", "dcat:downloadURL": {"@id": quote(name)}} for name in files
+        ],
     }
+
+
+def _card(contact: Any) -> dict[str, Any]:
+    """Return a contact as a vCard."""
+    if not isinstance(contact, str):
+        return {"@type": "vcard:Kind", "vcard:hasURL": contact}
+    email = {"vcard:hasEmail": {"@id": f"mailto:{contact}"}} if _EMAIL.fullmatch(contact) else {}
+    return {"@type": "vcard:Kind", "vcard:fn": contact, **email}
 
 
 def _dump(path: Path, facts: Mapping[str, Any]) -> None:

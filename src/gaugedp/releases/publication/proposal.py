@@ -62,7 +62,7 @@ class Proposal:
                 "key": publication.key,
                 "guarantee": rounded_up(plan.requested),
                 "balance": ledger.balance,
-                "unit": repr(plan.unit),
+                "unit": str(plan.unit),
                 "table option": options["table"],
                 "tables": [
                     {"title": table.title, _WIDTHS: {text: terms[text] for text, _ in question.labels.terms}}
@@ -139,7 +139,7 @@ def widths(publication: Publication, plan: Plan) -> dict[str, str]:
 
 
 def _digests(publication: Path) -> dict[str, str]:
-    domain = publication.parent / str(read_toml(publication).get("domain", "domain.toml"))
+    domain = publication.parent / str(read_toml(publication, "publication file").get("domain", "domain.toml"))
     paths = zip(_FILES, (publication, domain), strict=True)
     return {name: sha256(path.read_bytes()).hexdigest() for name, path in paths}
 

@@ -4,6 +4,7 @@ import re
 from bisect import bisect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date, datetime
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -27,9 +28,9 @@ from gaugedp.queries.stacked import shared
 from gaugedp.releases.answer import Release
 from gaugedp.releases.described import Facts
 from gaugedp.releases.planning import Plan, plan
-from gaugedp.releases.processing import check
+from gaugedp.releases.processing import agreement, check, effective
 from gaugedp.releases.sampling_error import NOISE, TOTAL
-from gaugedp.releases.tidy.flags import Flag
+from gaugedp.releases.tidy.flags import Flag, check_marks
 from gaugedp.releases.tidy.tabular import LABELS
 
 _STEPS = ("consistent", "non_negative", "round")
@@ -39,6 +40,8 @@ _KEYS = (
 )  # fmt: skip
 _OF_A_TABLE = ("title", "query", "weight", "within", "footnote", "importance", "flags", *_STEPS)
 FORMATS = ("csv", "parquet", "xlsx")
+_DATES = ("date", "next_release")
+_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _SHARE_PARTS = 2**14  # resolution of the least share for a target accuracy
 
 
@@ -91,17 +94,19 @@ class Publication:
 
         The format is in docs/how-to/publish.md. Paths in the file are relative to the file.
         """
-        facts, folder = read_toml(path), Path(path).parent
+        facts, folder = read_toml(path, "publication file"), Path(path).parent
         only_keys("the publication", facts, _KEYS)
         domain = Domain.load(folder / _text("domain", facts.get("domain", "domain.toml")))
         tables = facts.get("tables")
         if not isinstance(tables, list) or not tables:
             raise InvalidRequest("The publication has no tables.", "Write a [[tables]] section with title and query.")
+        of_tables = tuple(_table(number, table, facts) for number, table in enumerate(tables, 1))
+        check_marks([flag for table in of_tables for flag in table.flags])
         parameters = [_number(name, facts.get(name)) for name in ("epsilon", "delta", "rho", "mu")]
         data, key = facts.get("data"), facts.get("key")
         return cls(
             _text("title", facts.get("title", domain.captions.title or domain.name)),
-            tuple(_table(number, table, facts) for number, table in enumerate(tables, 1)),
+            of_tables,
             domain.with_captions(_captions(domain.captions, facts)),
             guarantee_asked(*parameters),
             None if data is None else folder / _text("data", data),
@@ -168,14 +173,27 @@ class Publication:
     def finished(self, release: Release, question: Query) -> Release:
         """Return the release after processing, with flags, at no cost."""
         rules = [flag.to_dict() for flag in self._flags()]
-        flagged = replace(release, facts=Facts.of(release.facts).including(flags=rules)) if rules else release
+        facts = {**({"flags": rules} if rules else {}), **self.agreement(question)}
+        flagged = replace(release, facts=Facts.of(release.facts).including(**facts))
         flagged = flagged if self.language == ENGLISH else flagged.in_language(self.language)
-        steps = [table.processing for table in self.tables]
+        steps = self.steps
         if len(set(steps)) == 1:
             return flagged.processed(*steps[0], query=question) if steps[0] else flagged
         sizes = [sum(len(part.steps) for part in each.parts) for each in self.queries]
         others = len(question.steps) - sum(sizes)  # second moments stay as they are
         return flagged.processed_by_table([*zip(sizes, steps, strict=True), (others, ())], question)
+
+    def agreement(self, question: Query) -> dict[str, Any]:
+        """Return the fact of which tables add up with each other, if there are several."""
+        of_parts = [names for names, each in zip(self.steps, self.queries, strict=True) for _ in each.parts]
+        of_parts += [()] * (len(question.parts) - len(of_parts))
+        return {"agreement": agreement(question, of_parts)} if len(of_parts) > 1 else {}
+
+    @property
+    def steps(self) -> list[tuple[str, ...]]:
+        """Steps of each table, without those that change nothing in it."""
+        pairs = zip(self.tables, self.queries, strict=True)
+        return [effective(table.processing, each.estimates) for table, each in pairs]
 
     def _flags(self) -> list[Flag]:
         """Return the rules; those of some tables name their terms."""
@@ -307,8 +325,31 @@ def _flags(flags: Any, place: str = "the publication") -> tuple[Flag, ...]:
 
 
 def _captions(captions: Captions, facts: Mapping[str, Any]) -> Captions:
-    texts: dict[str, Any] = {key: _text(key, facts.get(key, getattr(captions, key))) for key in TEXTS}
+    given = {key: facts.get(key, getattr(captions, key)) for key in TEXTS}
+    given |= {key: _date(key, given[key]) for key in _DATES}
+    now, later = (given[key] for key in _DATES)
+    if now and later and later < now[: len(later)]:
+        raise InvalidRequest(
+            f"`next_release` is {later}, which is before `date`, {now}.", "Write a later date, or omit next_release."
+        )
+    texts: dict[str, Any] = {key: _text(key, text) for key, text in given.items()}
     return replace(captions, **texts)
+
+
+def _date(key: str, value: Any) -> str:
+    """Return a day as YYYY-MM-DD, "" if there is none; a next release may also be a month."""
+    if value == "" or (isinstance(value, date) and not isinstance(value, datetime)):
+        return str(value)
+    month = "-01" if key == _DATES[1] and isinstance(value, str) and len(value) == len("2027-03") else ""
+    try:
+        if _DAY.fullmatch(f"{value}{month}"):
+            return str(value) if date.fromisoformat(f"{value}{month}") else ""
+    except ValueError:
+        pass
+    raise InvalidRequest(
+        f"`{key}` is {str(value)!r}, which is not a date of the calendar in the form YYYY-MM-DD.",
+        "Write it as 2026-11-29.",
+    )
 
 
 def _formats(formats: Any) -> tuple[str, ...]:

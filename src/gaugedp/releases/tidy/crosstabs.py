@@ -1,7 +1,7 @@
 """Cross tables of a release, with margins."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
@@ -22,7 +22,8 @@ class Crosstabs:
     """Cross tables of a release: terms, numbers and captions.
 
     `may_add` allows margins that were not requested: for estimates, not for ends of intervals. With `in_words`, cells
-    are written as on pages: "0 to under 20", "January 2017".
+    are written as on pages: "0 to under 20", "January 2017". Margins are answers only of the same of the `sets` of
+    terms, by their texts: those of others need not add up.
     """
 
     terms: Sequence[Outline]
@@ -30,6 +31,7 @@ class Crosstabs:
     captions: Captions
     may_add: bool
     in_words: bool = False
+    sets: Mapping[str, int] = field(default_factory=dict)
 
     def table(self, names: str, value: str) -> Columns:
         """Return a table whose last attribute runs across."""
@@ -61,12 +63,16 @@ class Crosstabs:
             self.captions.name(name) if name in names_in_order else name: _column(line) for name, line in lines.items()
         }
 
+    def agree(self, term: Outline, other: Outline) -> bool:
+        """Return True if one term may be a margin of the other."""
+        return other.kind == term.kind and self.sets.get(other.text) == self.sets.get(term.text)
+
     def _cell(self, axis: Axis, text: str) -> str:
         return cell(axis, self.captions, text) if self.in_words else self.captions.cell(axis.name, text)
 
     def _margin(self, term: Outline, names: Sequence[str]) -> np.ndarray | None:
         for other in self.terms:
-            if other.kind == term.kind and set(other.names) == set(names) and _is_of_cells(other):
+            if self.agree(term, other) and set(other.names) == set(names) and _is_of_cells(other):
                 return self._ordered(other, names)
         if not self.may_add or term.measure not in (COUNT, SUM):
             return None

@@ -82,6 +82,18 @@ class Flag:
         return say(key, mark=self.mark, text=self.text or translated(self.when))
 
 
+def check_marks(flags: Iterable[Flag]) -> None:
+    """Refuse rules with one mark that have different texts."""
+    texts: dict[str, str] = {}
+    for flag in flags:
+        text = flag.text or flag.when
+        if texts.setdefault(flag.mark.strip(), text) != text:
+            raise InvalidRequest(
+                f"The mark {flag.mark!r} of flags has two meanings: {texts[flag.mark.strip()]!r} and {text!r}.",
+                "Give each meaning its own mark, or both rules the same text.",
+            )
+
+
 def legends(flags: Iterable[Flag], terms: Iterable[str]) -> list[str]:
     """Return the legends of the flags of some terms, each once."""
     wanted = set(terms)

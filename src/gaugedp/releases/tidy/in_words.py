@@ -76,6 +76,23 @@ def rules(facts: Mapping[str, Any], captions: Captions, terms: Sequence[Outline]
     return [*said, *dict.fromkeys(others)]
 
 
+def apart(facts: Mapping[str, Any], captions: Captions, terms: Sequence[Outline]) -> str:
+    """Return which tables of a publication do not add up with each other, and why, or ""."""
+    agreement = facts.get("agreement", {})
+    if not agreement.get("because"):
+        return ""
+    counted = {term.text: term for term in terms if term.measure in (COUNT, SUM)}
+    parts = [[texts[0] for texts in each if counted.keys() & set(texts)] for each in agreement["sets"]]
+    titled = [[_titled(text, captions, terms) for text in each] for each in parts if each]
+    groups = say("lists.semicolon").join(map(listed, titled))
+    return " ".join([say("rules.apart", groups=groups), *(say(f"rules.apart_{why}") for why in agreement["because"])])
+
+
+def _titled(text: str, captions: Captions, terms: Sequence[Outline]) -> str:
+    """Return the title of a term in quotation marks."""
+    return say("lists.quoted", text=next((meaning(term, captions) for term in terms if term.text == text), text))
+
+
 def _titles(place: str, captions: Captions, terms: Sequence[Outline]) -> tuple[str, ...]:
     """Return the titles of the terms of a part of the query; that of its table, in a publication; () for all terms."""
     outlines = {term.text: term for term in terms}

@@ -16,7 +16,7 @@ from gaugedp.guarantees.printed import rounded_up
 from gaugedp.queries.outline import CELLS, Outline
 from gaugedp.releases.tidy.crosstabs import Crosstabs
 from gaugedp.releases.tidy.flags import Flag, legends
-from gaugedp.releases.tidy.in_words import measure, rules
+from gaugedp.releases.tidy.in_words import apart, measure, rules
 from gaugedp.releases.tidy.spreadsheet import Sheet, write_book
 from gaugedp.statistics import KINDS
 
@@ -50,8 +50,8 @@ class Answers(Protocol):
     def flags(self) -> tuple[Flag, ...]:
         """Rules that mark answers."""
 
-    def crosstabs(self) -> Crosstabs:
-        """Return the cross tables of the estimates."""
+    def crosstabs(self, value: str, labels: bool) -> Crosstabs:
+        """Return the cross tables of a column, with the domain's labels or with codes."""
 
     def number_columns(self) -> dict[str, np.ndarray]:
         """Return the numeric columns, shape (n_answers,) each."""
@@ -60,13 +60,14 @@ class Answers(Protocol):
         """Return the mark of each answer, and which are suppressed."""
 
 
-def sheets(answers: Answers, columns: Columns, wanted: Collection[str] | None = None) -> list[Sheet]:
+def sheets(answers: Answers, columns: Columns, labels: str, wanted: Collection[str] | None = None) -> list[Sheet]:
     """Return a sheet for each table of the `wanted` terms, and one of all answers (`columns`)."""
     terms = [term for term in answers.terms if wanted is None or term.text in wanted]
-    printed = [term for term in terms if _is_printed(term, terms)][:MOST_SHEETS]
     places = np.arange(sum(term.size for term in answers.terms)) + _PLACES_FROM
-    estimates = replace(answers.crosstabs(), in_words=True)
-    indices = Crosstabs(answers.terms, places, answers.captions, may_add=True, in_words=True)
+    with_labels = labels != "codes"
+    estimates = replace(answers.crosstabs("estimate", with_labels), in_words=with_labels)
+    printed = [term for term in terms if _is_printed(term, terms, estimates)][:MOST_SHEETS]
+    indices = replace(estimates, numbers=places)
     alone, with_intervals = _decimals(answers, 1), _decimals(answers, 3)
     hundredths = {term.text: with_intervals[term.text] + 2 * (_sign(term) == "%") for term in terms}
     return [
@@ -87,10 +88,12 @@ def _decimals(answers: Answers, digits: int) -> dict[str, int]:
     return found
 
 
-def save_book(path: str | Path, answers: Answers, columns: Columns, wanted: Collection[str] | None = None) -> None:
+def save_book(
+    path: str | Path, answers: Answers, columns: Columns, labels: str, wanted: Collection[str] | None = None
+) -> None:
     """Write a workbook of the `wanted` terms, or of all; `columns` are the answers one below another."""
     with written_in(answers.language):
-        write_book(path, sheets(answers, columns, wanted), list(notes(answers, wanted)))
+        write_book(path, sheets(answers, columns, labels, wanted), list(notes(answers, wanted)))
 
 
 def notes(answers: Answers, wanted: Collection[str] | None = None) -> Iterator[tuple[str, str]]:
@@ -109,33 +112,36 @@ def notes(answers: Answers, wanted: Collection[str] | None = None) -> Iterator[t
     yield say("notes.intervals"), say(f"notes.covers_{answers.facts.get('intervals', 'noise')}")
     yield from ((say("notes.mark"), legend) for legend in legends(answers.flags, terms))
     yield from ((say(f"notes.{word}"), translated(str(facts[key]))) for key, word in _NOTES.items() if facts.get(key))
-    yield from ((say("notes.rule"), rule) for rule in rules(facts, captions, answers.terms))
+    said = [*rules(facts, captions, answers.terms), apart(facts, captions, answers.terms)]
+    yield from ((say("notes.rule"), rule) for rule in said if rule)
     if "account" in facts:
         yield say("notes.entry"), str(facts["account"].get("entry", ""))
 
 
-def _is_printed(term: Outline, terms: list[Outline]) -> bool:
+def _is_printed(term: Outline, terms: list[Outline], tables: Crosstabs) -> bool:
     """Return True for tables of cells that are not margins of others."""
     if not term.axes or any(axis.form != CELLS for axis in term.axes):
         return False
     return not any(
-        other.kind == term.kind and set(term.names) < set(other.names) and len(other.names) <= 2 for other in terms
+        tables.agree(other, term) and set(term.names) < set(other.names) and len(other.names) <= 2 for other in terms
     )
 
 
 def _sheet(answers: Answers, term: Outline, tables: tuple[Crosstabs, Crosstabs], decimals: int) -> Sheet:
     """Return the sheet of a term: its title, what its numbers are, the table, the marks and the source."""
-    names, captions = _ordered(term), answers.captions
+    names, captions, cell_captions = _ordered(term), answers.captions, tables[0].captions
     about = measure(term, captions)
     shown, places = (table.of(term, names, about if len(names) == 1 else "estimate") for table in tables)
     title = captions.terms.get(term.text) or term.text
     marks, _ = answers.marks()
     marked = {name: _marks(column, marks) for name, column in places.items() if column.dtype.kind in "if"}
     source = [say("head.source", source=captions.source)] if captions.source else []
-    margins = [each.text for each in answers.terms if each.kind == term.kind and set(each.names) <= set(term.names)]
+    margins = [
+        each.text for each in answers.terms if tables[0].agree(term, each) and set(each.names) <= set(term.names)
+    ]
     below = [*legends(answers.flags, margins), *source]
     lines = [decimals] * len(next(iter(shown.values())))
-    *along, across = map(captions.name, names)
+    *along, across = map(cell_captions.name, names)
     head = say("page.colon", name=about) + say("answers.across", rows=" · ".join(along), columns=across)
     marked = marked if answers.flags else {}
     return Sheet(title, shown, (title, head if along else ""), _sign(term), marked, lines, below)

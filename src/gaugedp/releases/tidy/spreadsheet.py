@@ -134,12 +134,20 @@ def _shown(value: Any, decimals: int) -> str:
 
 
 def _unused(name: str, names: Sequence[str]) -> str:
-    plain = _NO_NAME.sub(" ", name).strip(" '")[:31] or "table"
+    plain = _shortened(" ".join(_NO_NAME.sub(" ", name).split()).strip(" '"), 31) or "table"
     taken, number = {other.casefold() for other in names}, 2
     unused = plain
     while unused.casefold() in taken:
-        unused, number = f"{plain[:27]} {number}", number + 1
+        unused, number = f"{_shortened(plain, 27)} {number}", number + 1
     return unused
+
+
+def _shortened(name: str, most: int) -> str:
+    """Return the first words of a name of a sheet, or letters of a long word, without marks at the end."""
+    if len(name) <= most:
+        return name
+    words = name[: most + 1].rpartition(" ")[0]
+    return (words if len(words) > most // 2 else name[:most]).rstrip(" ',;:.–-")
 
 
 def _write_undated(written: BytesIO, path: str | Path) -> None:

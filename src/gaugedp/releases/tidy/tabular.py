@@ -47,6 +47,12 @@ class Tabular(ABC):
         return tuple(map(Flag.stored, self.facts.get("flags", ())))
 
     @property
+    def sets(self) -> dict[str, int]:
+        """Number of the set of tables that each term adds up with, by its text; all add up if there are none."""
+        sets = self.facts.get("agreement", {}).get("sets", ())
+        return {text: number for number, parts in enumerate(sets) for texts in parts for text in texts}
+
+    @property
     def language(self) -> str:
         """Language of pages and notes; see `LANGUAGES`."""
         return str(self.facts.get("language", ENGLISH))
@@ -67,9 +73,9 @@ class Tabular(ABC):
         """Return a cross table of "A*B", with margins.
 
         The cells of A are its rows, and the cells of B are its columns. `value` selects the column of `columns` that is
-        shown. A margin is a released answer if `A`, `B` or `count` was requested too, and otherwise the sum of the
-        cells shown. Ends of intervals and means have only requested margins. Attributes that were not requested
-        together are refused.
+        shown. A margin is a released answer if `A`, `B` or `count` was requested too, in a table that adds up with this
+        one, and otherwise the sum of the cells shown. Ends of intervals and means have only requested margins.
+        Attributes that were not requested together are refused.
         """
         return make_frame(self.crosstabs(value, labels).table(names, value), self.facts.get("frame"))
 
@@ -80,7 +86,7 @@ class Tabular(ABC):
             known = [name for name in numbers if name != "flag"]
             raise InvalidRequest(f"The table has no column {value!r}.", f"Choose one of {', '.join(known)}.")
         captions = self.captions if labels else Captions()
-        return Crosstabs(self.terms, numbers[value], captions, may_add=value in ("estimate", "raw"))
+        return Crosstabs(self.terms, numbers[value], captions, value in ("estimate", "raw"), sets=self.sets)
 
     def columns(self, level: float = 0.95, labels: str = "codes") -> dict[str, list[Any]]:
         """Return the answers as columns, one for each attribute.
@@ -112,12 +118,13 @@ class Tabular(ABC):
     def save_excel(self, path: str | Path, labels: str = "both") -> None:
         """Write an Excel file: the tables, all answers, and notes.
 
-        Each table has its own sheet, with the domain's labels and margins, as it would be printed. It needs openpyxl.
+        Each table has its own sheet, with margins, as it would be printed: with the domain's labels, unless `labels` is
+        "codes". It needs openpyxl.
         """
         from gaugedp.releases.tidy.printed import save_book
 
         check_ending(path, ".xlsx")
-        save_book(path, self, self.columns(labels=labels))
+        save_book(path, self, self.columns(labels=labels), labels)
 
     def marks(self) -> tuple[np.ndarray, np.ndarray]:
         """Return each answer's mark, and whether it is suppressed.
