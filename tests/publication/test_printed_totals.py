@@ -21,7 +21,7 @@ TABLES = "".join(
     f'[[tables]]\ntitle = "{text}"\nquery = "{text}"\n' for text in ("REGION", "REGION*SEX", "DISTRICT*SEX")
 )
 STEPS = "epsilon = 1.0\nconsistent = true\nnon_negative = true\nround = 5\n"
-APART = "Totals equal the sums of their parts only within each of these groups of tables: "
+APART = "Parts add up to their totals only within each of these groups of tables: "
 ROWS, ALONE = "The groups do not include the same records", "were adjusted or rounded separately."
 
 

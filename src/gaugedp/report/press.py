@@ -68,7 +68,7 @@ def _noise(release: "Release", term: ReportTerm) -> Html:
     texts = (
         say("press.weighted") if any(outline.weights for outline in release.terms) else "",
         say("press.noise", intervals=intervals, covered=say(f"press.covers_{release.intervals}")),
-        say("answers.marks", legends=meanings) if meanings else "",
+        meanings,
         say("press.processed") if release.processing else "",
         captions.footnote,
         source,
