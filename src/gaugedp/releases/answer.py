@@ -182,7 +182,7 @@ class Release(Tabular):
     @property
     def intervals(self) -> str:
         """Errors that the intervals include: "noise" or "total"."""
-        return contained(self.terms)
+        return str(self.facts["intervals"]) if "derived" in self.facts else contained(self.terms)
 
     @property
     def sampling_errors(self) -> list[np.ndarray]:
