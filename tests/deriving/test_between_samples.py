@@ -97,10 +97,10 @@ def test_with_little_noise_variances_of_both_samples_add_up() -> None:
     which = ("total", "total")
     precise = {"total": gd.plan(PLANS["total"].query, UNIT, epsilon=1e5)}
     later, earlier = both = pair(which, 1, precise)
-    answer = compared(both, which, "difference(mean(PAY) by G)", precise)
-    reach = 1.959964 * np.hypot(later.sampling_errors[0], earlier.sampling_errors[0])
-    low, high = answer.interval()
-    assert (high - low) / 2 == pytest.approx(reach, rel=0.02)
+    for place, text in enumerate(("mean(PAY) by G", "weighted count by G")):
+        low, high = compared(both, which, f"difference({text})", precise).interval()
+        reach = 1.959964 * np.hypot(later.sampling_errors[place], earlier.sampling_errors[place])
+        assert (high - low) / 2 == pytest.approx(reach, rel=0.02)
     ratio = compared(both, which, "ratio(weighted count by G)", precise)
     (x, y), (s, t) = (  # Fieller's interval, for independent x and y
         [of_one[12:24] for of_one in (later.raw, earlier.raw)],

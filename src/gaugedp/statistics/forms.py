@@ -138,7 +138,7 @@ class FormPivot:
             is_inside=quotient.bottom.at(numbers) >= quotient.least,
         )
 
-    def leaves_open(self, numbers: np.ndarray, misses: float, value: float, sampling: np.ndarray) -> bool:
+    def leaves_open(self, numbers: np.ndarray, misses: float, value: float, sampling: np.ndarray = NO_SAMPLING) -> bool:
         """Return whether released numbers leave the value open."""
         near = self.quotient.nearest(numbers, value, self._covariance)
         top, bottom = (around(near) for around in self._around)
