@@ -10,7 +10,7 @@ import gaugedp as gd
 from gaugedp.report.html import render
 
 GROUPS = [f"g{k}" for k in range(12)]
-DOMAIN = gd.Domain.of(G=GROUPS, PAY=gd.bounded(0, 100)).with_weights("W", gd.bounded(1, 50, 0.01))
+DOMAIN = gd.Domain.of(G=GROUPS, PAY=gd.bounded(0, 100)).with_weights("W", gd.bounded(1, 20, 0.01))
 TEXT = "mean(PAY) by G; weighted count by G"
 SIZE = 4000
 UNIT = gd.PrivacyUnit()
