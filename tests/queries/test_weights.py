@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -129,6 +130,32 @@ def test_estimates_without_noise_are_those_of_a_survey_package() -> None:
         assert exact(rows, domain, text) == pytest.approx(np.array(values), rel=1e-5), text
 
 
+CLIPPED = {"a": ["x", "y"], "p": gd.bins(edges=[2, 5], outside="other")}
+
+
+@pytest.mark.parametrize("text", ["p", "p*a; weighted count by a"])
+def test_rows_whose_weight_is_clipped_are_counted(text) -> None:
+    """An attribute may have the name of the weights; rows at the bounds of its cell are not clipped."""
+    domain = gd.Domain.of(**CLIPPED).with_weights("p", gd.bounded(2, 5))
+    weights = [1.99, 2, 3, 5, 5.01, 8, None, 4, 1000]
+    rows = pd.DataFrame({"a": ["x", "y", "x"] * 3, "p": weights})
+    inside = rows.p.between(2, 5)
+    assert inside.sum() == 4
+    expected = [inside.sum(), (~inside).sum()]
+    if "*" in text:
+        cells = [(chosen & (rows.a == a)).sum() for chosen in (inside, ~inside) for a in "xy"]
+        expected = [*cells, *(rows.p.clip(2, 5).round()[rows.a == a].sum() for a in "xy")]
+    for own in (rows, pa.Table.from_pandas(rows)):
+        assert exact(own, domain, text).tolist() == expected
+    points = np.array([exact(rows[k : k + 1], domain, text) for k in range(len(rows))])
+    directions = np.random.default_rng(6).normal(size=(40, points.shape[1]))
+    sides = directions @ points.T
+    body = gd.query(domain, text)
+    assert (sides.max(axis=1) <= body.sensitivity(ROW).support(directions) + 1e-9).all()
+    apart = sides.max(axis=1) - sides.min(axis=1)
+    assert (apart <= body.sensitivity(REPLACED).support(directions) + 1e-9).all()
+
+
 def test_words_of_weights_are_read_and_written() -> None:
     domain = domain_of(WEIGHTS[0])
     texts = ["weighted count by a*b", "unweighted sum(v) by a", "unweighted median(v)", "quantiles(v, 0.25, 0.75) by a"]
@@ -230,6 +257,7 @@ def test_a_weighted_median_moves_by_no_more_ranks_than_the_weight() -> None:
         ('column = "w"\nlow = -1\nhigh = 5', "cannot be negative"),
         ('column = "w"\nlow = 1', "has no bounds"),
         ('column = "w"\nlow = "1"\nhigh = 5', "finite number"),
+        ('column = "w"\nlow = 1\nhigh = 5\nstrat = "v"', "mean 'strata'"),
         ('column = "w"\nlow = 1\nhigh = 5\nreplicates = "w1..w80"', "Omit replicates"),
         ('column = "w"\nlow = 1\nhigh = 5\nstep = 0.000001', "coarser `step`"),
         ('column = "v"\nlow = 1\nhigh = 5', "both a weight and a column"),

@@ -92,7 +92,7 @@ def test_a_fact_is_read_to_its_last_word() -> None:
         "sind, gelten als fehlend. v = 9 gilt als fehlend. Fehlt „v“, zählt stattdessen 0,5.",
         "n is the largest v in a pid's rows, each clipped to [0, 9] in steps of 1; rows without one are "
         "skipped.": "der größte Wert von v",
-        "rate 0.5 to 0.75 a row": "Rate 0,5 bis 0,75 je Zeile",
+        "rate 0.5 to 0.75 a row": "Rate 0,5 bis 0,75 je Rang",
         "Rows whose new is missing or out of domain are left out of the whole query.": "ungültiger Angabe zu „new“",
         "rounded Laplace on a tree of 3 levels, branching 2, std 1.5 to 2": "auf einem Baum mit 3 Ebenen",
         "least expected error, 22,511,533": "kleinster erwarteter Fehler",

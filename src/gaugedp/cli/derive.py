@@ -10,7 +10,7 @@ from gaugedp.cli.release import show_answers
 from gaugedp.cli.shared import check_files, number, read_text
 from gaugedp.domain.domain import Domain
 from gaugedp.releases.answer import Release
-from gaugedp.releases.deriving.between import compare_releases
+from gaugedp.releases.deriving.between import CONTAINED, compare_releases
 from gaugedp.releases.deriving.derive import derive as make
 from gaugedp.releases.publication.publication import Publication
 
@@ -77,6 +77,8 @@ def _read(path: str) -> Release:
 
 def _show(figures: Release) -> None:
     show_answers(figures)
+    if "earlier" in figures.facts["derived"]:
+        click.echo(CONTAINED[figures.intervals])
     click.echo(
         f"Computed from the answers to {figures.facts['derived']['query']}: nothing was read and nothing was spent."
     )

@@ -25,6 +25,7 @@ _OF_CELLS = (
     *("date", "timezone", "outside", "tree", "keys", "look_up"),
 )
 _UNKNOWN = ("keys", "most")
+_OF_WEIGHTS = ("column", "strata", "clusters", "label")  # which are read first
 _ALIKE = {"min": "low", "minimum": "low", "lower": "low", "max": "high", "maximum": "high", "upper": "high"}
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}.*|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 
@@ -86,7 +87,7 @@ def read_weights(facts: Mapping[str, Any]) -> dict[str, Any]:
                 f'Name an attribute, such as {key} = "REGION".',
             )
     section.pop("label", None)  # a caption
-    return {"name": column, "weight": _bounded(column, section, "[weights]"), **design}
+    return {"name": column, "weight": _bounded(column, section, "[weights]", _OF_WEIGHTS), **design}
 
 
 def read_impossible(facts: Mapping[str, Any]) -> Sequence[Any]:
@@ -321,9 +322,9 @@ def _column(name: str, value: object, folder: Path) -> BoundedColumn:
     return cast(BoundedColumn, column)
 
 
-def _bounded(name: str, value: Any, place: str = "") -> BoundedColumn:
+def _bounded(name: str, value: Any, place: str = "", more: tuple[str, ...] = (*OWN, "look_up")) -> BoundedColumn:
     place = place or f"column {name}"
-    only_keys(place, value, ("low", "high", "step", "missing", "unknown"), (*OWN, "look_up"))
+    only_keys(place, value, ("low", "high", "step", "missing", "unknown"), more)
     facts = dict(value)
     if "low" not in facts or "high" not in facts:
         raise InvalidRequest(

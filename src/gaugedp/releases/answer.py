@@ -34,7 +34,7 @@ from gaugedp.queries.outline import COUNT, Outline
 from gaugedp.releases.described import LEVELS, Facts, restored_facts
 from gaugedp.releases.processing import STEPS, base_of, check, effective, how, may_be_joint, process, words
 from gaugedp.releases.remarks import remarks
-from gaugedp.releases.sampling_error import TOTAL, SamplingError, contained, sampling_errors, total_intervals
+from gaugedp.releases.sampling_error import NOISE, TOTAL, SamplingError, contained, sampling_errors, total_intervals
 from gaugedp.releases.tidy.in_words import apart
 from gaugedp.releases.tidy.tabular import Tabular
 from gaugedp.statistics.base import (
@@ -183,6 +183,8 @@ class Release(Tabular):
     @property
     def intervals(self) -> str:
         """Errors that the intervals include: "noise" or "total"."""
+        if "derived" in self.facts:
+            return TOTAL if self.facts.get("intervals") == TOTAL else NOISE
         return contained(self.terms)
 
     @property

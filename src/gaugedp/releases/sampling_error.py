@@ -29,6 +29,10 @@ class SamplingError(NamedTuple):
     deviations: np.ndarray
     freedom: float | np.ndarray = np.inf
 
+    def reach(self, miss: float) -> np.ndarray:
+        """Return bounds on the sampling errors that each fail with probability `miss`."""
+        return _quantile(1 - miss / 2, self.freedom) * self.deviations
+
 
 def contained(outlines: Sequence[Outline]) -> str:
     """Return what the intervals of a release contain: "total" if some term has a sampling error, else "noise"."""
@@ -37,10 +41,8 @@ def contained(outlines: Sequence[Outline]) -> str:
 
 def design_of(outlines: Sequence[Outline]) -> str:
     """Return the design for which sampling errors are estimated: "none", "strata", "clusters" or "both"."""
-    sums = next((outline for outline in outlines if outline.measure in _TOTALS), None)
-    if sums is None or not sums.clusters:
-        return "none" if sums is None else "strata"
-    return "both" if sums.strata else "clusters"
+    strata, clusters = any(outline.strata for outline in outlines), any(outline.clusters for outline in outlines)
+    return ("both" if strata else "clusters") if clusters else "strata" if strata else "none"
 
 
 def sampling_errors(
@@ -70,7 +72,7 @@ def total_intervals(
 
 def _total_ends(estimate: Statistic, middle: np.ndarray, ends: Ends, error: SamplingError, miss: float) -> Ends:
     low, high = ends
-    reach = _quantile(1 - miss / 2, error.freedom) * error.deviations
+    reach = error.reach(miss)
     with np.errstate(invalid="ignore"):
         lower, upper = middle - np.hypot(middle - low, reach), middle + np.hypot(high - middle, reach)
     least, most = estimate.range
@@ -94,7 +96,7 @@ def _sources(outlines: Sequence[Outline], own: Outline) -> tuple[int, ...]:
         places = [place for place, other in enumerate(outlines) if other.measure in kinds and _serves(other, own)]
         if is_of_rows:
             places = [place for place, other in enumerate(outlines) if other.measure in kinds and not other.weights]
-        found.append(min(places, key=lambda place: outlines[place].size, default=None))
+        found.append(min(places, key=lambda place: _order(outlines[place]), default=None))
     return () if None in found else tuple(place for place in found if place is not None)
 
 
@@ -106,13 +108,18 @@ def _needed(outlines: Sequence[Outline]) -> list[tuple[tuple[str, ...], bool]]:
     return [(_TOTALS, False)] if sums.clusters else [(_SQUARES, False), (_TOTALS, False), (_TOTALS, True)]
 
 
+def _order(sums: Outline) -> tuple[int, int]:
+    """Return a key of sums that serve a term: its own, before finer ones, whose rows have cells in more attributes."""
+    return sums.size, len(sums.left_out_by)
+
+
 def _serves(sums: Outline, own: Outline) -> bool:
     """Return True for sums about a term's column and rows, by its cells and by stratum and cluster."""
     if not sums.weights or (sums.column != own.column and (own.column or sums.measure in _PLAIN)):
         return False
     design = [name for name in (sums.strata, sums.clusters) if name]
     if not design:
-        return (sums.names, frozenset(sums.left_out_by)) == (own.names, frozenset(own.left_out_by))
+        return {*own.names} <= {*sums.names} and {*own.left_out_by} <= {*sums.left_out_by}
     axes = {*design, *(sums.levels[name][0] for name in design if name in sums.levels)}
     is_alike = all(sums.knows(name) or name in sums.left_out_by for name in own.left_out_by)
     return is_alike and {*sums.left_out_by} <= {*own.left_out_by, *axes} and all(map(sums.knows, (*own.names, *design)))

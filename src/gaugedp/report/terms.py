@@ -118,7 +118,7 @@ def read_terms(release: "Release") -> list[ReportTerm]:
     ]
     if release.intervals == "total":
         shown = [
-            replace(term, errors="total") if errors.any() else term
+            replace(term, errors="total") if errors.any() or "derived" in release.facts else term
             for term, errors in zip(shown, release.sampling_errors, strict=True)
         ]
     asked = takewhile(lambda pair: not pair[1].of_sampling, zip(shown, release.estimates, strict=True))

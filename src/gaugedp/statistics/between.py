@@ -11,7 +11,7 @@ import numpy as np
 
 from gaugedp.statistics.base import Wording
 from gaugedp.statistics.comparison import Change, CountRatio, Difference, IndexNumber, MeanDifference, MeanRatio, Ratio
-from gaugedp.statistics.forms import FormQuotient, Highest, Quotient, beyond
+from gaugedp.statistics.forms import NO_SAMPLING, FormQuotient, Highest, Quotient, beyond
 from gaugedp.statistics.quantile import WithEnds
 
 
@@ -35,9 +35,12 @@ class DifferencePivot:
     quotient: LinearDifference
     sizes: np.ndarray
 
-    def ends(self, numbers: np.ndarray, misses: float) -> tuple[float, float]:
+    def ends(self, numbers: np.ndarray, misses: float, sampling: np.ndarray = NO_SAMPLING) -> tuple[float, float]:
         """Return the interval."""
-        middle, reach = self.quotient.value(numbers), beyond(self.sizes, misses)
+        middle, reach = (
+            self.quotient.value(numbers),
+            float(np.hypot(beyond(self.sizes, misses), np.linalg.norm(sampling))),
+        )
         return middle - reach, middle + reach
 
 

@@ -15,6 +15,7 @@ from gaugedp.mechanisms.noise_widths import safe_rank
 from gaugedp.statistics.inversion import values_within
 
 _MOMENTS = (2, 4, 6)
+NO_SAMPLING = np.zeros(1)  # sampling errors of numbers that are not of a sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +65,11 @@ class Pivot(Protocol):
     def quotient(self) -> "Quotient":
         """The statistic."""
 
-    def ends(self, numbers: np.ndarray, misses: float) -> tuple[float, float]:
-        """Return the interval that fails with probability `misses`, including the estimate."""
+    def ends(self, numbers: np.ndarray, misses: float, sampling: np.ndarray = NO_SAMPLING) -> tuple[float, float]:
+        """Return the interval that fails with probability `misses`, including the estimate.
+
+        `sampling` (k,) bounds the sampling errors of the numbers, which are independent: 0 without sampling error.
+        """
 
 
 class Quotient(Protocol):
@@ -100,11 +104,15 @@ class FormQuotient:
         """Return the pivot h(c, θ), 0 at the truth."""
         return self.top.at(numbers) - value * self.bottom.at(numbers)
 
+    def slope(self, numbers: np.ndarray, value: float) -> np.ndarray:
+        """Return the gradient of the pivot."""
+        return self.top.gradient(numbers) - value * self.bottom.gradient(numbers)
+
     def nearest(self, numbers: np.ndarray, value: float, covariance: np.ndarray) -> np.ndarray:
         """Return c near the numbers with h(c, θ) = 0, by linear steps in the norm of the noise."""
         c = numbers
         for _ in range(4):  # towards the nearest numbers
-            gradient = self.top.gradient(c) - value * self.bottom.gradient(c)
+            gradient = self.slope(c, value)
             along = covariance @ gradient
             length = gradient @ along
             if not length > 0:
@@ -120,22 +128,23 @@ class FormPivot:
     quotient: FormQuotient
     noise: np.ndarray
 
-    def ends(self, numbers: np.ndarray, misses: float) -> tuple[float, float]:
+    def ends(self, numbers: np.ndarray, misses: float, sampling: np.ndarray = NO_SAMPLING) -> tuple[float, float]:
         """Return the interval of values, including the estimate."""
         quotient = self.quotient
         return values_within(
-            lambda value: self.leaves_open(numbers, misses, value),
+            lambda value: self.leaves_open(numbers, misses, value, sampling),
             quotient.value(numbers),
             (quotient.low, quotient.high),
             is_inside=quotient.bottom.at(numbers) >= quotient.least,
         )
 
-    def leaves_open(self, numbers: np.ndarray, misses: float, value: float) -> bool:
+    def leaves_open(self, numbers: np.ndarray, misses: float, value: float, sampling: np.ndarray = NO_SAMPLING) -> bool:
         """Return whether released numbers leave the value open."""
         near = self.quotient.nearest(numbers, value, self._covariance)
         top, bottom = (around(near) for around in self._around)
         noise = np.abs(top - value * bottom - self.quotient.gap(near, value))
-        return abs(self.quotient.gap(numbers, value)) <= beyond(noise, misses)
+        of_sampling = np.linalg.norm(self.quotient.slope(near, value) * sampling) if sampling.any() else 0.0
+        return abs(self.quotient.gap(numbers, value)) <= float(np.hypot(beyond(noise, misses), of_sampling))
 
     @cached_property
     def _around(self) -> tuple[Callable[[np.ndarray], np.ndarray], Callable[[np.ndarray], np.ndarray]]:

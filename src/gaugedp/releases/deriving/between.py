@@ -1,4 +1,4 @@
-"""Comparison of two releases, at no cost, with intervals for the noise of both."""
+"""Comparison of two releases, at no cost, with intervals for the errors of both."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gaugedp._internal.names import parts
+from gaugedp._internal.runs import unfold
 from gaugedp.domain.domain import Domain
 from gaugedp.errors import InvalidRequest
 from gaugedp.guarantees import compose, from_dict
@@ -19,14 +20,26 @@ from gaugedp.releases.answer import Release
 from gaugedp.releases.deriving.derive import NoisyNumbers, Source, noise_of, released_ends
 from gaugedp.releases.deriving.terms import FormTerm
 from gaugedp.releases.planning import Plan
+from gaugedp.releases.sampling_error import NOISE, TOTAL, SamplingError, sampling_errors
 from gaugedp.statistics.between import BETWEEN, RatioBetween
 from gaugedp.statistics.forms import Quotient
 from gaugedp.statistics.mean import ColumnMean
 
 _UNDONE = "Nothing was read and nothing was spent."
 _TERM = re.compile(rf"^({'|'.join(BETWEEN)})\s*\((.+)\)$")
-_MARK = {"mark": "*", "text": "differs from the earlier release by more than the noise of both", "suppress": False}
+_MARKED = {
+    NOISE: "differs from the earlier release by more than the noise of both",
+    TOTAL: "differs from the earlier release by more than the noise and the sampling errors of both",
+}
+CONTAINED = {
+    NOISE: "The intervals account only for the noise of both releases, not for sampling error.",
+    TOTAL: (
+        "The intervals account for the noise and the sampling errors of both releases, as for two independent samples. "
+        "If the samples overlap, the intervals are usually too long."
+    ),
+}
 _MOST_ANSWERS = 20_000  # some gigabytes of draws
+_LARGEST = 1e100  # of the error of a number whose error is not known
 _SEEDS = (1913, 1914)  # public: of the draws of the later and the earlier release
 
 
@@ -42,8 +55,9 @@ def compare_releases(
     """Compare the answers of two releases, at no cost.
 
     Use it for changes from one year to the next, or for differences between two tables. The comparison is a release
-    with intervals that include the noise of both. No table is read and no budget is spent: the comparison satisfies the
-    composition of the guarantees of both releases. Their noise must be independent, as it is in separate releases.
+    with intervals that include the noise of both, and their sampling errors if both have total intervals. No table is
+    read and no budget is spent: the comparison satisfies the composition of the guarantees of both releases. Their
+    noise must be independent, as it is in separate releases.
 
     Parameters
     ----------
@@ -62,8 +76,9 @@ def compare_releases(
     Returns
     -------
     Release
-        The comparisons, with intervals for the noise of both releases but not for sampling error. A comparison whose
-        interval excludes "no change" is marked `*`. For means, the coverage is approximate
+        The comparisons. If both releases have total intervals, those of weighted counts, sums and means include the
+        sampling errors of two independent samples. All others include only the noise. A comparison whose interval
+        excludes "no change" is marked `*`. For means, and with sampling errors, the coverage is approximate
         (docs/theory/derived.md).
 
     Raises
@@ -104,11 +119,13 @@ def compare_releases(
         )
     noisy = [_noise_of_both((later, earlier), sources, sides) for sides, _ in terms]
     answer = released_ends(later, [term for _, term in terms], noisy, level)
-    rules = [{"when": f"interval excludes {_still(terms[0][1].kind)}", **_MARK}]
+    intervals = answer.facts["intervals"]
+    when = f"interval excludes {_still(terms[0][1].kind)}"
+    rules = [{"when": when, "mark": "*", "text": _MARKED[intervals], "suppress": False}]
     asked = compose((from_dict(release.facts["asked"]), 1) for release in (later, earlier))
     guarantee = compose((release.guarantee, 1) for release in (later, earlier))
     facts = {name: fact for name, fact in answer.facts.items() if name != "account"}
-    facts |= {"flags": rules, "rules": [*facts["rules"], *_said(later, earlier)], "asked": asked.to_dict()}
+    facts |= {"flags": rules, "rules": [*facts["rules"], *_said(later, earlier, intervals)], "asked": asked.to_dict()}
     facts["derived"] = {**facts["derived"], "earlier": earlier.facts["digest"]}
     return Release(answer.numbers, answer.labels, answer.estimates, guarantee, facts)
 
@@ -119,8 +136,9 @@ def _is_one(later: Release, earlier: Release) -> bool:
     return later.to_json() == earlier.to_json() or (tips[0] == tips[1] and tips[0] is not None)
 
 
-def _said(later: Release, earlier: Release) -> Iterator[str]:
+def _said(later: Release, earlier: Release, intervals: str) -> Iterator[str]:
     yield f"Compared with the release of {earlier.facts['query']!r} (digest {earlier.facts['digest'][:12]})."
+    yield CONTAINED[intervals]
     if later.facts["unit"] != earlier.facts["unit"]:
         yield f"The earlier release protects another unit ({earlier.facts['protects']}), which can look like a change."
     if later.facts["digest"] != earlier.facts["digest"]:
@@ -164,7 +182,8 @@ def _term(sources: Sequence[Source], text: str) -> tuple[tuple[Workload, Workloa
     n_own = len(later.steps) // n_answers  # numbers of an answer: its count or sum, or a sum and a count
     places = np.arange(2 * len(later.steps)).reshape(2 * n_own, n_answers).T
     step = Fraction(later.steps.runs[0][0] if match[1] == "difference" else 1) / 10**6  # a millionth of a unit
-    shown = Outline(text, kind.kind, outline.column, outline.axes)
+    design = later.domain.design
+    shown = Outline(text, kind.kind, outline.column, outline.axes, strata=design.strata, clusters=design.clusters)
     scale, offset = kind.of_counts.factor, kind.of_counts.factor * kind.of_counts.shift
     return (later, earlier), FormTerm(kind, later, shown, [quotient] * n_answers, places, step, scale, offset)
 
@@ -209,7 +228,30 @@ def _noise_of_both(
         for release, source, question, seed in zip(releases, sources, sides, _SEEDS, strict=True)
     )
     size = min(len(later.draws), len(earlier.draws))
+    numbers, laws = (np.concatenate(both) for both in ((later.numbers, earlier.numbers), (later.laws, earlier.laws)))
     draws = np.hstack([later.draws[:size], earlier.draws[:size]])
-    return NoisyNumbers(
-        np.concatenate([later.numbers, earlier.numbers]), draws, np.concatenate([later.laws, earlier.laws])
+    errors = [_sampling_error(*of_one) for of_one in zip(releases, sides, (later, earlier), strict=True)]
+    if any(error is None for error in errors):
+        return NoisyNumbers(numbers, draws, laws)
+    sampling = SamplingError(*(np.concatenate(both) for both in zip(*filter(None, errors), strict=True)))
+    return NoisyNumbers(numbers, draws, laws, sampling)
+
+
+def _sampling_error(release: Release, question: Workload, noisy: NoisyNumbers) -> SamplingError | None:
+    """Return the sampling errors of the numbers of a query that follows from a release; None if not estimated."""
+    if release.intervals != TOTAL:
+        return None
+    units = np.concatenate([np.full(int(count), float(Fraction(step))) for count, step in release.facts["steps"]])
+    numbers = np.concatenate([release.numbers.astype(float) * units, noisy.numbers])
+    deviations = np.concatenate([unfold(release.facts["deviations"]), noisy.draws.std(axis=0)])
+    term, outlines = question.terms[0], (*release.terms, question.outlines[0])
+    *_, error = sampling_errors(outlines, (*release.estimates, term.estimate), numbers, deviations)
+    if not error.deviations.all():
+        return None
+    n_answers = term.estimate.n_answers
+    counts = np.maximum(noisy.numbers[n_answers:], 0.0) if len(noisy.numbers) > n_answers else 1.0  # s of Σ/n is n·s
+    own = np.minimum(error.deviations, _LARGEST) * counts
+    return SamplingError(
+        np.concatenate([own, np.zeros(len(noisy.numbers) - n_answers)]),
+        np.resize(error.freedom, len(noisy.numbers)),
     )

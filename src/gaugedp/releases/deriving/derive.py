@@ -31,7 +31,7 @@ from gaugedp.releases.described import spread
 from gaugedp.releases.metadata import about_answers
 from gaugedp.releases.plan_widths import bonferroni_level
 from gaugedp.releases.planning import Plan
-from gaugedp.releases.sampling_error import NOISE
+from gaugedp.releases.sampling_error import NOISE, TOTAL, SamplingError
 from gaugedp.statistics import KINDS
 from gaugedp.statistics.base import for_released, in_units
 from gaugedp.statistics.forms import Pivot
@@ -224,11 +224,12 @@ def _with_ends(release: Release, source: Source, terms: Sequence[FormTerm], leve
 
 @dataclass(frozen=True, eq=False)
 class NoisyNumbers:
-    """Released numbers (k,), draws of their noise (m, k), and labels of its distributions (k,)."""
+    """Released numbers (k,), draws of their noise (m, k), labels of its distributions (k,), and sampling errors."""
 
     numbers: np.ndarray
     draws: np.ndarray
     laws: np.ndarray
+    sampling: SamplingError | None = None  # of the numbers (k,), in units
 
 
 def released_ends(release: Release, terms: Sequence[FormTerm], noisy: Sequence[NoisyNumbers], level: float) -> Release:
@@ -247,7 +248,7 @@ def released_ends(release: Release, terms: Sequence[FormTerm], noisy: Sequence[N
         "counts": [[5 * n_answers, False]],
         "deviations": [[5 * n_answers, 0.0]],
         "widths": None,
-        "intervals": NOISE,
+        "intervals": TOTAL if any(own.sampling for own in noisy) else NOISE,
     }
     estimates = tuple(term.kind(len(term.quotients), level, no_end=INTEGERS * float(term.step)) for term in terms)
     labels = Labels(tuple((term.outline.text, Cells(tuple(term.cells))) for term in terms))
@@ -272,9 +273,12 @@ def noise_of(release: Release, source: Source, question: Workload, seed: int) ->
 
 
 def _with_released_ends(term: FormTerm, noisy: NoisyNumbers, misses: tuple[float, float]) -> np.ndarray:
-    pairs = [(pivot, noisy.numbers[place]) for pivot, place in zip(_pivots(term, noisy), term.places, strict=True)]
-    ends = [np.array([pivot.ends(own, miss) for pivot, own in pairs]).T for miss in misses]
-    answers = np.array([[pivot.quotient.value(own) for pivot, own in pairs]])
+    pivots = list(zip(_pivots(term, noisy), term.places, strict=True))
+    ends = []
+    for miss in misses:
+        reach = np.zeros(len(noisy.numbers)) if noisy.sampling is None else noisy.sampling.reach(miss)
+        ends.append(np.array([pivot.ends(noisy.numbers[own], miss, reach[own]) for pivot, own in pivots]).T)
+    answers = np.array([[pivot.quotient.value(noisy.numbers[own]) for pivot, own in pivots]])
     middle, *sides = (term.scale * np.vstack([answers, *ends]) + term.offset) / float(term.step)
     rounded = (
         [np.floor(low + 1e-6) for low in sides[::2]],  # up to a millionth of a step
