@@ -3,8 +3,8 @@
 Medians over three random 70/30 splits, one draw of the noise each; rows are added or removed, delta is 1e-5. Bounds are
 round numbers, but for breast_cancer and diabetes, whose ranges are taken from the data as if they were public; lists of
 categories are taken as public. Nothing was chosen by looking at these tables, but for the bounds; constants were chosen
-on CPSSW8, Wage, NMES1988, ames, credit_data, lending_club, Default, DoctorVisits and two drawn tables, and compared on
-adult too. Writes a section of docs/benchmarks/models.md; takes about an hour.
+on CPSSW8, Wage, NMES1988, ames, credit_data, lending_club, Default, DoctorVisits and two drawn tables, those of levels
+also on attrition, diamonds, HI, HMDA, SLID, spam7, VietNamI and three more, and all compared on adult too. Writes a section of docs/benchmarks/models.md; takes about an hour.
 
     python benchmarks/additive.py FOLDER    # with adult.csv, acs_ma2018.csv, CPS1988.csv, HealthInsurance.csv, Fertility2.csv
 """  # noqa: E501

@@ -17,7 +17,7 @@ pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
 from gaugedp.estimators import AdditiveClassifier, AdditiveRegressor, LogisticRegression
 from gaugedp.estimators.additive_descent import AdditiveDescent
 from gaugedp.estimators.additive_model import coded
-from gaugedp.estimators.bin_search import BinSearch, cells_within, merged
+from gaugedp.estimators.bin_search import BinSearch, LearnedBins, cells_within, merged
 from gaugedp.estimators.column_sums import GroupSums
 from gaugedp.estimators.row_scaling import Centre
 from gaugedp.estimators.shape_functions import Bins, features, longest, monotone
@@ -142,13 +142,39 @@ def test_learned_edges_are_where_the_rows_are() -> None:
     """A column of which 99 of 100 rows are in the first thousandth of its bounds."""
     column = np.abs(DRAW.standard_cauchy((5000, 1))).clip(0, 1e4)
     search = BinSearch.calibrate((cells_within(0.0, 1e4),), gd.GaussianDP(1.0), "add_remove")
-    ((edges, shares),) = search.find(column, 32, research_rng(1))
+    ((edges, shares, _),) = search.find(column, 32, research_rng(1))
     assert (edges[0], edges[-1]) == (0, 1e4)
     assert (np.diff(edges) > 0).all()
     assert (edges < 100).sum() >= 5
     assert shares.sum() == pytest.approx(1)
-    hidden, _ = merged(np.linspace(0, 1, 65), np.ones(64), 100.0, 4)
-    assert hidden == pytest.approx([0, 0.25, 0.5, 0.75, 1])
+    hidden = merged(np.linspace(0, 1, 65), np.ones(64), 100.0, 4)
+    assert hidden.groups.tolist() == [0] * 4
+    assert hidden.edges == pytest.approx([0, 0.25, 0.5, 0.75, 1])
+
+
+def test_groups_of_bins_exceed_their_noise_and_do_not_change_the_number_of_functions() -> None:
+    """Many small shares next to two large ones, under no noise to much noise."""
+    weights = np.append(DRAW.dirichlet(np.ones(40)) / 4, [0.5, 0.25])
+    edges, sizes = np.linspace(0, 1, 43), []
+    for deviation in (0.0, 0.01, 0.1, math.inf):
+        groups = LearnedBins(edges, weights, deviation).groups
+        shares = np.bincount(groups, weights + 0.1 / 42)
+        assert set(np.diff(groups)) <= {0, 1}
+        assert len(shares) == 1 or shares.min() >= 3 * deviation
+        assert Bins.of_groups("a", edges, weights, groups).basis.shape == (42, 20)
+        sizes.append(len(shares))
+    assert sizes[0] == 16 > sizes[1] > sizes[2] > sizes[3] == 1
+    assert groups.tolist() == [0] * 42
+
+
+def test_frequent_numbers_have_levels_of_their_own() -> None:
+    """A tenth of the rows is at each of four numbers, whose classes alternate; other rows have either class."""
+    frequent = np.array([0.3, 0.36, 0.42, 0.48])
+    place = DRAW.integers(0, 10, 8000)
+    column = np.where(place < 4, frequent[place % 4], DRAW.uniform(0, 1, 8000))
+    model = AdditiveClassifier(4.0, 1e-6, classes=[0, 1], bounds=(0, 1), random_state=1)
+    model.fit(column[:, None], np.where(place < 4, place % 2, DRAW.integers(0, 2, 8000)))
+    assert model.predict(frequent[:, None]).tolist() == [0, 1, 0, 1]
 
 
 @pytest.mark.parametrize(("neighbours", "moved"), [("add_remove", 3), ("replace", 6)])
@@ -164,8 +190,9 @@ def test_rows_of_features_are_no_longer_than_stated() -> None:
     bins = (
         Bins.of_numbers("a", np.linspace(0, 1, 33), 8, np.full(32, 1 / 32)),
         Bins.of_categories("b", ("u", "v", "w")),
+        Bins.of_groups("c", np.linspace(0, 1, 33), np.full(32, 1 / 32), np.arange(32) // 2),
     )
-    rows = np.array([[a, b] for a in np.linspace(0, 1, 200) for b in range(4)])
+    rows = np.array([[a, b, a] for a in np.linspace(0, 1, 200) for b in range(4)])
     lengths = np.linalg.norm(features(bins, rows), axis=1)
     assert lengths.max() == pytest.approx(longest(bins))
     few = Bins.of_numbers("a", np.array([0.0, 0.5, 1.0]), 8, np.full(2, 0.5))

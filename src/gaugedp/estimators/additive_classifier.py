@@ -1,7 +1,7 @@
 """Private additive classification."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy
@@ -50,7 +50,8 @@ class AdditiveClassifier(Scored, ClassifierMixin, AdditiveModel):
     After `fit`, the model has the attributes shape_functions_, intercept_ of shape (1,) or (K,) for K classes,
     classes_, solver_, guarantee_, release_, n_features_in_, and feature_names_in_ if X is a data frame.
 
-    The functions are smooth, because each is a sum of a few cosines of the bin's number with falling amplitude.
+    Each function is a sum of a few cosines of the bin's number with falling amplitude. On learned edges, groups of bins
+    also have levels of their own, so that a function can jump at a frequent number such as 0.
 
     Examples
     --------
@@ -69,6 +70,8 @@ class AdditiveClassifier(Scored, ClassifierMixin, AdditiveModel):
     classes: Any = None
     strict_labels: bool = False
     radius: float | None = None
+
+    _has_levels: ClassVar[bool] = True
 
     def fit(self, X: Any, y: Any) -> "AdditiveClassifier":
         """Fit the model to rows X and labels y.

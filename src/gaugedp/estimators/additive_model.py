@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -13,7 +13,7 @@ from gaugedp._internal.validate import between, whole
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
-from gaugedp.estimators.bin_search import BinSearch, cells_within, equal_bins
+from gaugedp.estimators.bin_search import BinSearch, LearnedBins, cells_within, equal_bins
 from gaugedp.estimators.feature_names import check_names, names_of
 from gaugedp.estimators.labels import codes_of
 from gaugedp.estimators.reading import Reading
@@ -27,12 +27,13 @@ from gaugedp.optimization.lattice import for_gaussian_releases, shared
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Public facts of the columns: their reading, categories, and edges that are given or None."""
+    """Public facts of the columns: their reading, categories, edges that are given or None, and the kind of basis."""
 
     reading: Reading
     names: tuple[str, ...]
     categories: Mapping[int, tuple[Any, ...]]
     edges: Mapping[int, np.ndarray | None]
+    has_levels: bool
 
     @property
     def learned(self) -> tuple[int, ...]:
@@ -59,19 +60,21 @@ class Layout:
         """Return bins of the same basis, of equal width where they would be learned."""
         assert self.reading.box is not None
         low, high = self.reading.box
-        found = {j: equal_bins(float(low[j]), float(high[j]), n_bins) for j in self.learned}
+        found = {j: LearnedBins(*equal_bins(float(low[j]), float(high[j]), n_bins)) for j in self.learned}
         return tuple(self._of_column(j, name, found) for j, name in enumerate(self.names))
 
-    def _of_column(self, j: int, name: str, found: Mapping[int, tuple[np.ndarray, np.ndarray]]) -> Bins:
+    def _of_column(self, j: int, name: str, found: Mapping[int, LearnedBins]) -> Bins:
         if j in self.categories:
             return Bins.of_categories(name, self.categories[j])
-        edges, weights = found[j] if j in found else _public(self.edges[j])
+        edges, weights, _ = found[j] if j in found else _public(self.edges[j])
+        if self.has_levels and j in found:
+            return Bins.of_groups(name, edges, weights, found[j].groups)
         return Bins.of_numbers(name, edges, TUNED.basis_functions, weights)
 
 
-def _public(edges: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+def _public(edges: np.ndarray | None) -> LearnedBins:
     assert edges is not None
-    return edges, np.full(len(edges) - 1, 1 / (len(edges) - 1))
+    return LearnedBins(edges, np.full(len(edges) - 1, 1 / (len(edges) - 1)))
 
 
 @dataclass(eq=False, repr=False)
@@ -88,6 +91,8 @@ class AdditiveModel(PrivateEstimator):
     edges: Any = "private"
     monotone: Any = None
     solver: str = "auto"
+
+    _has_levels: ClassVar[bool] = False  # whether groups of learned bins have levels of their own
 
     @property
     def shape_functions_(self) -> dict[str, ShapeFunction]:
@@ -137,7 +142,7 @@ class AdditiveModel(PrivateEstimator):
         texts = [f"x{j}" for j in range(n_columns)] if names is None else [str(name) for name in names]
         texts += [f"{texts[j]} missing" for j in reading.indicators]
         self._signs(texts)
-        return Layout(reading, tuple(texts), categories, self._edges(reading, texts, categories))
+        return Layout(reading, tuple(texts), categories, self._edges(reading, texts, categories), self._has_levels)
 
     def _edges(self, reading: Reading, names: list[str], categories: Mapping[int, Any]) -> dict[int, np.ndarray | None]:
         assert reading.box is not None

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,26 @@ def cells_within(low: float, high: float, *, n_equal: int = 64, halvings: int = 
     far = np.array([low, high]) - base
     halved = base + np.multiply.outer(far, 2.0 ** -np.arange(1, halvings + 1)).ravel()
     return np.unique(np.concatenate([np.linspace(low, high, n_equal + 1), halved, [base]]))
+
+
+class LearnedBins(NamedTuple):
+    """Edges (B + 1,) of bins, their noisy shares (B,) of the rows, and about the deviation of a share."""
+
+    edges: np.ndarray
+    weights: np.ndarray
+    deviation: float = math.inf
+
+    @property
+    def groups(self) -> np.ndarray:
+        """The groups (B,) of neighbouring bins, numbered from 0, whose shares exceed their noise."""
+        sizes, lengths = (self.weights + TUNED.step_width / len(self.weights)).tolist(), [1] * len(self.weights)
+        least = TUNED.step_deviations * self.deviation
+        while len(sizes) > 1 and (len(sizes) > TUNED.steps or min(sizes) < least):
+            j = int(np.argmin(sizes))
+            i = j if j == 0 or (j + 1 < len(sizes) and sizes[j + 1] < sizes[j - 1]) else j - 1
+            for of in (sizes, lengths):
+                of[i : i + 2] = [of[i] + of[i + 1]]
+        return np.repeat(np.arange(len(sizes)), lengths)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +66,8 @@ class BinSearch:
             return cls(cells, Gaussian.calibrate(LpBall(size, 2, math.sqrt(moved) * (1 + 2.0**-40)), guarantee))
         return cls(cells, Laplace.calibrate(LpBall(size, 1, moved), guarantee))
 
-    def find(self, columns: np.ndarray, n_bins: int, rng: Entropy) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return (edges, shares of the rows) of at most about `n_bins` bins of each column (n, m) within its bounds."""
+    def find(self, columns: np.ndarray, n_bins: int, rng: Entropy) -> list[LearnedBins]:
+        """Return at most about `n_bins` bins of each column (n, m) within its bounds."""
         exact = [
             np.bincount(np.searchsorted(edges[1:-1], column, side="right"), minlength=len(edges) - 1)
             for edges, column in zip(self.cells, columns.T, strict=True)
@@ -57,15 +78,16 @@ class BinSearch:
         return [merged(edges, counts, spread, n_bins) for edges, counts in parts]
 
 
-def merged(edges: np.ndarray, counts: np.ndarray, spread: float, n_bins: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return edges and shares of bins: quantiles of a mixture of noisy counts and widths.
+def merged(edges: np.ndarray, counts: np.ndarray, spread: float, n_bins: int) -> LearnedBins:
+    """Return bins between quantiles of a mixture of noisy counts and widths.
 
     A cell that is itself more than a bin stays apart.
     """
-    noise = spread * math.sqrt(len(counts)) / max(float(counts.sum()), 1.0)
+    deviation = spread / max(float(counts.sum()), 1.0)
+    noise = deviation * math.sqrt(len(counts))
     visible = np.maximum(counts - TUNED.count_deviations * spread, 0.0)
     if noise > TUNED.most_bin_noise or visible.sum() == 0:
-        return equal_bins(float(edges[0]), float(edges[-1]), n_bins)
+        return LearnedBins(*equal_bins(float(edges[0]), float(edges[-1]), n_bins))
     shares, widths = visible / visible.sum(), np.diff(edges) / (edges[-1] - edges[0])
     mixed = shares + (TUNED.even_bins + TUNED.even_bins_by_noise * noise) * widths
     upto = np.append(0.0, np.cumsum(mixed)) / mixed.sum()
@@ -73,7 +95,7 @@ def merged(edges: np.ndarray, counts: np.ndarray, spread: float, n_bins: int) ->
     quantiles = np.searchsorted(upto, np.arange(1, n_bins) / n_bins)
     inside = np.unique(np.concatenate([quantiles, heavy, heavy + 1]))
     inside = np.concatenate([[0], inside[(inside > 0) & (inside < len(edges) - 1)], [len(edges) - 1]])
-    return edges[inside], np.add.reduceat(shares, inside[:-1])
+    return LearnedBins(edges[inside], np.add.reduceat(shares, inside[:-1]), deviation)
 
 
 def equal_bins(low: float, high: float, n_bins: int) -> tuple[np.ndarray, np.ndarray]:

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from gaugedp._internal.displays import drawing
+from gaugedp.estimators.tuning import TUNED
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,10 +34,17 @@ class Bins:
 
         There are always `size` functions; those that so few bins cannot tell apart are 0.
         """
-        n_bins = len(edges) - 1
-        place, frequency = (np.arange(n_bins) + 0.5) / n_bins, np.arange(1, size + 1)
-        waves = math.sqrt(2) * np.cos(math.pi * np.outer(place, frequency)) / frequency
-        return cls(name, edges, np.where(frequency < n_bins, waves, 0.0), weights)
+        return cls(name, edges, _waves(len(edges) - 1, size), weights)
+
+    @classmethod
+    def of_groups(cls, name: str, edges: np.ndarray, weights: np.ndarray, groups: np.ndarray) -> "Bins":
+        """Return bins with fewer and lower cosines, and a level of each of several groups (B,) of bins.
+
+        There are always `TUNED.low_waves + TUNED.steps` functions; those that are not needed are 0.
+        """
+        levels = np.eye(TUNED.steps)[groups] * (TUNED.step_height if groups.any() else 0.0)
+        waves = _waves(len(groups), TUNED.low_waves) * TUNED.low_wave_height
+        return cls(name, edges, np.hstack([waves, levels]), weights)
 
     @classmethod
     def of_categories(cls, name: str, categories: tuple[Any, ...]) -> "Bins":
@@ -61,6 +69,12 @@ class Bins:
     def codes(self, column: np.ndarray) -> np.ndarray:
         """Return the bin (n,) of numbers (n,) within the bounds."""
         return np.searchsorted(self.edges[1:-1], column, side="right")
+
+
+def _waves(n_bins: int, size: int) -> np.ndarray:
+    place, frequency = (np.arange(n_bins) + 0.5) / n_bins, np.arange(1, size + 1)
+    waves = math.sqrt(2) * np.cos(math.pi * np.outer(place, frequency)) / frequency
+    return np.where(frequency < n_bins, waves, 0.0)
 
 
 def features(bins: tuple[Bins, ...], rows: np.ndarray) -> np.ndarray:

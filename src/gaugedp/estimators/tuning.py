@@ -38,6 +38,13 @@ class EstimatorTuning:
     most_bin_noise: float = 0.5  # noise of all cells over the rows, above which bins have equal width
     even_bins: float = 0.3  # weight of a cell's width next to its share of the rows
     even_bins_by_noise: float = 3.0  # the same for each unit of noise
+    # Classifiers' learned bins: attrition, diamonds, HI, HMDA, SLID, spam7, VietNamI, drawn spikes, and most of those.
+    low_waves: int = 4  # cosines next to steps
+    low_wave_height: float = 0.7  # their amplitude: noise against slopes that are bent less
+    steps: int = 16  # groups of bins with a level of their own
+    step_height: float = 0.8  # amplitude of a level; ×2: sharper jumps, more noise
+    step_deviations: float = 3.0  # rows of a group at least, in deviations of the noise of a count
+    step_width: float = 0.1  # weight of the number of bins next to the rows of a group
     totals_share: float = 0.1  # the number and mean of the targets against the descent
     calibration_share: float = 0.1  # the slope of the predictions against the descent
     huber_width: float = 0.1  # of residuals that count fully under much noise: bias against noise; ×2: twice the noise
