@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy
@@ -92,7 +92,7 @@ class GaussianNB(PartialFits, Scored, ClassifierMixin, WeightedEstimator):
     var_smoothing: Any = None
     calibrate: bool = True
 
-    _calibration: Calibration | None = None
+    _calibration = cast("Calibration | None", None)  # no annotation: it is not a parameter
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "GaussianNB":
         """Fit the model to rows X and labels y.
