@@ -1,5 +1,7 @@
 """Estimators from sums of columns: scaling, filling in, naive Bayes."""
 
+from itertools import count
+
 import numpy as np
 import pytest
 
@@ -118,7 +120,13 @@ def test_a_row_moves_the_sums_as_far_as_is_charged(kind, least: float, neighbour
     tables = tuple((rows, np.zeros(len(rows), dtype=int)) for rows in (one, other))
     shown = {StandardScaler: ("mean_", "var_"), SimpleImputer: ("statistics_",), GaussianNB: ("theta_", "var_")}
     expected = {"mu": claim("replace")["mu"]}  # no part goes to the number of rows
-    check(fits(model, *shown[kind]), tables, expected, 200, least if neighbours == "replace" else 0.98)
+    check(
+        fits(model, *shown[kind]),
+        tables,
+        expected,
+        60 if kind is GaussianNB else 200,
+        least if neighbours == "replace" else 0.98,
+    )
 
 
 def test_a_replaced_row_is_charged_twice_its_norm_and_an_added_one_once() -> None:
@@ -181,6 +189,24 @@ def test_counts_alone_take_the_whole_guarantee(neighbours: str, delta: float, cl
     rows, labels = np.zeros((60, 100)), np.zeros(60, dtype=int)
     changed = (rows, np.append(labels[1:], 1)) if neighbours == "replace" else (rows[1:], labels[1:])
     check(fits(model, "class_prior_", "solver_"), ((rows, labels), changed), claim, 110)
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+@pytest.mark.parametrize("n_rows", [3, 60])
+def test_a_whole_fit_of_naive_bayes_is_quiet_and_alarms_at_a_fraction_of_its_noise(n_rows: int) -> None:
+    """Black-box: counts alone, or also columns and scores; a false alarm has a chance of 0.1 %. ε is 1.5 or 4.5."""
+    seeds, rows = count(), np.zeros((n_rows, 1))
+    for loud in (1.0, 3.0):
+
+        def run(label: int, loud: float = loud) -> np.ndarray:
+            public = {"bounds": (-1, 1), "classes": [0, 1], "neighbours": "replace", "random_state": next(seeds)}
+            model = GaussianNB(1.5 * loud, **public).fit(np.vstack([rows, [[2.0 * label - 1]]]), [0] * n_rows + [label])
+            assert model.solver_ == ("labels" if n_rows == 3 else "moments")
+            return np.hstack([model.class_prior_[:1], model.theta_[:, 0]])
+
+        found = gd.audit.audit(run, 0, 1, gd.PureDP(1.5), runs=1500, confidence=0.999, rng=gd.research_rng(3))
+        assert found.violated == (loud > 1)
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
@@ -261,6 +287,21 @@ def test_the_released_number_of_rows_hides_columns_and_not_the_true_one(monkeypa
     assert model.solver_ == "labels"
     assert len(seen) == 1
     assert 0 < abs(seen[0] - 8000) < 500
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_all_sums_of_naive_bayes_have_noise(delta: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One seed and two tables: next to enormous noise they are equal."""
+    monkeypatch.setattr(GaussianNB, "_hides_columns", lambda *_: False)
+    public = {"bounds": (-1, 1), "classes": [0, 1], "random_state": 1}
+    one, other = (
+        GaussianNB(1e-5, delta, **public).fit(rows, labels)._noisy_sums
+        for rows, labels in ((COPIES[:300], RARE[:300]), (-COPIES[300:900], 1 - RARE[300:900]))
+    )
+    for part in (slice(1), slice(1, 25), slice(25, None)):  # counts, sums of columns, counts of scores
+        size = np.median(np.abs(one[:, part]))
+        assert size > 1e4
+        assert np.abs(one[:, part] - other[:, part]).max() < 0.1 * size
 
 
 def test_a_cell_depends_on_its_own_row_only() -> None:

@@ -115,13 +115,14 @@ class GaussianNB(PartialFits, Scored, ClassifierMixin, WeightedEstimator):
         with after_paying(reservation):
             table = LabelledCube(reading.in_cube(rows), codes_of(labels, classes), weights)
             rng = self._generator()
-            counts = (noise.alone if is_hidden else noise.counts).release(weights[:, None], table.codes, rng)
+            counted = noise.alone if is_hidden else noise.counts
+            counts = counted.release(weights[:, None], table.codes, rng)
             if self.neighbours == "add_remove" and self._hides_columns(float(counts.sum()), shape[1]):
-                is_hidden, counts = True, noise.counted_again(counts, table, rng)
+                is_hidden, counted, counts = True, noise.rest, noise.counted_again(counts, table, rng)
             n_rows = float(counts.sum())
             if is_hidden:
                 self._added(np.zeros((shape[0], noise.width)), guarantee)  # a partial fit starts with its own rows
-                self._show(classes, reading, *_uninformed(shape), counts, noise.deviation_alone)
+                self._show(classes, reading, *_uninformed(shape), counts, counted.deviation)
             else:
                 n_rows = self._learn(noise, table, counts, (classes, reading), rng)
         self._read_by(reading)
@@ -272,11 +273,6 @@ class ClassNoise:
         again = self.rest.release(table.weights[:, None], table.codes, rng)
         first, second = self.counts.deviation**-2, self.rest.deviation**-2
         return (first * counts + second * again) / (first + second)
-
-    @property
-    def deviation_alone(self) -> float:
-        """About the deviation of counts that are released alone."""
-        return min(self.rest.deviation, self.alone.deviation)
 
 
 def _shares(counts: np.ndarray, deviation: float) -> np.ndarray:
