@@ -20,7 +20,7 @@ from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.score_calibration import Calibration, cells_of, n_cells
 from gaugedp.estimators.tuning import TUNED
 from gaugedp.estimators.weights import WeightedEstimator
-from gaugedp.guarantees import Guarantee
+from gaugedp.guarantees import Guarantee, PureDP
 from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.optimization.shrinkage import bounded_mean, signal_share
 
@@ -134,9 +134,10 @@ class GaussianNB(PartialFits, Scored, ClassifierMixin, WeightedEstimator):
 
     def _hides_columns(self, n_rows: float, n_features: int) -> bool:
         """Return True if noise hides the columns, by a public or released number of rows; partial fits add up."""
-        replaced = self.neighbours == "replace"
-        noise = noise_to_signal(self._requested(), n_features + 1, max(1.0, n_rows), replaced)
-        return noise > TUNED.hidden_classes and not self._is_trial and not self._continues
+        requested = self._requested()
+        noise = noise_to_signal(requested, n_features + 1, max(1.0, n_rows), self.neighbours == "replace")
+        most = TUNED.hidden_classes_pure if isinstance(requested, PureDP) else TUNED.hidden_classes
+        return noise > most and not self._is_trial and not self._continues
 
     def _learn(
         self, noise: "ClassNoise", table: "LabelledCube", counts: np.ndarray, read: tuple[np.ndarray, Reading],
