@@ -144,6 +144,8 @@ def test_a_model_whose_parts_change_gets_a_new_form() -> None:
     assert parts == {
         "_read_as",
         "_bounds",
+        "_calibration",
+        "_n_calls",
         "_items",
         "_model",
         "_users",
@@ -165,4 +167,4 @@ def test_a_model_whose_parts_change_gets_a_new_form() -> None:
         "outlook_": {"n_rows", "noise_std", "detectable", "largest"},
     }
     assert {part: {field.name for field in dataclasses.fields(results[part])} for part in expected} == expected
-    assert base._FORM == 6
+    assert base._FORM == 7

@@ -205,7 +205,7 @@ MODELS = (
     Model("LogisticRegression", CLASSES, probabilities, _logistic),
     Model("LogisticRegression", ("balanced", "rare"), probabilities, _logistic, {"solver": "newton"}, "newton"),
     Model("LinearSVC", ("balanced", "rare"), hinge, least_hinge),
-    Model("GaussianNB", CLASSES, probabilities, _bayes),
+    Model("GaussianNB", CLASSES, probabilities, _bayes, {"calibrate": False}),
     Model("Mean", ("columns", "columns with gaps"), attributes("mean_"), lambda data: _clipped(data).mean(axis=0)),
     Model("SparseMean", ("sparse mean",), attributes("mean_"), _largest),
     Model("StandardScaler", ("columns", "columns with gaps"), attributes("mean_", "var_"),

@@ -32,7 +32,7 @@ _SCORED_NAN = (
     "Each fold and candidate of a search is a fit that is charged; a refused fit is scored NaN, "
     "unless error_score='raise' is given."
 )
-_FORM_KEY, _FORM = "_gaugedp_form", 6  # increased whenever the attributes of a model change
+_FORM_KEY, _FORM = "_gaugedp_form", 7  # increased whenever the attributes of a model change
 
 
 @contextmanager

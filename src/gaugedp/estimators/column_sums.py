@@ -9,7 +9,7 @@ from gaugedp._internal.rounding import NORMS
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
 from gaugedp.guarantees import Guarantee, PureDP
-from gaugedp.mechanisms import Gaussian, KNorm
+from gaugedp.mechanisms import Gaussian, KNorm, Laplace
 from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.optimization.lattice import for_gaussian_releases, released, shared
 from gaugedp.optimization.trace_designs import cut
@@ -23,8 +23,9 @@ class GroupSums:
 
     Theorem. Vectors truncated towards 0 to multiples of 2^−12 have exact sums. A row changes the groups' sums by
     vectors whose largest entries add up to at most 1 if it is added or removed, and 2 if it is replaced; and whose ℓ₂
-    norms to at most √m, or 2√m. Gaussian noise for μ on all, or noise of the cube for ε on each, satisfies (ε, δ), or
-    ε, and so do several releases with shares that add up to 1, each chosen after those before it. docs/theory/means.md
+    norms to at most √m, or 2√m. Numbers in [0, 1] of a replaced row move the sums by at most 2 in ℓ₁ and √2 in ℓ₂, if
+    m = 1. Gaussian noise for μ on all, or noise of the cube for ε on each, satisfies (ε, δ), or ε, and so do several
+    releases with shares that add up to 1, each chosen after those before it. docs/theory/means.md
     """
 
     n_groups: int
@@ -44,6 +45,15 @@ class GroupSums:
         distance = math.sqrt(shape[1]) * twice * (1 + NORMS)
         return cls(*shape, Gaussian.calibrate(LpBall(math.prod(shape), 2, distance), within), guarantee)
 
+    @classmethod
+    def counting(cls, n_groups: int, requested: Guarantee, neighbours: str, share: float = 1.0) -> "GroupSums":
+        """Return the sums of weights in [0, 1], which are counts, at a share of ε or μ²."""
+        total, rows = for_gaussian_releases(requested), 2.0 if neighbours == "replace" else 1.0
+        part = shared(total, share)
+        if isinstance(part, PureDP):
+            return cls(n_groups, 1, Laplace.calibrate(LpBall(n_groups, 1, rows), part), total)
+        return cls(n_groups, 1, Gaussian.calibrate(LpBall(n_groups, 2, math.sqrt(rows) * (1 + NORMS)), part), total)
+
     @property
     def deviation(self) -> float:
         """Standard deviation of the noise of a sum."""
@@ -51,9 +61,8 @@ class GroupSums:
 
     def release(self, vectors: np.ndarray, groups: np.ndarray, rng: Entropy) -> np.ndarray:
         """Return the sums (groups, numbers) of vectors; group −1 is none."""
-        exact, whole = np.zeros((self.n_groups, self.size)), cut(vectors)
-        for group in range(self.n_groups):
-            exact[group] = whole[groups == group].sum(axis=0)
+        exact, is_in = np.zeros((self.n_groups, self.size)), groups >= 0
+        np.add.at(exact, groups[is_in], cut(vectors)[is_in])
         parts = exact.reshape(-1, self.noise.body.ambient_dim)
         return np.stack([released(part, self.noise, rng) for part in parts]).reshape(exact.shape)
 

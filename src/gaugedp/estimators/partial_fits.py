@@ -17,6 +17,7 @@ class PartialFits:
     _noisy_sums: np.ndarray | None = None  # noisy, of all published calls
     _pending: np.ndarray | None = None  # with the call that is not published yet
     _total: Guarantee | None = None  # of the pending sums
+    _n_calls = 1  # whose noise is in the pending sums
     _continues = False
     _sums_settings: Any = None
 
@@ -52,6 +53,7 @@ class PartialFits:
         earlier, continues = vars(self).get("guarantee_"), self._continues and self._noisy_sums is not None
         self._total = earlier + guarantee if continues and earlier is not None else guarantee
         self.guarantee_ = guarantee if earlier is None else earlier + guarantee
+        self._n_calls = self._n_calls + 1 if continues else 1
         if not continues:
             self._noisy_sums = None  # those of a fit that is replaced
         self._pending = noisy if self._noisy_sums is None else noisy + self._noisy_sums
