@@ -29,7 +29,9 @@ LINEAR = {"bounds": (-1, 1), "target_bounds": (-1, 1)}
 LEARNED = {"bounds": "private", "target_bounds": "private"}
 THREE = {"row_norm": 1.0, "classes": [0, 1, 2]}
 TWO = {"row_norm": 1.0, "classes": [0, 1]}
-SLOPED = ("ElasticNet", "HuberRegressor", "Lasso", "LinearRegression", "PoissonRegressor", "Ridge")  # else means alone
+SLOPED = (  # else means alone
+    *("AdditiveRegressor", "ElasticNet", "HuberRegressor", "Lasso", "LinearRegression", "PoissonRegressor", "Ridge"),
+)
 
 # name: (estimator, parameters, number of rows, epsilon)
 CASES: dict[str, tuple[str, dict[str, Any], int, float]] = {
@@ -52,6 +54,7 @@ CASES: dict[str, tuple[str, dict[str, Any], int, float]] = {
     "Lasso, far": ("Lasso", {**LINEAR, "radius": 20.0}, 40, 30.0),
     "Lasso, wide": ("Lasso", {**LINEAR, "radius": 4.0}, 400, 60.0),
     **{f"{name}, slopes": (name, MODELS[name], 40, 60.0) for name in SLOPED},
+    **{f"{name}, pure mean": (name, MODELS[name], 40, 0.1) for name in ("AdditiveRegressor", "Ridge")},
     "Ridge, learned bounds": ("Ridge", LEARNED, 40, EPSILON),
     "Mean in a ball": ("Mean", {"row_norm": 1.0}, 40, EPSILON),
     "KMeans, five": ("KMeans", {"bounds": (-1, 1), "n_clusters": 5}, 40, 20.0),

@@ -8,7 +8,17 @@ import pytest
 import gaugedp as gd
 
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
-from gaugedp.estimators import HuberRegressor, Lasso, LinearRegression, PoissonRegressor, Ridge, mean_alone
+from gaugedp.estimators import (
+    AdditiveRegressor,
+    ElasticNet,
+    HuberRegressor,
+    Lasso,
+    LinearRegression,
+    PoissonRegressor,
+    Ridge,
+    mean_alone,
+)
+from gaugedp.estimators.additive_descent import AdditiveDescent
 from gaugedp.estimators.mean_alone import MeanAlone
 from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
@@ -16,6 +26,7 @@ from gaugedp.mechanisms import Gaussian
 
 pytestmark = pytest.mark.filterwarnings("ignore::gaugedp.errors.HopelessFit")
 KINDS = [LinearRegression, Ridge, Lasso, HuberRegressor, PoissonRegressor]
+GAUSSIAN = [Ridge, ElasticNet, PoissonRegressor, AdditiveRegressor]  # these charge μ where the mean alone may be noisy
 RNG = np.random.default_rng(3)
 ROWS = RNG.uniform(-1, 1, (300, 3))
 TARGET = 1 + 0.9 * ROWS[:, 0]
@@ -23,25 +34,61 @@ WEIGHTS = np.where(TARGET > 1, 1.0, 0.25)
 FACTS = {"delta": 1e-6, "bounds": (-1, 1), "target_bounds": (0, 2), "random_state": 2}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_released_number_of_rows_decides_and_not_the_true_one(kind, monkeypatch: pytest.MonkeyPatch) -> None:
+def has_slopes(model) -> bool:
+    return bool(np.ptp(model.predict(ROWS)) > 0)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+@pytest.mark.parametrize("kind", [*KINDS, AdditiveRegressor])
+def test_the_released_number_of_rows_decides_and_not_the_true_one(kind, epsilon: float, monkeypatch) -> None:
     """The charge is the same for both."""
-    fits = []
+    fits, made, release = [], [], MeanAlone._released
+    monkeypatch.setattr(MeanAlone, "_released", lambda *given: made.append(len(fits)) or release(*given))
     for n_rows in (1.0, 1e7):
         monkeypatch.setattr(NoisyRowCount, "draw", lambda *_, n_rows=n_rows: n_rows)
-        fits.append(kind(1.0, neighbours="add_remove", **FACTS).fit(ROWS, TARGET))
-    assert not fits[0].coef_.any()
-    assert fits[1].coef_.any()
+        monkeypatch.setattr(AdditiveDescent, "level", lambda *_, n_rows=n_rows: (n_rows, 0.0))
+        fits.append(kind(epsilon, neighbours="add_remove", **FACTS).fit(ROWS, TARGET))
+    assert not has_slopes(fits[0])
+    assert made == [0]
     assert fits[0].guarantee_ == fits[1].guarantee_
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, AdditiveRegressor])
 def test_a_public_number_of_rows_decides_before_the_charge(kind) -> None:
     """A single number is released, for a pure guarantee."""
     few = kind(0.01, neighbours="replace", **FACTS).fit(ROWS, TARGET)
-    assert not few.coef_.any()
+    assert not has_slopes(few)
     assert few.guarantee_ == gd.PureDP(0.01)
-    assert kind(50.0, neighbours="replace", **FACTS).fit(ROWS, TARGET).coef_.any()
+    assert has_slopes(kind(50.0, neighbours="replace", **FACTS).fit(ROWS, TARGET))
+
+
+@pytest.mark.parametrize("kind", GAUSSIAN)
+def test_little_budget_buys_a_pure_mean_and_more_a_gaussian_one(kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Number of rows and mean add up to what is charged, for added rows; a pure mean has less noise."""
+    made, calibrate = [], MeanAlone.calibrate
+    monkeypatch.setattr(MeanAlone, "calibrate", lambda *given: made.append(calibrate(*given)) or made[-1])
+    for n_rows, epsilon in ((300, 0.1), (30, 0.5)):
+        model = kind(epsilon, neighbours="add_remove", **FACTS).fit(ROWS[:n_rows], TARGET[:n_rows])
+        assert not has_slopes(model)
+        assert 0.99 * epsilon < model.guarantee_.epsilon(1e-6) <= epsilon * (1 + 1e-9)
+        assert isinstance(made[-1].guarantee, gd.PureDP if epsilon == 0.1 else gd.GaussianDP)
+    share = made[0].guarantee.epsilon_value / 0.1
+    assert share == pytest.approx(0.95, abs=1e-6)
+    mu, whole = made[-1].guarantee.mu, gaussian_mu(0.5, 1e-6)
+    assert 0.89 < (mu / whole) ** 2 <= (0.9064 if kind is AdditiveRegressor else 0.95) + 1e-9
+    assert made[0].noise.body.radius(1) >= 1
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_an_additive_mean_hides_what_a_row_moves(delta: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, calibrate = [], MeanAlone.calibrate
+    monkeypatch.setattr(MeanAlone, "calibrate", lambda *given: made.append(calibrate(*given)) or made[-1])
+    for neighbours in ("replace", "add_remove"):
+        AdditiveRegressor(0.02, **{**FACTS, "delta": delta}, neighbours=neighbours).fit(ROWS, TARGET)
+    replaced, added = made
+    assert (replaced.noise.body.ambient_dim, added.noise.body.ambient_dim) == (1, 2)
+    assert replaced.noise.body.radius(1) >= 2
+    assert added.noise.body.radius(1) >= 1
 
 
 @pytest.mark.parametrize("has_weights", [True, False])

@@ -71,12 +71,13 @@ def test_the_guarantee_is_that_of_the_parts() -> None:
     for solver, rounds in (("screen", 0), ("iht", 4)):
         for requested in (gd.ApproxDP(1.0, 1e-6), gd.PureDP(1.0)):
             shares = {"screen": (0.35, 0.65, 0.0), "iht": (0.15, 0.4, 0.45)}[solver]
-            steps = Steps(BudgetSplit(requested, 10, shares, rounds), 200, "replace")
-            delta = 1e-6 if isinstance(requested, gd.ApproxDP) else 0
-            spent = float(steps.guarantee.epsilon(delta, "basic" if delta == 0 else None))
-            assert 0.998 <= spent <= 1
-            choices = steps.screen.guarantee.components()
-            assert sum(count for _, count in choices) >= 10 or delta == 0
+            for k, n_constants in ((10, 0), (3, 1)):
+                steps = Steps(BudgetSplit(requested, k, shares, rounds, n_constants), 200, "replace")
+                delta = 1e-6 if isinstance(requested, gd.ApproxDP) else 0
+                spent = float(steps.guarantee.epsilon(delta, "basic" if delta == 0 else None))
+                assert 0.998 <= spent <= 1
+                choices = steps.screen.guarantee.components()
+                assert sum(count for _, count in choices) >= k - n_constants or delta == 0
 
 
 @pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
@@ -199,3 +200,15 @@ def test_no_more_coefficients_than_sparsity(solver: str) -> None:
     target = rows[:, 0] - rows[:, 1] / 2 + rows[:, 2] / 4
     model = SparseRegression(2, 1e4, 1e-6, bounds=(-1, 1), target_bounds=(-2, 2), solver=solver, random_state=1)
     assert model.fit(rows, target - target.mean()).support_.tolist() == [0, 1]
+
+
+def test_the_coefficients_that_remain_are_fitted_again_with_the_intercept() -> None:
+    """Columns far from the middle of their bounds: those that are left out move the level."""
+    rows = np.random.default_rng(4).uniform(0.6, 1, (2000, 8))
+    target = rows @ np.array([1.0, 1.0, *[0.4] * 6]) - 3.5
+    facts = {"bounds": (-1, 1), "target_bounds": (-2, 2), "random_state": 1}
+    model = SparseRegression(2, LOUD, 1e-6, **facts).fit(rows, target)
+    kept = np.column_stack([rows[:, model.support_], np.ones(2000)])
+    expected = kept @ np.linalg.lstsq(kept, target, rcond=None)[0]
+    assert len(model.support_) == 2
+    assert model.predict(rows) == pytest.approx(expected, abs=0.01)

@@ -23,6 +23,7 @@ HOLDS = (  # estimator, its parameters, kind of data; 600 rows of 3 columns at e
     ("LinearSVC", {}, "balanced"),
     ("GaussianNB", {}, "balanced"),
     ("HuberRegressor", {}, "symmetric"),
+    ("AdditiveRegressor", {}, "symmetric"),
     ("LogisticRegression", {}, "three"),
     ("ElasticNet", {}, "binary"),
     ("LinearSVC", {}, "three"),
@@ -45,6 +46,10 @@ MENDED = (  # were in KNOWN
     ("LinearSVC", {}, "rare", 100, 0.1, 20),
     ("GaussianNB", {}, "rare", 100, 0.1, 50),
     ("LinearRegression", {}, "count", 1000, 0.1, 50),
+    ("AdditiveRegressor", {}, "symmetric", 100, 0.1, 20),
+    ("Ridge", {}, "symmetric", 100, 0.1, 50),
+    ("ElasticNet", {}, "count", 100, 0.1, 20),
+    ("PoissonRegressor", {}, "count", 100, 0.1, 50),
 )
 COVERS = {"estimators": {name for name, *_ in (*HOLDS, *KNOWN, *MENDED)}}
 

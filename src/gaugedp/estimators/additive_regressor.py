@@ -1,21 +1,76 @@
 """Private additive regression."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
 from gaugedp._internal.validate import one_of
+from gaugedp.entropy import Entropy
 from gaugedp.estimators.additive_descent import AdditiveDescent
 from gaugedp.estimators.additive_model import AdditiveModel, Layout
 from gaugedp.estimators.base import Scored, after_paying
+from gaugedp.estimators.bin_search import BinSearch
+from gaugedp.estimators.mean_alone import MeanAlone
+from gaugedp.estimators.public_noise import (
+    has_pure_mean,
+    hides_slopes,
+    row_count,
+    warn_after_release,
+    warn_before_charge,
+)
 from gaugedp.estimators.regression import LinearRegression
+from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.rows import into_ball, into_box, read_bounds, read_target
 from gaugedp.estimators.shape_functions import features, longest
 from gaugedp.estimators.tuning import TUNED
 from gaugedp.guarantees import Guarantee, PureDP
+from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.optimization.lattice import for_gaussian_releases, shared
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """Releases of a fit by descent, planned by public numbers, and the guarantee of all that may follow one another.
+
+    A number of rows that is private comes first: from `count` where the mean alone may be pure, else from the totals.
+    """
+
+    guarantee: Guarantee
+    remaining: Guarantee  # after `count`
+    count: NoisyRowCount | None
+    n_rows: float | None  # if public
+    n_features: int
+    search: BinSearch | None
+    descent: AdditiveDescent
+
+    @classmethod
+    def of(cls, model: Any, layout: Layout, n_rows: int) -> "_Plan":
+        """Return the plan for a number of rows, which counts only if rows are replaced."""
+        requested, public = model._requested(), float(n_rows) if model.neighbours == "replace" else None
+        n_features = sum(len(layout.categories.get(j, (0,))) for j in range(layout.reading.width))
+        count, guarantee = None, for_gaussian_releases(requested)
+        if public is not None and hides_slopes(model, public, n_features):
+            guarantee = pure_within(requested)
+        remaining = guarantee
+        if has_pure_mean(model, n_features):
+            count = row_count(model, n_features)
+            remaining = count.remaining
+            guarantee = count.with_remaining(remaining)
+        search, of_steps = layout.search(remaining, model.neighbours), for_gaussian_releases(remaining)
+        edges = 0.0 if search is None else TUNED.edges_share_pure if isinstance(of_steps, PureDP) else TUNED.edges_share
+        descent = AdditiveDescent.calibrate(shared(of_steps, 1 - edges), model.neighbours)
+        return cls(guarantee, remaining, count, public, n_features, search, descent)
+
+    def level(self, target: np.ndarray, rng: Entropy) -> tuple[float, Guarantee, tuple[float, float] | None]:
+        """Return the number of rows, what is left to the mean alone, and the totals if they were released."""
+        if self.n_rows is not None:
+            return self.n_rows, self.remaining, None
+        if self.count is not None:
+            return self.count.draw(len(target), rng), self.remaining, None
+        level = self.descent.level(target, rng)
+        return level[0], shared(self.remaining, 1 - TUNED.totals_share), level
 
 
 @dataclass(eq=False, repr=False)
@@ -59,7 +114,8 @@ class AdditiveRegressor(Scored, RegressorMixin, AdditiveModel):
     After `fit`, the model has the attributes shape_functions_, intercept_ of shape (1,), guarantee_, release_,
     n_features_in_, and feature_names_in_ if X is a data frame.
 
-    The functions are smooth, because each is a sum of a few cosines of the bin's number with falling amplitude.
+    The functions are smooth, because each is a sum of a few cosines of the bin's number with falling amplitude. If the
+    noise hides them, the mean of the target is released alone, and they are 0.
 
     Examples
     --------
@@ -76,6 +132,8 @@ class AdditiveRegressor(Scored, RegressorMixin, AdditiveModel):
 
     _: KW_ONLY
     target_bounds: Any = None
+
+    fit_intercept: ClassVar[bool] = True  # always
 
     def fit(self, X: Any, y: Any) -> "AdditiveRegressor":
         """Fit the model to rows X and target y.
@@ -95,19 +153,27 @@ class AdditiveRegressor(Scored, RegressorMixin, AdditiveModel):
         return self
 
     def _descend(self, layout: Layout, rows: np.ndarray, target: np.ndarray, ends: tuple[float, float]) -> None:
-        requested = self._requested()
-        guarantee, search = for_gaussian_releases(requested), layout.search(requested, self.neighbours)
-        rest = 0.0 if search is None else TUNED.edges_share_pure if isinstance(guarantee, PureDP) else TUNED.edges_share
-        descent = AdditiveDescent.calibrate(shared(guarantee, 1 - rest), self.neighbours)
-        reservation = self._pay(guarantee, requested, rows.shape)
+        plan = _Plan.of(self, layout, len(rows))
+        warn_before_charge(self, len(rows), plan.n_features)
+        reservation = self._pay(plan.guarantee, self._requested(), rows.shape)
         with after_paying(reservation):
-            rng, read = self._generator(), layout.reading(rows)
-            bins = layout.bins(search, read, self.bins, rng)
-            weights, constant = descent.solve(into_ball(features(bins, read), 2, longest(bins)), target, rng)
+            rng = self._generator()
+            n_rows, left, level = plan.level(target, rng)
+            if hides_slopes(self, n_rows, plan.n_features):
+                mean = MeanAlone.calibrate((n_rows, 1), left, self.neighbours == "replace", False, 1.0)
+                bins, constant = layout.trial_bins(self.bins), mean.start(target, np.ones(len(target)), rng)
+                weights, exactness = np.zeros(sum(part.basis.shape[1] for part in bins)), mean.exactness
+            else:
+                read = layout.reading(rows)
+                bins = layout.bins(plan.search, read, self.bins, rng)
+                design = into_ball(features(bins, read), 2, longest(bins))
+                weights, constant = plan.descent.solve(design, target, level or plan.descent.level(target, rng), rng)
+                exactness = plan.descent.exactness(weights.size)
         half = (ends[1] - ends[0]) / 2
         start = np.array([(ends[0] + ends[1]) / 2 + half * constant])
         self._show(layout, bins, weights[None] * half / longest(bins), start)
-        self._finish(guarantee, descent.exactness(weights.size), reservation)
+        self._finish(plan.guarantee, exactness, reservation)
+        warn_after_release(self, n_rows, plan.n_features)
 
     def _precondition(self, layout: Layout, rows: np.ndarray, target: np.ndarray, ends: tuple[float, float]) -> None:
         bins = layout.bins(None, rows, self.bins, self._generator())

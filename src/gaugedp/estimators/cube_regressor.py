@@ -13,7 +13,13 @@ from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.fit_in_parts import fit_in_parts, fits_in_parts
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.mean_alone import MeanAlone
-from gaugedp.estimators.public_noise import hides_slopes, warn_after_release, warn_before_charge
+from gaugedp.estimators.public_noise import (
+    has_pure_mean,
+    hides_slopes,
+    row_count,
+    warn_after_release,
+    warn_before_charge,
+)
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
 from gaugedp.estimators.rows import into_box, read_bounds, read_target
@@ -69,7 +75,7 @@ class CubeRegressor(LinearRegressor):
         target, weights_of_rows = read_target(y, len(rows)), self._weights(sample_weight, len(rows))
         reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], self.missing_indicator)
         range_, size = read_bounds("target_bounds", self.target_bounds), reading.width + self.fit_intercept
-        count = self._count(requested)
+        count = self._count(requested, reading.width)
         self._check(size, range_, for_gaussian_releases(count.remaining))
         rest = self._rest(count.remaining, len(rows), reading.width)
         guarantee = count.with_remaining(rest)
@@ -92,17 +98,21 @@ class CubeRegressor(LinearRegressor):
     def _has_mean(self) -> bool:
         return self._starts_at_mean and self.fit_intercept
 
-    def _count(self, requested: Guarantee) -> NoisyRowCount:
+    def _count(self, requested: Guarantee, n_columns: int) -> NoisyRowCount:
         """Return the noise of the number of rows: Gaussian next to Gaussian releases, as μ² adds up to less than ε."""
-        if isinstance(requested, ApproxDP) and not self._has_mean:
+        if isinstance(requested, ApproxDP) and not self._may_be_pure(n_columns):
             return NoisyRowCount.gaussian(requested, self.neighbours)
-        return NoisyRowCount(requested, self.neighbours)
+        return row_count(self, n_columns)
+
+    def _may_be_pure(self, n_columns: int) -> bool:
+        """Return True if a part of a fit to added or removed rows may be pure, so that not μ, but (ε, δ) is charged."""
+        return self._has_mean or has_pure_mean(self, n_columns)
 
     def _rest(self, remaining: Guarantee, n_rows: int, n_columns: int) -> Guarantee:
         """Return the guarantee of all releases but the number of rows, by public numbers."""
         if self.neighbours == "replace" and hides_slopes(self, n_rows, n_columns):
             return pure_within(remaining)
-        return remaining if self._has_mean else for_gaussian_releases(remaining)
+        return remaining if self._may_be_pure(n_columns) else for_gaussian_releases(remaining)
 
     def _mean_alone(
         self, n_slopes: int, scaled: tuple[np.ndarray, np.ndarray], n_rows: float, rest: Guarantee, rng: Entropy
@@ -123,6 +133,7 @@ class CubeRegressor(LinearRegressor):
     ) -> tuple[np.ndarray, float, str]:
         """Return slopes (k,) and a constant for the cube, and exactness."""
         (target, weights_of_rows), start, replaced = scaled, 0.0, self.neighbours == "replace"
+        rest = rest if self._has_mean else for_gaussian_releases(rest)
         if self._has_mean:
             mean = TargetMean.plan(rest, n_rows, replaced, self._weights_up_to > 0)
             start, rest = mean.release(target, weights_of_rows, rng), for_gaussian_releases(mean.remaining)

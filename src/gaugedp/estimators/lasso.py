@@ -14,7 +14,7 @@ from gaugedp.estimators.fit_in_parts import fit_in_parts, fits_in_parts
 from gaugedp.estimators.gibbs_fit import GibbsFit
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.mean_alone import MeanAlone
-from gaugedp.estimators.public_noise import hides_slopes, warn_after_release, warn_before_charge
+from gaugedp.estimators.public_noise import hides_slopes, row_count, warn_after_release, warn_before_charge
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
 from gaugedp.estimators.rows import into_box, read_bounds, read_target
@@ -159,7 +159,8 @@ class Lasso(LinearRegressor):
         reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], self.missing_indicator)
         range_ = read_bounds("target_bounds", self.target_bounds)
         n_columns = reading.width + self.fit_intercept
-        count = NoisyRowCount(requested, "replace" if self.solver == "gibbs" else self.neighbours)
+        is_gibbs = self.solver == "gibbs"
+        count = NoisyRowCount(requested, "replace") if is_gibbs else row_count(self, reading.width)
         plan = self._plan(PUBLIC_ROWS if count.mechanism else len(rows), n_columns, count.remaining)
         guarantee = count.with_remaining(count.remaining if count.mechanism else plan.guarantee)
         warn_before_charge(self, len(rows), reading.width)

@@ -3,10 +3,13 @@
 import math
 import sys
 import warnings
+from collections import defaultdict
 from typing import Any
 
 from gaugedp.errors import HopelessFit
 from gaugedp.estimators.base import PrivateEstimator
+from gaugedp.estimators.row_count import NoisyRowCount
+from gaugedp.estimators.tuning import TUNED
 from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
 
@@ -15,11 +18,14 @@ from gaugedp.guarantees.gaussian_curve import gaussian_mu
 HALVED = {
     "LinearRegression": (0.003, 0.0115), "Ridge": (0.003, 0.007), "ElasticNet": (0.003, 0.007),
     "Lasso": (0.0012, 0.0055), "HuberRegressor": (0.002, 0.018), "PoissonRegressor": (0.0006, 0.0035),
+    "AdditiveRegressor": (0.0033, 0.032),
     "LogisticRegression": (0.08, 0.15), "LinearSVC": (0.08, 0.14), "GaussianNB": (0.03, 0.03),
 }  # fmt: skip
 DOUBT = 3.0  # the factor by which a table may differ from those ratios, both ways
 # of the advantage: with less, the mean alone is better; chosen on CPSSW8, Computers, DoctorVisits, HI and drawn tables
-_LEAST_ADVANTAGE = 0.02
+_LEAST_ADVANTAGE = defaultdict(lambda: 0.02, AdditiveRegressor=0.1)
+_FEW_ROWS = 300  # for which the mean alone should have little noise, at any epsilon that is usual
+_NOISE_OF_MEAN = 0.067  # the deviation of its Gaussian noise, of half the range, that is too much
 _WORDS = (
     "The noise of this fit may hide the signal, so that a constant would predict better. gd.plan_fit states how many "
     "rows or what epsilon it needs."
@@ -75,10 +81,33 @@ def hides_slopes(model: Any, n_rows: float, n_features: int) -> bool:
 
     Trials take the other way, so that what cannot work is refused before the charge.
     """
+    return not model._is_trial and _are_hidden(model, n_rows, n_features)
+
+
+def has_pure_mean(model: Any, n_features: int) -> bool:
+    """Return True if few rows would get a mean with much less noise for (ε, δ) than for μ-GDP, by public numbers.
+
+    A fit to added or removed rows then charges (ε, δ) at any number of rows, which decides what is released.
+    """
+    guarantee = model._requested()
+    if not isinstance(guarantee, ApproxDP) or model.neighbours == "replace":
+        return False
+    mu = gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
+    return mu * _FEW_ROWS * _NOISE_OF_MEAN < 1 and _are_hidden(model, _FEW_ROWS, n_features)
+
+
+def row_count(model: Any, n_features: int) -> NoisyRowCount:
+    """Return the noise of the number of rows next to pure releases: more of it where it only tells many from few."""
+    is_rough = _are_hidden(model, _FEW_ROWS, n_features)
+    share = TUNED.rough_count_share if is_rough else TUNED.count_share
+    return NoisyRowCount(model._requested(), model.neighbours, share=share)
+
+
+def _are_hidden(model: Any, n_rows: float, n_features: int) -> bool:
     guarantee, kind = model._requested(), _kind(model)
     ratio = noise_to_signal(guarantee, n_features + 1, max(1.0, n_rows), model.neighbours == "replace")
-    has_mean = model.fit_intercept and not model._is_trial and kind in HALVED
-    return has_mean and share_left(kind, guarantee, ratio) < _LEAST_ADVANTAGE
+    is_known = model.fit_intercept and kind in HALVED
+    return is_known and share_left(kind, guarantee, ratio) < _LEAST_ADVANTAGE[kind]
 
 
 def _kind(model: Any) -> str:

@@ -18,7 +18,7 @@ from gaugedp.estimators.gibbs_fit import GibbsFit
 from gaugedp.estimators.intervals import Intervals
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.mean_alone import MeanAlone
-from gaugedp.estimators.public_noise import hides_slopes, warn_after_release, warn_before_charge
+from gaugedp.estimators.public_noise import hides_slopes, row_count, warn_after_release, warn_before_charge
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
 from gaugedp.estimators.rows import box_steps, check_one_given, into_ball, into_box, read_bounds, read_target
@@ -318,7 +318,7 @@ class LinearRegression(Intervals, LinearRegressor):
         self._publish({**self._values, **self._errors}, guarantee, self.method_.exactness, facts, reservation)
 
     def _plan(self, n_rows: int, frame: UnitScaling) -> tuple[NoisyRowCount, LeastSquares | MeanAlone, Guarantee]:
-        count = NoisyRowCount(self._requested(), self.neighbours)
+        count = row_count(self, frame.n_columns)
         if count.mechanism:  # planned for refusals alone
             return count, self._sloped(PUBLIC_ROWS, frame, count.remaining), count.with_remaining(count.remaining)
         planned = self._method(n_rows, frame, count.remaining)

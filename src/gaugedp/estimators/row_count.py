@@ -31,19 +31,23 @@ def share_of(guarantee: Guarantee, share: Fraction) -> Guarantee:
 class NoisyRowCount:
     """The number of rows: public if replaced, else noisy.
 
-    The noisy count has Laplace noise for a tenth of ε, at most `largest`, and is at least 1. `remaining` is the
-    guarantee for all other releases.
+    The noisy count has Laplace noise for a share of ε, a tenth unless it is given, at most `largest`, and is at least
+    1. `remaining` is the guarantee for all other releases.
     """
 
-    def __init__(self, guarantee: Guarantee, neighbours: str, largest: float | None = None) -> None:
+    def __init__(
+        self,
+        guarantee: Guarantee,
+        neighbours: str,
+        largest: float | None = None,
+        share: Fraction = TUNED.count_share,
+    ) -> None:
         self.mechanism: Laplace | Gaussian | None = None
         self.auxiliary_mu = 0.0  # its μ where it is Gaussian
         self.remaining = guarantee
         if neighbours == "add_remove":
             epsilon = guarantee.epsilon_value if isinstance(guarantee, ApproxDP) else guarantee.epsilon(0)
-            share = (
-                TUNED.count_share if largest is None else min(TUNED.count_share, decimal(largest) / decimal(epsilon))
-            )
+            share = share if largest is None else min(share, decimal(largest) / decimal(epsilon))
             self.mechanism = Laplace.calibrate(LpBall(1, 1), PureDP(part(epsilon, share)))
             self.remaining = share_of(guarantee, 1 - share)
 

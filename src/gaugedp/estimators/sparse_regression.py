@@ -41,6 +41,7 @@ class BudgetSplit:
     k: int
     shares: tuple[float, float, float]
     rounds: int
+    n_constants: int = 0  # of the k features, which are not screened
 
     @property
     def n_equations(self) -> int:
@@ -57,7 +58,8 @@ class BudgetSplit:
         """Return the guarantee of all parts at ρ."""
         screen, equations, rounds = (share * rho for share in self.shares)
         times = self.n_equations
-        parts = [(_ranges(screen, self.k), self.k), (_gaussian(equations / times), times)]
+        n_screened = self.k - self.n_constants
+        parts = [(_ranges(screen, n_screened), n_screened), (_gaussian(equations / times), times)]
         if self.rounds:
             per_round = rounds / self.rounds / 2  # half for the choice, half for the values
             parts += [(_ranges(per_round, self.k), self.k * self.rounds), (_gaussian(per_round), self.rounds)]
@@ -85,11 +87,11 @@ class SparseRegression(LinearRegressor):
     target_bounds : (low, high)
         Public bounds to which the target is clipped.
     solver : {"auto", "screen", "iht"}
-        "screen" selects 2·sparsity features by their correlation with the target (exponential mechanisms) and solves
-        noisy normal equations on them. "iht" adds `rounds` (default 4) of iterative hard thresholding: a gradient step
-        on clipped residuals, after which `Peeling` keeps 2·sparsity features. Finally the equations are solved again on
-        the remaining features. It finds features that others hide, and adds more noise. "auto", the default, uses "iht"
-        if the noise of a round, a public number, is small.
+        "screen" selects 2·sparsity features by their correlation with the target (exponential mechanisms), solves noisy
+        normal equations on them, and again on the largest. "iht" adds `rounds` (default 4) of iterative hard
+        thresholding: a gradient step on clipped residuals, after which `Peeling` keeps 2·sparsity features. Finally the
+        equations are solved again on the remaining features. It finds features that others hide, and adds more noise.
+        "auto", the default, uses "iht" if the noise of a round, a public number, is small.
     epsilon, delta, neighbours, random_state, ledger
         The privacy budget for one row, and its options, as in `LogisticRegression`.
 
@@ -141,10 +143,8 @@ class SparseRegression(LinearRegressor):
         reservation = self._pay(steps.guarantee, requested, rows.shape)
         goal = box_steps(into_box(target, *range_), BITS)
         columns = np.hstack([reading.in_cube(rows), np.ones((len(rows), int(self.fit_intercept)))])
-        weights = steps.solve(box_steps(columns, BITS), goal, self._generator())
-        slopes = weights[: reading.width]
-        slopes[np.argsort(np.abs(slopes))[: -self.sparsity]] = 0.0
-        self._show(reading, slopes, float(weights[reading.width :].sum()), range_)
+        weights = steps.solve(box_steps(columns, BITS), goal, self.sparsity, self._generator())
+        self._show(reading, weights[: reading.width], float(weights[reading.width :].sum()), range_)
         self.support_, self.solver_ = np.flatnonzero(self.coef_), solver
         facts = {"solver": solver, "reason": reason}
         self._publish(self._values, steps.guarantee, steps.exactness, facts, reservation)
@@ -161,7 +161,8 @@ class SparseRegression(LinearRegressor):
 
     def _budget(self, guarantee: Guarantee, solver: str, n_columns: int) -> BudgetSplit:
         k = min(2 * self.sparsity, n_columns - 1) + self.fit_intercept
-        return BudgetSplit(guarantee, k, _SHARES[solver], self.rounds if solver == "iht" else 0)
+        rounds = self.rounds if solver == "iht" else 0
+        return BudgetSplit(guarantee, k, _SHARES[solver], rounds, int(self.fit_intercept))
 
     def _solver(self, guarantee: Guarantee, shape: tuple[int, int]) -> tuple[str, str]:
         if self.solver != "auto":
@@ -184,9 +185,10 @@ class Steps:
         screen, moments, rounds = budget.shares
         sensitivity = (2.0 if neighbours == "replace" else 1.0) * (1 + SCORES)
         cube = LpBall(n_columns, math.inf, sensitivity)
-        self.k, self.rounds = budget.k, budget.rounds
+        self.k, self.rounds, self.n_slopes = budget.k, budget.rounds, n_columns - budget.n_constants
         self.weight = (2 * self.k) ** 0.25  # of products with the target, against second moments
-        self.screen = Peeling.calibrate(cube, budget.part(screen), self.k, share=1.0)
+        of_slopes, n_screened = LpBall(self.n_slopes, math.inf, sensitivity), budget.k - budget.n_constants
+        self.screen = Peeling.calibrate(of_slopes, budget.part(screen), n_screened, share=1.0)
         self.n_equations = budget.n_equations
         self.moments = _moments(self.k, self.weight, neighbours, budget.part(moments / self.n_equations))
         self.round = Peeling.calibrate(cube, budget.part(rounds / self.rounds), self.k) if self.rounds else None
@@ -202,20 +204,32 @@ class Steps:
         """Exactness of the least exact part."""
         return self.moments.exactness
 
-    def solve(self, features: np.ndarray, goal: np.ndarray, rng: Entropy) -> np.ndarray:
-        """Return coefficients (d,) for features in [−1, 1], at most k nonzero."""
-        unit = 4.0**-BITS
-        support = self.screen.sample(features.T @ goal * unit, rng)
+    def solve(self, features: np.ndarray, goal: np.ndarray, n_kept: int, rng: Entropy) -> np.ndarray:
+        """Return coefficients (d,) for features in [−1, 1], a constant last, of which the `n_kept` largest remain."""
+        constants = np.arange(self.n_slopes, features.shape[1])
+        found = self.screen.sample(features[:, : self.n_slopes].T @ goal * 4.0**-BITS, rng)
+        support = np.append(found, constants)
         weights = np.zeros(features.shape[1])
-        weights[support], curvature = self._equations(features[:, support], goal, rng)
+        weights[support], square, first = self._equations(features[:, support], goal, rng)
+        curvature = float(np.linalg.eigvalsh(square)[-1])
         for _ in range(self.rounds):
             weights, support = self._step(features, goal, (weights, curvature), rng)
         if self.rounds:
-            weights[support], _ = self._equations(features[:, support], goal, rng)
+            support = np.append(self._largest(weights, self.k - len(constants)), constants)
+            weights[support], square, first = self._equations(features[:, support], goal, rng)
+        remain = np.isin(support, np.append(self._largest(weights, n_kept), constants))
+        weights[:] = 0.0
+        weights[support[remain]] = np.linalg.solve(square[np.ix_(remain, remain)], first[remain])
         return weights
 
-    def _equations(self, features: np.ndarray, goal: np.ndarray, rng: Entropy) -> tuple[np.ndarray, float]:
-        """Solve the noisy normal equations; return coefficients and the moments' largest eigenvalue."""
+    def _largest(self, weights: np.ndarray, n: int) -> np.ndarray:
+        """Return the places of the n largest slopes."""
+        return np.sort(np.argsort(-np.abs(weights[: self.n_slopes]), kind="stable")[:n])
+
+    def _equations(
+        self, features: np.ndarray, goal: np.ndarray, rng: Entropy
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Solve the noisy normal equations; return coefficients and the two sides, the first with a ridge."""
         unit, step = 4.0**-BITS, float(self.moments.lattice_step)
         exact = np.concatenate([coordinates(features.T @ features), self.weight * (features.T @ goal)]) * unit
         noisy = released(exact, self.moments, rng)
@@ -223,8 +237,8 @@ class Steps:
         values = np.linalg.eigvalsh(square)
         noise = math.sqrt(float(self.moments.variances.max()) * self.k / 2)
         ridge = max(0.0, noise - values[0]) + 1e-9 * abs(values[-1]) + step
-        weights = np.linalg.solve(square + ridge * np.eye(self.k), noisy[-self.k :] / self.weight)
-        return weights, max(float(values[-1]), noise)
+        square, first = square + ridge * np.eye(self.k), noisy[-self.k :] / self.weight
+        return np.linalg.solve(square, first), square, first
 
     def _step(
         self, features: np.ndarray, goal: np.ndarray, state: tuple[np.ndarray, float], rng: Entropy

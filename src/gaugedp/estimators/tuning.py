@@ -10,6 +10,7 @@ class EstimatorTuning:
 
     # Releases next to a fit: by hand.
     count_share: Fraction = Fraction(1, 10)  # a private number of rows against the fit
+    rough_count_share: Fraction = Fraction(1, 20)  # the same where slopes of a thousand rows are hidden
     count_share_gaussian: float = 0.05  # the same, if all other releases are Gaussian
     class_count_share: Fraction = Fraction(1, 20)  # balanced class weights against the fit; in a theorem
     range_share: Fraction = Fraction(1, 10)  # the range of a sparse mean against the mean
@@ -36,7 +37,7 @@ class EstimatorTuning:
     bounds_delta: Fraction = Fraction(1, 10)  # of δ, the same
     outside_deviations: float = 4.0  # of a count's noise, values outside an end; ×2: tighter bounds, more clipping
     outside_share: float = 0.002  # of the rows, values outside an end; ×2: tighter bounds, more clipping
-    # Additive models: the eight public and two drawn tables that benchmarks/additive.py names; see it, on others.
+    # Additive models: tables that benchmarks/additive.py names, and for levels HI, SLID, Boston, Carseats; on others.
     edges_share: float = 0.06  # the edges of bins against the shape functions
     edges_share_pure: float = 0.1  # the same for a pure guarantee
     basis_functions: int = 8  # detail of a shape function against noise; ×2: noise grows faster than the fit improves
@@ -53,6 +54,8 @@ class EstimatorTuning:
     step_width: float = 0.1  # weight of the number of bins next to the rows of a group
     totals_share: float = 0.1  # the number and mean of the targets against the descent
     calibration_share: float = 0.1  # the slope of the predictions against the descent
+    level_bias: float = 0.05  # of the mean of residuals by the loss, guessed; ×2: more noise of the level
+    slope_noise: tuple[float, float] = (0.02, 0.1)  # of ε and μ, at which calibration is to ¾ before it is measured
     huber_width: float = 0.1  # of residuals that count fully under much noise: bias against noise; ×2: twice the noise
     huber_noise: float = 0.004  # below which the width grows
     huber_power: float = 1.66  # how fast it grows
