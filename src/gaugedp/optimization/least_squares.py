@@ -13,7 +13,7 @@ from gaugedp.mechanisms.base import AdditiveNoise
 from gaugedp.optimization.best_weights import NoisyEvidence, NormalMixture
 from gaugedp.optimization.lattice import BITS, ball_noise, for_gaussian_releases, released, shared, weight_step
 from gaugedp.optimization.row_blocks import summed
-from gaugedp.optimization.shrinkage import bounded_mean, signal_share
+from gaugedp.optimization.shrinkage import averaged_noise, bounded_mean, signal_share, towards_mean
 from gaugedp.optimization.symmetric import released_square
 from gaugedp.optimization.tuning import TUNED
 
@@ -34,8 +34,8 @@ class LeastSquares:
     M. For the solver "preconditioned", M is Σ xxᵀ with noise, with its eigenvalues raised to the edge of the noise, and
     the result averages the last steps. For "gradient", M is a multiple of the identity. The path's length depends on n,
     d, ε and δ alone; a long path uses `momentum`, with about twice the square root of the steps (Nesterov 1983). With a
-    `constant` it starts at the noisy mean of the target, and the way from there shrinks by the part that noise
-    explains. The width c is 1. "preconditioned" doubles it, once, and discards earlier gradients if a noisy count of
+    `constant`, slopes shrink by the part that noise explains, and the way of "gradient" starts at the noisy mean of the
+    target. The width c is 1. "preconditioned" doubles it, once, and discards earlier gradients if a noisy count of
     residuals beyond 1 shows that clipping changes the gradient more than noise does.
 
     Theorem (docs/theory/least_squares.md). One row changes Σ xxᵀ by at most √2 in the Frobenius norm (1 if rows are
@@ -111,7 +111,8 @@ class LeastSquares:
             step = _noise(ball, guarantee, rest / n_steps)
             residuals = _noise(LpBall(1, 2, 1.0), guarantee, TUNED.residuals_share)
             clipped = _noise(LpBall(1, 2, 1.0), guarantee, TUNED.clipped_share)
-            return cls(n_rows, d, radius, solver, moments, step, n_steps, 1.0, residuals=residuals, clipped=clipped)
+            given = (n_rows, d, radius, solver, moments, step, n_steps, 1.0, False)
+            return cls(*given, residuals, clipped, constant)
         if constant == 0:
             _, steps, pace, momentum = _way(_noise(ball, guarantee, 1.0), n_rows, d)
             return cls(n_rows, d, radius, solver, None, _noise(ball, guarantee, 1 / steps), steps, pace, momentum)
@@ -183,7 +184,9 @@ class LeastSquares:
         """Shrink the way from the centre by the share of its square that noise explains (James and Stein 1961)."""
         places = np.arange(1, self.steps + 1)
         lengths = places / 2 * (1 - (places / self.steps) ** 2) if self.momentum else np.full(self.steps, self.pace)
-        whole = 2 * float(lengths.sum()) / self.n_columns  # of the way, over the length of mean curvature
+        whole = (
+            2 * TUNED.usual_curvature * float(lengths.sum()) / self.n_columns
+        )  # of the way, over the length of the curvature
         kept = -math.expm1(-whole) / max(whole, 1e-9)  # of the noise, which later steps lessen
         variance = kept * float((lengths**2).sum()) * (deviation_of(self.gradient) / self.n_rows) ** 2
         return centre + (weights - centre) * signal_share(weights - centre, variance)
@@ -202,9 +205,17 @@ class LeastSquares:
         noise = clip * deviation_of(self.gradient)
         releases = NoisyEvidence(second, points[:-1], gradients, deviation_of(moments), noise, whole)
         errors = mean_square + (self._cut_off(n_clipped) if clip == 1 else 0.0)
+        if self.constant:
+            weights = self._rounded(towards_mean(weights, metric.matrix, self._doubt(second, metric, noise)))
         if span is None:
             return weights, releases.best(errors)
         return weights, releases.within(span).best(errors).mapped(span, np.zeros(len(span)))
+
+    def _doubt(self, second: np.ndarray, metric: "Metric", noise: float) -> np.ndarray:
+        """Return the covariance (d, d) of the noise of the mean of the last points."""
+        curvature = np.diag(metric.vectors.T @ second @ metric.vectors) / metric.values
+        turned = metric.vectors * (noise * averaged_noise(curvature, self.steps) / metric.values)
+        return np.asarray(turned @ turned.T)
 
     def _path(self, metric: "Metric", sums: Sums, rng: Entropy) -> tuple[np.ndarray, np.ndarray, float, float]:
         """Return points (k + 1, d), their gradients (k, d), the residuals' width since, and how many are clipped."""

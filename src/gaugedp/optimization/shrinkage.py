@@ -72,6 +72,31 @@ def of_likely_signal(
     return (vectors * values) @ vectors.T, vectors @ (shares * along), 1 / (1 + odds), 1 - float(np.median(shares))
 
 
+def towards_mean(weights: np.ndarray, second: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """Return weights (d,) whose slopes shrink by the share of the explained mean square that noise explains.
+
+    The last feature is constant. `second` (d, d) are second moments, `noise` (d, d) is the covariance of the weights'
+    noise. The prediction at the mean of the features stays (James and Stein 1961).
+    """
+    means = second[:-1, -1] / second[-1, -1]
+    around = second[:-1, :-1] - np.outer(means, means) * second[-1, -1]
+    slopes = weights[:-1]
+    explained, by_noise = float(slopes @ around @ slopes), float((around * noise[:-1, :-1]).sum())
+    kept = max(0.0, 1 - by_noise / max(explained, 1e-300))
+    return np.append(kept * slopes, weights[-1] + (1 - kept) * means @ slopes)
+
+
+def averaged_noise(curvature: np.ndarray, steps: int) -> np.ndarray:
+    """Return the noise of the mean of all points but the first two steps', over the noise of a step.
+
+    `curvature` (d,) is over that of the metric. Where it is less, noise of later steps adds to that of earlier ones.
+    """
+    missed = 1 - np.clip(curvature, TUNED.least_curvature, 1)
+    ages = np.arange(2, steps)[:, None] - np.arange(steps)  # of the noise of a step at one of the points
+    left = np.where(ages >= 0, missed[:, None, None] ** np.maximum(ages, 0), 0.0).mean(axis=1)
+    return np.sqrt(np.asarray((left**2).sum(axis=1)))
+
+
 def bounded_mean(noisy: float, deviation: float) -> float:
     """Return the mean of a number in [−1, 1], uniform a priori, given its value with normal noise."""
     points = np.linspace(-1, 1, 1001)

@@ -16,6 +16,8 @@ class OptimizationTuning:
     moments_share: float = 0.1  # the preconditioner against the steps
     residuals_share: float = 0.02  # standard errors against the steps
     clipped_share: float = 0.1  # the count of clipped residuals against the steps
+    least_curvature: float = 0.2  # of the metric's, by which steps contract: slopes of noise against lost signals
+    usual_curvature: float = 1 / 3  # the same without moments, as of rows that are uniform in a box
     preconditioned_steps: int = 8  # convergence against noise; ×2: √2 times the noise of a step
     clipped_deviations: float = 2.5  # of the count's noise, before the width doubles: false alarms against bias
     clipped_gradients: float = 2.0  # lengths of the gradient's noise, below which clipping costs less than noise
