@@ -37,15 +37,7 @@ from gaugedp.releases.remarks import remarks
 from gaugedp.releases.sampling_error import NOISE, TOTAL, SamplingError, contained, sampling_errors, total_intervals
 from gaugedp.releases.tidy.in_words import apart
 from gaugedp.releases.tidy.tabular import Tabular
-from gaugedp.statistics.base import (
-    Ends,
-    Statistic,
-    all_answers,
-    by_pivot,
-    curves_of,
-    read_statistic,
-    split,
-)
+from gaugedp.statistics.base import Ends, Statistic, all_answers, by_pivot, curves_of, read_statistic, split
 
 FORMAT = "gaugedp-release-1"
 EXACTNESS = ("exact", "idealized", "mixing")
