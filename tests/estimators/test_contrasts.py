@@ -57,7 +57,7 @@ def test_within_the_span_of_rows_intervals_hold_and_are_far_shorter() -> None:
         noise = rng.normal(0, 4.0, (7, 7))
         second = rows.T @ rows + (noise + noise.T) / 2
         gradient = -rows.T @ target + rng.normal(0, 4.0, 7)
-        seen = NoisyEvidence(second, np.zeros((1, 7)), gradient[None], 4.0, 4.0, np.inf)
+        seen = NoisyEvidence(second, np.zeros((1, 7)), gradient[None], 4.0, 4.0, 1e9)
         laws = [seen.within(span).best(sd**2).mapped(span, np.zeros(7)), seen.best(sd**2)]
         low, high = laws[0].mapped(contrast[None], np.zeros(1)).interval(0.95)
         held.append(low[0] <= 10 <= high[0])

@@ -79,7 +79,7 @@ def test_the_bias_of_a_bent_loss_is_taken_off_and_has_room() -> None:
         rows, points = rng.normal(0, 0.4, (20_000, 3)), beta + rng.normal(0, 0.2, (5, 3))
         p = 1 / (1 + np.exp(-rows @ np.column_stack([*points, beta])))
         gradients, curvatures = (p[:, :-1] - p[:, -1:]).T @ rows, p[:, 0] * (1 - p[:, 0])
-        seen = NoisyEvidence((rows.T * curvatures) @ rows, points, gradients, 1e-3, 1e-3, np.inf)
+        seen = NoisyEvidence((rows.T * curvatures) @ rows, points, gradients, 1e-3, 1e-3, 1e9)
         straight, bent = seen.best(0.0), seen.best(0.0, float(curvatures.sum()))
         off.append([np.linalg.norm(law.median - beta) for law in (straight, bent)])
         low, high = bent.interval(0.95)

@@ -83,9 +83,10 @@ class Intervals:
         The intervals assume that rows are independent and within their bounds, that the residuals of a linear model
         have equal variance, and that logistic steps end near the best fit. The midpoint is another estimate than
         `coef_`. The ends are quantiles that leave out four fifths of 1 − `level`; the rest allows for approximations.
-        If noise hides the curvature, the intervals are wide and conservative, and they assume scores of root mean
-        square at most 3.5. They are refused if the solver releases no second moments. docs/theory/least_squares.md,
-        newton.md
+        If noise hides the curvature, as for nearly collinear columns, no interval covers every coefficient (theorem 3).
+        They are then wide and conservative, and assume that hidden weights are at most four times as large as those of
+        a mean direction that explains the whole target, and logistic scores of root mean square at most 3.5. They are
+        refused if the solver releases no second moments. docs/theory/least_squares.md, newton.md
         """
         law, _ = self._law(level)
         low, high = law.interval(level)

@@ -66,8 +66,8 @@ class NoisyEvidence:
     """Released moments `second` = H + E (d, d) and `gradients` H·point − b + e at `points`, both (k, d).
 
     `deviation` is the standard deviation of a coordinate of E, scaled to keep the Frobenius norm, and `noise` that of a
-    coordinate of e. The best weights β are assumed to satisfy ⟨β, Hβ⟩ ≤ `most`, and no direction is likely to
-    contribute more than `most`/√d.
+    coordinate of e. The best weights β are assumed to satisfy ⟨β, Hβ⟩ ≤ `most`. No direction is likely to contribute
+    more than `most`/√d, or to have a weight of more than twice √(`most`·d/tr H).
     """
 
     second: np.ndarray
@@ -87,9 +87,11 @@ class NoisyEvidence:
         inside = span.T @ self.second @ span, self.points @ span, self.gradients @ span
         return NoisyEvidence(*inside, self.deviation, self.noise, self.most)
 
-    @property
-    def _share(self) -> float:
-        return self.most / math.sqrt(len(self.second))
+    def _prior(self, curvature: np.ndarray) -> np.ndarray:
+        """Return the prior variances (m, d) of weights with these curvatures. docs/theory/least_squares.md"""
+        d = len(self.second)
+        mean = max(float(np.trace(self.second)) / d, self.deviation, 1e-150)
+        return np.asarray(self.most / (curvature * math.sqrt(d) + mean / TUNED.likely_weight**2))
 
     def best(self, mean_square: float, total: float | None = None) -> NormalMixture:
         """Return the distribution of the best weights β.
@@ -104,7 +106,7 @@ class NoisyEvidence:
         expected, gradient = points.mean(axis=0), gradients.mean(axis=0)
         curvature = self._quantiles(*self._curvature(values, points, gradients), gradient, expected, mean_square)
         told = (self.noise**2 / len(points) + mean_square * curvature) / curvature**2
-        straight, room = gradient / curvature, self._share / curvature
+        straight, room = gradient / curvature, self._prior(curvature)
 
         share = 1 / (1 + told / room)
         away = expected + share * (straight - expected)
@@ -137,15 +139,16 @@ class NoisyEvidence:
     ) -> np.ndarray:
         """Return quantiles (60, d) of normally distributed curvatures.
 
-        They are conditioned on being positive and on the assumed size of β. docs/theory/least_squares.md
+        Their square roots are uniform a priori, and they are conditioned on the assumed size of β.
+        docs/theory/least_squares.md
         """
         mean = np.maximum(mean, -5.0 * spread)  # deviations by which a centre may lie below 0
         n_cells, reach = 400, 9.0 * spread
         low, high = np.maximum(mean - reach, 0.0), np.maximum(mean, 0.0) + reach
         cells = low + (high - low) * (np.arange(n_cells)[:, None] + 0.5) / n_cells
-        told, room = self.noise**2 / len(self.points) + mean_square * cells, self._share * cells
-        costs = ((cells - mean) / spread) ** 2 + (gradient - cells * expected) ** 2 / (told + room)
-        costs += np.log1p(told / room)
+        variance = self.noise**2 / len(self.points) + mean_square * cells + self._prior(cells) * cells**2
+        costs = ((cells - mean) / spread) ** 2 + (gradient - cells * expected) ** 2 / variance
+        costs += np.log(variance * cells)
         weights = np.exp((costs.min(axis=0) - costs) / 2)
         below, shares = (np.cumsum(weights, axis=0) - weights / 2) / weights.sum(axis=0), _shares(len(mean))
         return np.stack([np.interp(shares[:, i], below[:, i], cells[:, i]) for i in range(len(mean))], axis=1)

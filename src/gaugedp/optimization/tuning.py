@@ -24,6 +24,7 @@ class OptimizationTuning:
     explained: float = 0.15  # mean square that coefficients explain, guessed; ×2: a longer path with more noise
     mean_shares: tuple[float, ...] = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 0.9, 0.97)  # of which the mean has the best
     interval_reserve: float = 0.2  # of 1 − level, for approximations: coverage against width
+    likely_weight: float = 2.0  # of hidden weights over √(S/h̄), by Boston, College and Credit: coverage against width
     bias_deviations: float = 1.5  # deviation of the bias of logistic loss over its estimate: coverage against width
     newton_first: tuple[int, int, float, float] = (4, 2, 0.01, 0.03)  # stages, steps of each, shares of curvature, step
     newton_last: tuple[int, float] = (5, 0.15)  # steps, and the share of the curvature, in the last stage
