@@ -12,7 +12,7 @@ from sklearn.datasets import make_classification
 from sklearn.pipeline import make_pipeline
 
 from gaugedp.estimators import GaussianNB, LogisticRegression, SimpleImputer, StandardScaler
-from gaugedp.estimators.column_sums import GroupSums
+from gaugedp.estimators.column_sums import GroupSums, least_noise
 from gaugedp.estimators.naive_bayes import ClassNoise, _likelihoods
 from gaugedp.estimators.score_calibration import cells_of, n_cells
 from gaugedp.guarantees.gaussian_curve import gaussian_mu
@@ -312,3 +312,13 @@ def test_a_cell_depends_on_its_own_row_only() -> None:
     assert cells.tolist() == alone
     assert (cells[codes < 0] == -1).all()
     assert set(cells) <= set(range(-1, n_cells(4)))
+
+
+@pytest.mark.parametrize(("size", "epsilon", "is_pure"), [(3, 1.0, True), (3, 8.0, True), (200, 0.1, False)])
+def test_delta_never_adds_noise(size: int, epsilon: float, is_pure: bool) -> None:
+    requested = gd.ApproxDP(epsilon, DELTA)
+    kind = least_noise((1, size), requested, "add_remove")
+    assert (kind == gd.PureDP(epsilon)) is is_pure
+    assert is_pure or kind == requested
+    noises = [GroupSums.calibrate((1, size), one, "add_remove").deviation for one in (requested, gd.PureDP(epsilon))]
+    assert GroupSums.calibrate((1, size), kind, "add_remove").deviation == min(noises)

@@ -8,9 +8,10 @@ import numpy as np
 from gaugedp._internal.rounding import NORMS
 from gaugedp.bodies import LpBall
 from gaugedp.entropy import Entropy
-from gaugedp.guarantees import Guarantee, PureDP
+from gaugedp.guarantees import ApproxDP, Guarantee, PureDP
 from gaugedp.mechanisms import Gaussian, KNorm, Laplace
 from gaugedp.mechanisms.base import AdditiveNoise
+from gaugedp.mechanisms.pure_within import pure_within
 from gaugedp.optimization.lattice import for_gaussian_releases, released, shared
 from gaugedp.optimization.trace_designs import cut
 
@@ -65,6 +66,13 @@ class GroupSums:
         np.add.at(exact, groups[is_in], cut(vectors)[is_in])
         parts = exact.reshape(-1, self.noise.body.ambient_dim)
         return np.stack([released(part, self.noise, rng) for part in parts]).reshape(exact.shape)
+
+
+def least_noise(shape: tuple[int, int], requested: Guarantee, neighbours: str, share: float = 1.0) -> Guarantee:
+    """Return ε-DP in place of (ε, δ) if sums at this `share` have less noise, by public numbers."""
+    pure = pure_within(requested) if isinstance(requested, ApproxDP) and requested.epsilon_value else requested
+    kinds = [pure, requested]
+    return min(kinds, key=lambda kind: GroupSums.calibrate(shape, kind, neighbours, share).deviation)
 
 
 def moments_of(

@@ -12,7 +12,7 @@ from gaugedp._internal.validate import one_of
 from gaugedp.entropy import Entropy
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import PrivateEstimator
-from gaugedp.estimators.column_sums import GroupSums, moments_of
+from gaugedp.estimators.column_sums import GroupSums, least_noise, moments_of
 from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.partial_fits import PartialFits
 from gaugedp.estimators.reading import Reading
@@ -38,7 +38,7 @@ class ColumnTransformer(OneToOneFeatureMixin, TransformerMixin, PartialFits, Pri
         self._check()
         reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], False)
         shape = 1, self._numbers * rows.shape[1]
-        sums = GroupSums.calibrate(shape, requested, self.neighbours)
+        sums = GroupSums.calibrate(shape, least_noise(shape, requested, self.neighbours), self.neighbours)
         reservation = self._pay(sums.guarantee, requested, rows.shape)
         is_there = ~np.isnan(rows)
         results = self._found(np.where(is_there, reading.in_cube(rows), 0.0), is_there, sums, self._generator())

@@ -9,9 +9,11 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 from gaugedp._internal.validate import whole
 from gaugedp.errors import InvalidRequest
 from gaugedp.estimators.base import after_paying
+from gaugedp.estimators.column_sums import least_noise
 from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.lloyd import Lloyd, nearest
 from gaugedp.estimators.reading import Reading
+from gaugedp.estimators.tuning import TUNED
 from gaugedp.estimators.weights import WeightedEstimator
 from gaugedp.optimization.trace_designs import cut
 
@@ -100,7 +102,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, We
                 f"X has more than {_EXACT_COLUMNS:,} columns, the most that are supported.", "Use fewer columns."
             )
         reading = Reading.in_box(self.bounds, names_of(X), rows.shape[1], False)
-        plan = Lloyd(int(self.n_clusters), self._n_rounds, requested, self.neighbours)
+        kind = least_noise((1, 1 + rows.shape[1]), requested, self.neighbours, TUNED.last_round_share)
+        plan = Lloyd(int(self.n_clusters), self._n_rounds, kind, self.neighbours)
         sums = plan.sums((1, 1 + rows.shape[1]), 1.0)
         reservation = self._pay(sums.guarantee, requested, rows.shape)
         with after_paying(reservation):
