@@ -22,7 +22,7 @@ from gaugedp.estimators.public_noise import (
 )
 from gaugedp.estimators.regression import LinearRegression
 from gaugedp.estimators.row_count import NoisyRowCount
-from gaugedp.estimators.rows import into_ball, into_box, read_bounds, read_target
+from gaugedp.estimators.rows import into_ball, into_box, read_bounds, read_target, with_targets
 from gaugedp.estimators.shape_functions import features, longest
 from gaugedp.estimators.tuning import TUNED
 from gaugedp.guarantees import Guarantee, PureDP
@@ -147,7 +147,7 @@ class AdditiveRegressor(Scored, RegressorMixin, AdditiveModel):
         layout, range_ = self._layout(X, rows.shape[1]), read_bounds("target_bounds", self.target_bounds)
         ends = float(range_[0]), float(range_[1])
         if self.solver == "auto":
-            self._descend(layout, rows, into_box(target, *range_), ends)
+            self._descend(layout, rows, target, ends)
         else:
             self._precondition(layout, rows, target, ends)
         return self
@@ -158,6 +158,8 @@ class AdditiveRegressor(Scored, RegressorMixin, AdditiveModel):
         reservation = self._pay(plan.guarantee, self._requested(), rows.shape)
         with after_paying(reservation):
             rng = self._generator()
+            known, rows = with_targets(self.neighbours, target, rows)
+            target = into_box(known, *(np.array(end) for end in ends))
             n_rows, left, level = plan.level(target, rng)
             if hides_slopes(self, n_rows, plan.n_features):
                 mean = MeanAlone.calibrate((n_rows, 1), left, self.neighbours == "replace", False, 1.0)

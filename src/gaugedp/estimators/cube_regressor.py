@@ -22,7 +22,7 @@ from gaugedp.estimators.public_noise import (
 )
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
-from gaugedp.estimators.rows import into_box, read_bounds, read_target
+from gaugedp.estimators.rows import into_box, read_bounds, read_target, with_targets
 from gaugedp.estimators.target_mean import TargetMean
 from gaugedp.guarantees import ApproxDP, Guarantee
 from gaugedp.mechanisms.pure_within import pure_within
@@ -82,6 +82,7 @@ class CubeRegressor(LinearRegressor):
         warn_before_charge(self, len(rows), reading.width)
         reservation = self._pay(guarantee, requested, rows.shape)
         rng = self._generator()
+        target, rows, weights_of_rows = with_targets(self.neighbours, target, rows, weights_of_rows)
         n_rows, rest = count.draw(len(rows), rng), count.others(rest)
         scaled = into_box(target, *range_), weights_of_rows
         with after_paying(reservation):

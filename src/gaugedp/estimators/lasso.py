@@ -17,7 +17,7 @@ from gaugedp.estimators.mean_alone import MeanAlone
 from gaugedp.estimators.public_noise import hides_slopes, row_count, warn_after_release, warn_before_charge
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
-from gaugedp.estimators.rows import into_box, read_bounds, read_target
+from gaugedp.estimators.rows import into_box, read_bounds, read_target, with_targets
 from gaugedp.estimators.target_mean import TargetMean
 from gaugedp.estimators.tuning import TUNED
 from gaugedp.estimators.weights import check_no_weights, weighed
@@ -165,6 +165,7 @@ class Lasso(LinearRegressor):
         guarantee = count.with_remaining(count.remaining if count.mechanism else plan.guarantee)
         warn_before_charge(self, len(rows), reading.width)
         reservation, rng = self._pay(guarantee, requested, rows.shape), self._generator()
+        target, rows, weights_of_rows = with_targets(self.neighbours, target, rows, weights_of_rows)
         n_rows = count.draw(len(rows), rng)
         plan = self._plan(int(n_rows), n_columns, count.remaining) if count.mechanism else plan
         features = _Features(rows, reading, self.fit_intercept, weights_of_rows)

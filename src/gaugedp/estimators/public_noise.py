@@ -22,8 +22,8 @@ HALVED = {
     "LogisticRegression": (0.08, 0.15), "LinearSVC": (0.08, 0.14), "GaussianNB": (0.03, 0.03),
 }  # fmt: skip
 DOUBT = 3.0  # the factor by which a table may differ from those ratios, both ways
-# of the advantage: with less, the mean alone is better; chosen on CPSSW8, Computers, DoctorVisits, HI and drawn tables
-_LEAST_ADVANTAGE = defaultdict(lambda: 0.02, AdditiveRegressor=0.1, LinearRegression=0.15)
+# of the advantage: with less, the mean alone is better. CPSSW8, Computers, DoctorVisits, HI, SLID, Wage, drawn tables
+_LEAST_ADVANTAGE = defaultdict(lambda: 0.02, AdditiveRegressor=0.1, LinearRegression=0.15, PoissonRegressor=0.2)
 _FEW_ROWS = 300  # for which the mean alone should have little noise, at any epsilon that is usual
 _NOISE_OF_MEAN = 0.067  # the deviation of its Gaussian noise, of half the range, that is too much
 _WORDS = (

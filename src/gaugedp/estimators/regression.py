@@ -21,7 +21,15 @@ from gaugedp.estimators.mean_alone import MeanAlone
 from gaugedp.estimators.public_noise import hides_slopes, row_count, warn_after_release, warn_before_charge
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import PUBLIC_ROWS, NoisyRowCount
-from gaugedp.estimators.rows import box_steps, check_one_given, into_ball, into_box, read_bounds, read_target
+from gaugedp.estimators.rows import (
+    box_steps,
+    check_one_given,
+    into_ball,
+    into_box,
+    read_bounds,
+    read_target,
+    with_targets,
+)
 from gaugedp.estimators.table_rows import TableDesign
 from gaugedp.estimators.weights import check_no_weights, weighed
 from gaugedp.guarantees import Guarantee
@@ -122,8 +130,8 @@ class UnitScaling:
 class RowSums:
     """Sums over rows in memory, scaled when first needed."""
 
-    def __init__(self, frame: UnitScaling, data: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
-        self._frame, (self._rows, self._target, self._weights) = frame, data
+    def __init__(self, frame: UnitScaling, target: np.ndarray, rows: np.ndarray, weights: np.ndarray) -> None:
+        self._frame, self._rows, self._target, self._weights = frame, rows, target, weights
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -273,13 +281,14 @@ class LinearRegression(Intervals, LinearRegressor):
         requested, rows = self._requested(), self._rows(X)
         target = read_target(y, len(rows))
         weights, frame = self._weights(sample_weight, len(rows)), self._frame(rows.shape[1], names_of(X))
+        data = with_targets(self.neighbours, target, rows, weights)
         check_no_weights(self.solver, sample_weight is not None)
         if self.solver == "gibbs":
-            self._draw(frame, rows, target)
+            self._draw(frame, *data)
         else:
             warn_before_charge(self, len(rows), frame.n_columns)
             pay: Pay = lambda guarantee: self._pay(guarantee, requested, rows.shape)  # noqa: E731
-            self._fit(frame, RowSums(frame, (rows, target, weights)), pay)
+            self._fit(frame, RowSums(frame, *data), pay)
             warn_after_release(self, self.method_.n_rows, frame.n_columns)
         return self
 
@@ -328,7 +337,7 @@ class LinearRegression(Intervals, LinearRegressor):
         """Return an orthonormal basis (k, r) of the features' span, None if complete."""
         return scipy.linalg.orth(frame.features(self._possible).T, rcond=1e-6) if len(self._possible) else None
 
-    def _draw(self, frame: UnitScaling, rows: np.ndarray, target: np.ndarray) -> None:
+    def _draw(self, frame: UnitScaling, target: np.ndarray, rows: np.ndarray, _: np.ndarray) -> None:
         requested = self._requested()
         radius = math.sqrt(frame.n_features) if self.radius is None else float(self.radius)
         plan = GibbsFit.plan(Geometry((frame.n_features,), 2, radius), LOSSES[self.loss], requested, self.neighbours)

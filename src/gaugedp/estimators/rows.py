@@ -86,6 +86,17 @@ def read_target(y: Any, n_rows: int, name: str = "target") -> np.ndarray:
     return numbers(cells)
 
 
+def with_targets(neighbours: str, target: np.ndarray, *columns: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return the target (n,) and arrays (n, …) without the rows that lack a target, if rows are added or removed.
+
+    Theorem. Such a row is as if it were absent, so the result changes by at most the row in which tables differ.
+    """
+    if neighbours == "replace":
+        return target, *columns
+    is_known = ~np.isnan(target)
+    return target[is_known], *(column[is_known] for column in columns)
+
+
 def read_bounds(name: str, bounds: Any, n_columns: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Return (low, high), each (n_columns,), or scalars if None.
 

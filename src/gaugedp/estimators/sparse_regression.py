@@ -16,7 +16,7 @@ from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.fit_in_parts import fit_in_parts, fits_in_parts
 from gaugedp.estimators.linear_regressor import LinearRegressor
 from gaugedp.estimators.reading import Reading
-from gaugedp.estimators.rows import box_steps, into_box, read_bounds, read_target
+from gaugedp.estimators.rows import box_steps, into_box, read_bounds, read_target, with_targets
 from gaugedp.estimators.tuning import TUNED
 from gaugedp.guarantees import ZCDP, ApproxDP, ExponentialLoss, GaussianDP, Guarantee, PureDP, compose
 from gaugedp.guarantees.calibrate import largest_parameter
@@ -141,6 +141,7 @@ class SparseRegression(LinearRegressor):
         budget = self._budget(requested, solver, reading.width)
         steps = Steps(budget, reading.width + self.fit_intercept, self.neighbours)
         reservation = self._pay(steps.guarantee, requested, rows.shape)
+        target, rows = with_targets(self.neighbours, target, rows)
         goal = box_steps(into_box(target, *range_), BITS)
         columns = np.hstack([reading.in_cube(rows), np.ones((len(rows), int(self.fit_intercept)))])
         weights = steps.solve(box_steps(columns, BITS), goal, self.sparsity, self._generator())
