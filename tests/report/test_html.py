@@ -572,7 +572,7 @@ def test_parts_of_a_guarantee_are_added_up() -> None:
     [
         ((0.0, 1.0), "Nothing before. It used the whole privacy budget."),
         ((0.25, 0.75), "had used 25% of the privacy budget. It used the remaining 75% of the privacy budget."),
-        ((0.0, 0.0), "Nothing before. It used none of the privacy budget, which leaves 100%."),
+        ((0.0, 0.0), "Nothing before. It used none of the privacy budget."),
     ],
 )
 def test_a_spent_budget_is_said_to_be_spent(shares: tuple[float, float], said: str) -> None:
