@@ -3,7 +3,6 @@
 import math
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from gaugedp.estimators.base import Scored, after_paying
 from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.fit_in_parts import fit_in_parts, fits_in_parts
 from gaugedp.estimators.intercept_noise import InterceptNoise, spares_delta
-from gaugedp.estimators.labels import check_given, class_shares, codes_of, read_both
+from gaugedp.estimators.labels import LabelledRows, check_given, class_shares, read_both
 from gaugedp.estimators.public_noise import hides_slopes, noise_to_signal, warn_after_release, warn_before_charge
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
@@ -42,29 +41,6 @@ _COMPOSED = ("gradient", "gibbs")  # solvers whose μ adds up with that of other
 def _longer(noise: float) -> float:
     """Return the factor by which small noise lengthens the expected weights."""
     return min(1 + TUNED.longer_by_noise / noise, 10.0)
-
-
-@dataclass(frozen=True, eq=False)
-class LabelledRows:
-    """Rows (n, d) with labels and weights (n,), classes with weights (k,), and their reading."""
-
-    rows: np.ndarray
-    labels: np.ndarray
-    classes: np.ndarray
-    weights: np.ndarray
-    class_weights: np.ndarray
-    has_weights: bool
-    reading: Reading
-
-    @cached_property
-    def codes(self) -> np.ndarray:
-        """The index (n,) of each label's class, else −1."""
-        return codes_of(self.labels, self.classes)
-
-    @property
-    def signs(self) -> np.ndarray:
-        """1 for the second class, −1 for the first, 0 for a label that is no class."""
-        return np.where(self.codes < 0, 0.0, np.where(self.codes == 1, 1.0, -1.0))
 
 
 @dataclass(frozen=True, eq=False)
