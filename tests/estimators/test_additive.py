@@ -337,8 +337,9 @@ def test_nothing_beside_edges_and_objective_takes_much_of_delta(n_classes: int) 
         model._earlier_mu = earlier
         centre = model._centre(requested, (n_classes, np.zeros(2, dtype=int)), 1e6, "objective")
         level = model._intercept_noise(Centre(None, requested), (2, 1e6))
-        seen.append((centre.auxiliary_mu > 0, level.auxiliary_mu > 0))
-    assert seen == [(True, True), (False, False)]
+        first = model._intercept_noise(Centre.plan(requested, 2, 1e6, False), (2, 1e6), solver="objective")
+        seen.append((centre.auxiliary_mu > 0, level.auxiliary_mu > 0, first.auxiliary_mu > 0))
+    assert seen == [(True,) * 3, (False,) * 3]
 
 
 @pytest.mark.parametrize(

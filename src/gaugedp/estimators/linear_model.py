@@ -49,7 +49,8 @@ class LinearProblem:
 
     Rows have norm at most 1, codes are those of their classes, and weights are in [0, 1]. `auxiliary_mu` is the μ of
     the row count, the centre and the intercept together. `guarantee` is for the solver and, if those are Gaussian, for
-    them too. `is_rough`: only directions from a centre count.
+    them too. `is_rough`: only directions from a centre count. The ridge pulls the last weight to `middle`, if
+    any, and the curvature is `bent` times that at even odds.
     """
 
     rows: np.ndarray
@@ -62,6 +63,8 @@ class LinearProblem:
     radius: float
     replaced: bool
     is_rough: bool
+    middle: float | None
+    bent: float
 
     @property
     def outputs(self) -> int:
@@ -119,11 +122,12 @@ class LinearProblem:
         """Return weights by objective perturbation."""
         assert isinstance(self.guarantee, ApproxDP | PureDP)
         radius = self.radius * _longer(self.noise_to_signal) / (1 + TUNED.shorter_by_noise * self.noise_to_signal)
-        problem = Problem(loss, self.outputs * self.rows.shape[1], radius, self.replaced, self.auxiliary_mu)
+        size, most = self.outputs * self.rows.shape[1], 0.0 if self.middle is None else 64.0 * radius
+        problem = Problem(loss, size, radius, self.replaced, self.auxiliary_mu, most)
         n_rows = math.ceil(2 * self.n_rows) + 1000  # a noisy count may err; w needs no more precision
         mechanism = ObjectivePerturbation.calibrate(problem, self.guarantee, n_rows)
-        weights = mechanism.solve(self.rows, self.target, rng, self.weights).reshape(self.outputs, -1)
-        return Solution(weights, mechanism.variance(self.n_rows), mechanism.exactness)
+        weights = mechanism.solve(self.rows, self.target, rng, self.weights, self.middle or 0.0)
+        return Solution(weights.reshape(self.outputs, -1), mechanism.variance(self.n_rows * self.bent), mechanism.exactness)
 
 
 class Solution(NamedTuple):
@@ -156,6 +160,7 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
     radius: float | None = None
 
     solvers: ClassVar[tuple[str, ...]] = ("auto", "objective", "gradient", "gibbs")
+    _has_odds: ClassVar[bool] = False  # scores are log-odds
     _earlier_mu = 0.0  # μ of a Gaussian release of the same rows that came before, which is part of (ε, δ)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LinearClassifier":
@@ -236,17 +241,21 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         centre = self._centre(count.remaining, (n_classes, column_groups(data.reading)), n_rows, solver, once)
         slack = 1.0 if centre.is_whole else min(1.0, TUNED.uncentred_norm * clip_factor(noise))
         scaling = read_scaling(data.reading, self.row_norm, slack)
-        level = self._intercept_noise(centre, (n_classes, n_rows), data.has_weights, once)
+        level = self._intercept_noise(centre, (n_classes, n_rows), data.has_weights, once, solver)
         constant = TUNED.appended_constant if self.fit_intercept else 0.0
         scaled = centre.scaled(scaling, data.rows, n_rows, clip_factor(noise), constant, rng)
+        odds = level.log_odds(data.signs, n_rows, rng, TUNED.rarest) if level.is_first else 0.0
         problem = LinearProblem(
             scaled.rows(data.rows, codes >= 0), codes, data.weights * data.class_weights[codes],
             n_classes, n_rows, level.remaining,
             math.hypot(math.hypot(count.auxiliary_mu, centre.auxiliary_mu, level.auxiliary_mu), self._earlier_mu),
             self._length(n_classes, solver, noise, n_rows), replaced, scaled.typical > 0,
+            odds / scaled.last if level.is_first else None, 1 / math.cosh(odds / 2) ** 2,
         )  # fmt: skip
         weights, variance, exactness, step = problem.stepped(rng) if once else self._solve(solver, problem, rng)
-        if level.noises:
+        if level.is_first:
+            weights[0, :-1] *= max(signal_share(weights[0, :-1], variance, 0.0), TUNED.least_kept)
+        elif level.noises:
             slopes = weights[0, :-1]
             kept = signal_share(slopes, variance, TUNED.step_doubt if once else 0.0)
             known = n_rows, kept, step if once else 0.0
@@ -363,14 +372,23 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         return centre if spares_delta(beside, guarantee, n_classes) else Centre(None, guarantee)
 
     def _intercept_noise(
-        self, centre: Centre | TwoStageMean, shape: tuple[int, float], has_weights: bool = False, once: bool = False
+        self,
+        centre: Centre | TwoStageMean,
+        shape: tuple[int, float],
+        has_weights: bool = False,
+        once: bool = False,
+        solver: str = "",
     ) -> InterceptNoise:
-        """Return the noise of a re-estimated intercept for (classes, rows).
+        """Return the noise of a re-estimated intercept for (classes, rows), or of labels before the weights.
 
         There is none for weighted rows, whose total is unknown.
         """
-        n_classes, n_rows = shape
-        if self.fit_intercept and not centre.is_whole and n_classes == 2 and not has_weights:
-            beside = math.hypot(centre.auxiliary_mu, self._earlier_mu)
-            return InterceptNoise.plan(centre.remaining, n_rows, self.neighbours == "replace", beside, once)
+        (n_classes, n_rows), replaced = shape, self.neighbours == "replace"
+        beside = math.hypot(centre.auxiliary_mu, self._earlier_mu)
+        if not self.fit_intercept or n_classes > 2 or has_weights:
+            return InterceptNoise((), centre.remaining)
+        if not centre.is_whole:
+            return InterceptNoise.plan(centre.remaining, n_rows, replaced, beside, once)
+        if solver == "objective" and self._has_odds:
+            return InterceptNoise.first(centre.remaining, n_rows, replaced, beside)
         return InterceptNoise((), centre.remaining)
