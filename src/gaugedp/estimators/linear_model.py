@@ -127,7 +127,8 @@ class LinearProblem:
         n_rows = math.ceil(2 * self.n_rows) + 1000  # a noisy count may err; w needs no more precision
         mechanism = ObjectivePerturbation.calibrate(problem, self.guarantee, n_rows)
         weights = mechanism.solve(self.rows, self.target, rng, self.weights, self.middle or 0.0)
-        return Solution(weights.reshape(self.outputs, -1), mechanism.variance(self.n_rows * self.bent), mechanism.exactness)
+        variance = mechanism.variance(self.n_rows * self.bent)
+        return Solution(weights.reshape(self.outputs, -1), variance, mechanism.exactness)
 
 
 class Solution(NamedTuple):
