@@ -255,7 +255,8 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         )  # fmt: skip
         weights, variance, exactness, step = problem.stepped(rng) if once else self._solve(solver, problem, rng)
         if level.is_first:
-            weights[0, :-1] *= max(signal_share(weights[0, :-1], variance, 0.0), TUNED.least_kept)
+            kept = max(signal_share(weights[0, :-1], variance), TUNED.least_kept)
+            weights = np.append(kept * weights[0, :-1], weights[0, -1])[None]
         elif level.noises:
             slopes = weights[0, :-1]
             kept = signal_share(slopes, variance, TUNED.step_doubt if once else 0.0)
