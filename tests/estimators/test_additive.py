@@ -362,6 +362,11 @@ def test_an_enormous_epsilon_is_no_error_after_the_charge(epsilon: float, delta:
     assert np.isfinite(refitted(REGRESSION, NUMBERS, epsilon=epsilon, delta=delta).predict(ROWS)).all()
 
 
+def test_a_part_of_a_fit_whose_epsilon_is_too_small_quotes_no_other_epsilon() -> None:
+    with pytest.raises(gd.InvalidRequest, match="`epsilon` is too small for the parts of this fit"):
+        AdditiveClassifier(1e-6, classes=[0, 1], **BOX).fit(ROWS, LABELS)
+
+
 def test_no_solver_leaves_out_an_earlier_release() -> None:
     """Objective perturbation stays with δ, and what cannot account for Gaussian noise is not used after it."""
     requested, kept = gd.ApproxDP(1.0, 1e-12), []

@@ -255,7 +255,8 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         )  # fmt: skip
         weights, variance, exactness, step = problem.stepped(rng) if once else self._solve(solver, problem, rng)
         if level.is_first:
-            kept = max(signal_share(weights[0, :-1], variance), TUNED.least_kept)
+            uneven = 1 - problem.bent  # classes of one size are told apart as well by longer slopes
+            kept = max(signal_share(weights[0, :-1], uneven * variance), TUNED.least_kept)
             weights = np.append(kept * weights[0, :-1], weights[0, -1])[None]
         elif level.noises:
             slopes = weights[0, :-1]
