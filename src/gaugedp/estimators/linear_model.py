@@ -63,8 +63,8 @@ class LinearProblem:
     radius: float
     replaced: bool
     is_rough: bool
-    middle: float | None
-    bent: float
+    middle: float | None = None
+    bent: float = 1.0
 
     @property
     def outputs(self) -> int:
