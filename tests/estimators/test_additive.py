@@ -365,8 +365,9 @@ def test_nothing_beside_edges_and_objective_takes_much_of_delta(n_classes: int) 
         model._earlier_mu = earlier
         centre = model._centre(requested, (n_classes, np.zeros(2, dtype=int)), 1e6, "objective")
         level = model._intercept_noise(Centre(None, requested), (2, 1e6))
-        seen.append((centre.auxiliary_mu > 0, level.auxiliary_mu > 0))
-    assert seen == [(True, True), (False, False)]
+        first = model._intercept_noise(Centre.plan(requested, 2, 1e6, False), (2, 1e6), solver="objective")
+        seen.append((centre.auxiliary_mu > 0, level.auxiliary_mu > 0, first.auxiliary_mu > 0))
+    assert seen == [(True,) * 3, (False,) * 3]
 
 
 @pytest.mark.parametrize(
@@ -387,6 +388,11 @@ def test_a_column_without_a_function_is_fitted(model: Any, change: dict[str, Any
 @pytest.mark.parametrize("epsilon", [1e20, 1e200, 1e300])
 def test_an_enormous_epsilon_is_no_error_after_the_charge(epsilon: float, delta: float) -> None:
     assert np.isfinite(refitted(REGRESSION, NUMBERS, epsilon=epsilon, delta=delta).predict(ROWS)).all()
+
+
+def test_a_part_of_a_fit_whose_epsilon_is_too_small_quotes_no_other_epsilon() -> None:
+    with pytest.raises(gd.InvalidRequest, match="`epsilon` is too small for the parts of this fit"):
+        AdditiveClassifier(1e-6, classes=[0, 1], **BOX).fit(ROWS, LABELS)
 
 
 def test_no_solver_leaves_out_an_earlier_release() -> None:

@@ -10,6 +10,8 @@ import gaugedp as gd
 from gaugedp.errors import HopelessFit, InvalidRequest
 
 pytest.importorskip("sklearn", reason="the extra [learn] is not installed")
+from sklearn.linear_model import Ridge as PlainRidge
+
 from gaugedp.estimators import GaussianNB, KMeans, Lasso, LinearRegression, LogisticRegression, Ridge
 from gaugedp.estimators.fitting import plan_table_fit
 from gaugedp.estimators.row_count import NoisyRowCount
@@ -90,6 +92,8 @@ def test_wrong_numbers_are_refused(change: dict, words: str) -> None:
 def test_models_without_a_plan_are_refused() -> None:
     with pytest.raises(InvalidRequest, match="accuracy of KMeans cannot be planned"):
         gd.plan_fit(KMeans(2, bounds=(0, 1)), n_rows=10, n_features=2)
+    with pytest.raises(InvalidRequest, match=r"This Ridge has no privacy budget\. Pass gaugedp\.estimators\.Ridge"):
+        gd.plan_fit(PlainRidge(), n_rows=10, n_features=2)
     with pytest.raises(InvalidRequest, match="Choose one of"):
         gd.plan_fit("logistc", n_rows=10, n_features=2)
 

@@ -65,7 +65,7 @@ def test_the_parameter_of_another_library_is_named() -> None:
 def test_a_small_c_limits_the_radius_and_a_named_solver_is_auto() -> None:
     """At n·C = 0.02 the solution of scikit-learn has a norm of at most √(2·0.02·log 2) = 0.17: the ridge is for it."""
     wide, narrow = (LogisticRegression(C=c, **PUBLIC).fit(ROWS, LABELS) for c in (1.0, 1e-5))
-    assert np.linalg.norm(narrow.coef_) < 0.4 * np.linalg.norm(wide.coef_)
+    assert np.linalg.norm(narrow.coef_) < 0.5 * np.linalg.norm(wide.coef_)
     auto, named = (LogisticRegression(solver=solver, **PUBLIC).fit(ROWS, LABELS) for solver in ("auto", "lbfgs"))
     assert (auto.coef_ == named.coef_).all()
     ledger = account()

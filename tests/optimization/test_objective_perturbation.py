@@ -403,6 +403,22 @@ def test_the_certificate_allows_for_noise_that_is_never_drawn(guarantee: gd.Pure
     assert rounding > 1.5 * problem.rounding(n_rows, mechanism.strength, 40 * usual)
 
 
+def test_the_ridge_pulls_to_the_middle_and_its_certificate_allows_for_it() -> None:
+    """Without rows the minimum is w₀ − b/λ, here with the same noise for each w₀."""
+    guarantee, problem = gd.ApproxDP(1.0, 1e-6), Problem(CappedLogistic(0.9), 3, 10.0, most_middle=20.0)
+    mechanism = ObjectivePerturbation.calibrate(problem, guarantee, 100)
+    found = {
+        middle: mechanism.solve(np.zeros((0, 3)), np.zeros(0), research_rng(1), 1.0, middle)
+        for middle in (0.0, -7.0, 30.0)
+    }
+    assert found[-7.0] - found[0.0] == pytest.approx([0, 0, -7], abs=1e-5)
+    assert found[30.0] - found[0.0] == pytest.approx([0, 0, 20], abs=1e-5)
+    n_rows, wide = 10**6, Problem(CappedLogistic(0.9), 100, 100.0, most_middle=6400.0)
+    far = ObjectivePerturbation.calibrate(wide, guarantee, n_rows)
+    farthest = 355 * 10 * far.noise + 6400 * far.strength
+    assert far.distance >= 2 * wide.rounding(n_rows, far.strength, farthest) / far.strength
+
+
 @pytest.mark.parametrize("loss", [CappedLogistic(0.9), SmoothHinge(0.3)], ids=repr)
 def test_of_many_rows_some_make_the_matrix_and_all_the_certificate(loss, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows in order of their labels, so that no part of them in a row is like the rest."""

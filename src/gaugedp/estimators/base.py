@@ -127,8 +127,9 @@ class PrivateEstimator(BaseEstimator):
     def _requested(self) -> Guarantee:
         positive(epsilon=self.epsilon)
         if self.epsilon < 1e-6:  # noise would exceed its lattice
+            given = "too small for the parts of this fit" if self._is_trial or self._is_part else repr(self.epsilon)
             raise InvalidRequest(
-                f"`epsilon` is {self.epsilon!r}, but a model needs at least 1e-06.", "Choose a larger `epsilon`."
+                f"`epsilon` is {given}, but a model needs at least 1e-06.", "Choose a larger `epsilon`."
             )
         non_negative(delta=self.delta)
         one_of(NEIGHBOURS, neighbours=self.neighbours)

@@ -252,6 +252,8 @@ def _model(model: Any) -> tuple[str, dict[str, Any]]:
     if kind not in HALVED:
         raise InvalidRequest(f"The accuracy of {kind} cannot be planned.", f"Plan one of: {', '.join(HALVED)}.")
     given = estimator.get_params(deep=False)
+    if "epsilon" not in given:
+        raise InvalidRequest(f"This {kind} has no privacy budget.", f"Pass gaugedp.estimators.{kind}.")
     classes = given.get("classes")
     return kind, {**given, "n_classes": 2 if classes is None else len(classes)}
 

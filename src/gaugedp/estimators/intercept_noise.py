@@ -20,6 +20,7 @@ from gaugedp.optimization.row_blocks import slices
 from gaugedp.optimization.shrinkage import bounded_mean
 
 _FIRST_LIMIT, _SECOND_LIMIT = TUNED.score_limits
+_LEAST = 0.02  # share of a class
 
 
 def spares_delta(auxiliary_mu: float, guarantee: ApproxDP, n_classes: int) -> bool:
@@ -33,8 +34,8 @@ class InterceptNoise:
     """Noise for the sums of labels ±1, of scores, and of scores near their mean; none where there are no `noises`.
 
     The intercept is re-estimated from them, with noise of one dimension instead of d: noise along the rows' mean shifts
-    all scores alike. Where noise hides the slopes, only the labels are summed. `auxiliary_mu` is the μ of Gaussian
-    noise, else 0.
+    all scores alike. Where noise hides the slopes, only the labels are summed. If it `is_first`, only the labels are
+    summed, before the weights. `auxiliary_mu` is the μ of Gaussian noise, else 0.
 
     Theorem. Given the weights and earlier releases, a row adds a number in [−1, 1] to each sum, so each changes by at
     most 2 if a row is replaced, 1 if it is added. docs/theory/objective_perturbation.md
@@ -43,6 +44,7 @@ class InterceptNoise:
     noises: tuple[AdditiveNoise, ...]
     remaining: Guarantee
     auxiliary_mu: float = 0.0
+    is_first: bool = False
 
     @classmethod
     def plan(
@@ -69,16 +71,32 @@ class InterceptNoise:
         return cls(tuple(KNorm.calibrate(ball, PureDP(each)) for each in epsilons), rest)
 
     @classmethod
+    def first(cls, guarantee: Guarantee, n_rows: float, replaced: bool, beside: float) -> "InterceptNoise":
+        """Return the noise of labels before the weights, next to releases of μ = `beside`."""
+        ball = _ball(replaced)
+        fine = ball.radius(2) / (n_rows * TUNED.first_label_noise)
+        if isinstance(guarantee, ApproxDP):
+            most = gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
+            auxiliary_mu = min(fine, math.sqrt(TUNED.first_label_share) * most)
+            if not spares_delta(math.hypot(auxiliary_mu, beside), guarantee, 2):
+                return cls((), guarantee)
+            return cls((Gaussian.calibrate(ball, GaussianDP(auxiliary_mu)),), guarantee, auxiliary_mu, True)
+        assert isinstance(guarantee, PureDP)
+        spent = min(math.sqrt(2) * fine, TUNED.first_label_share * guarantee.epsilon_value)
+        rest = PureDP((guarantee.epsilon_value - spent) * (1 - 2.0**-50))
+        return cls((KNorm.calibrate(ball, PureDP(spent)),), rest, is_first=True)
+
+    @classmethod
     def of_labels(cls, guarantee: Guarantee, replaced: bool) -> "InterceptNoise":
         """Return the noise of labels alone: Gaussian for GDP, Laplace for other guarantees."""
         if not isinstance(guarantee, GaussianDP):
             guarantee = pure_within(guarantee)
         return cls((ball_noise(_ball(replaced), guarantee),), guarantee)
 
-    def log_odds(self, labels: np.ndarray, n_rows: float, rng: Entropy) -> float:
-        """Return the logarithm of the odds of label 1."""
+    def log_odds(self, labels: np.ndarray, n_rows: float, rng: Entropy, least: float = _LEAST) -> float:
+        """Return the logarithm of the odds of label 1, for shares of at least `least`."""
         noisy, faint = self._mean(0, float(labels.sum()), n_rows, rng)
-        return _log_odds(bounded_mean(noisy, math.sqrt(faint)))
+        return _log_odds(bounded_mean(noisy, math.sqrt(faint)), least)
 
     def intercept(
         self,
@@ -125,9 +143,9 @@ def _shares(label: float) -> list[float]:
     return [label, *((1 - label) * share for share in TUNED.score_shares)]
 
 
-def _log_odds(mean: float) -> float:
+def _log_odds(mean: float, least: float = _LEAST) -> float:
     """Return the log-odds of label 1 by the mean of labels ±1, within limits."""
-    second = min(max((1 + mean) / 2, 0.02), 1 - 0.02)
+    second = min(max((1 + mean) / 2, least), 1 - least)
     return math.log(second / (1 - second))
 
 

@@ -3,6 +3,8 @@
 import math
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,30 @@ from gaugedp._internal.cells import (
     shape_of_most,
 )
 from gaugedp.errors import InvalidRequest
+from gaugedp.estimators.reading import Reading
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledRows:
+    """Rows (n, d) with labels and weights (n,), classes with weights (k,), and their reading."""
+
+    rows: np.ndarray
+    labels: np.ndarray
+    classes: np.ndarray
+    weights: np.ndarray
+    class_weights: np.ndarray
+    has_weights: bool
+    reading: Reading
+
+    @cached_property
+    def codes(self) -> np.ndarray:
+        """The index (n,) of each label's class, else −1."""
+        return codes_of(self.labels, self.classes)
+
+    @property
+    def signs(self) -> np.ndarray:
+        """1 for the second class, −1 for the first, 0 for a label that is no class."""
+        return np.where(self.codes < 0, 0.0, np.where(self.codes == 1, 1.0, -1.0))
 
 
 def check_given(classes: Any, bounds: Any, row_norm: Any) -> None:

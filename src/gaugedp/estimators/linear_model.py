@@ -3,7 +3,6 @@
 import math
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from gaugedp.estimators.base import Scored, after_paying
 from gaugedp.estimators.feature_names import names_of
 from gaugedp.estimators.fit_in_parts import fit_in_parts, fits_in_parts
 from gaugedp.estimators.intercept_noise import InterceptNoise, spares_delta
-from gaugedp.estimators.labels import check_given, class_shares, codes_of, read_both
+from gaugedp.estimators.labels import LabelledRows, check_given, class_shares, read_both
 from gaugedp.estimators.public_noise import hides_slopes, noise_to_signal, warn_after_release, warn_before_charge
 from gaugedp.estimators.reading import Reading
 from gaugedp.estimators.row_count import NoisyRowCount
@@ -45,35 +44,13 @@ def _longer(noise: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledRows:
-    """Rows (n, d) with labels and weights (n,), classes with weights (k,), and their reading."""
-
-    rows: np.ndarray
-    labels: np.ndarray
-    classes: np.ndarray
-    weights: np.ndarray
-    class_weights: np.ndarray
-    has_weights: bool
-    reading: Reading
-
-    @cached_property
-    def codes(self) -> np.ndarray:
-        """The index (n,) of each label's class, else −1."""
-        return codes_of(self.labels, self.classes)
-
-    @property
-    def signs(self) -> np.ndarray:
-        """1 for the second class, −1 for the first, 0 for a label that is no class."""
-        return np.where(self.codes < 0, 0.0, np.where(self.codes == 1, 1.0, -1.0))
-
-
-@dataclass(frozen=True, eq=False)
 class LinearProblem:
     """Input of a solver: scaled rows and public numbers.
 
     Rows have norm at most 1, codes are those of their classes, and weights are in [0, 1]. `auxiliary_mu` is the μ of
     the row count, the centre and the intercept together. `guarantee` is for the solver and, if those are Gaussian, for
-    them too. `is_rough`: only directions from a centre count.
+    them too. `is_rough`: only directions from a centre count. The ridge pulls the last weight to `middle`, if
+    any, and the curvature is `bent` times that at even odds.
     """
 
     rows: np.ndarray
@@ -86,6 +63,8 @@ class LinearProblem:
     radius: float
     replaced: bool
     is_rough: bool
+    middle: float | None = None
+    bent: float = 1.0
 
     @property
     def outputs(self) -> int:
@@ -143,11 +122,13 @@ class LinearProblem:
         """Return weights by objective perturbation."""
         assert isinstance(self.guarantee, ApproxDP | PureDP)
         radius = self.radius * _longer(self.noise_to_signal) / (1 + TUNED.shorter_by_noise * self.noise_to_signal)
-        problem = Problem(loss, self.outputs * self.rows.shape[1], radius, self.replaced, self.auxiliary_mu)
+        size, most = self.outputs * self.rows.shape[1], 0.0 if self.middle is None else 64.0 * radius
+        problem = Problem(loss, size, radius, self.replaced, self.auxiliary_mu, most)
         n_rows = math.ceil(2 * self.n_rows) + 1000  # a noisy count may err; w needs no more precision
         mechanism = ObjectivePerturbation.calibrate(problem, self.guarantee, n_rows)
-        weights = mechanism.solve(self.rows, self.target, rng, self.weights).reshape(self.outputs, -1)
-        return Solution(weights, mechanism.variance(self.n_rows), mechanism.exactness)
+        weights = mechanism.solve(self.rows, self.target, rng, self.weights, self.middle or 0.0)
+        variance = mechanism.variance(self.n_rows * self.bent)
+        return Solution(weights.reshape(self.outputs, -1), variance, mechanism.exactness)
 
 
 class Solution(NamedTuple):
@@ -180,6 +161,7 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
     radius: float | None = None
 
     solvers: ClassVar[tuple[str, ...]] = ("auto", "objective", "gradient", "gibbs")
+    _has_odds: ClassVar[bool] = False  # scores are log-odds
     _earlier_mu = 0.0  # μ of a Gaussian release of the same rows that came before, which is part of (ε, δ)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LinearClassifier":
@@ -260,17 +242,23 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         centre = self._centre(count.remaining, (n_classes, column_groups(data.reading)), n_rows, solver, once)
         slack = 1.0 if centre.is_whole else min(1.0, TUNED.uncentred_norm * clip_factor(noise))
         scaling = read_scaling(data.reading, self.row_norm, slack)
-        level = self._intercept_noise(centre, (n_classes, n_rows), data.has_weights, once)
+        level = self._intercept_noise(centre, (n_classes, n_rows), data.has_weights, once, solver)
         constant = TUNED.appended_constant if self.fit_intercept else 0.0
         scaled = centre.scaled(scaling, data.rows, n_rows, clip_factor(noise), constant, rng)
+        odds = level.log_odds(data.signs, n_rows, rng, TUNED.rarest) if level.is_first else 0.0
         problem = LinearProblem(
             scaled.rows(data.rows, codes >= 0), codes, data.weights * data.class_weights[codes],
             n_classes, n_rows, level.remaining,
             math.hypot(math.hypot(count.auxiliary_mu, centre.auxiliary_mu, level.auxiliary_mu), self._earlier_mu),
             self._length(n_classes, solver, noise, n_rows), replaced, scaled.typical > 0,
+            odds / scaled.last if level.is_first else None, 1 / math.cosh(odds / 2) ** 2,
         )  # fmt: skip
         weights, variance, exactness, step = problem.stepped(rng) if once else self._solve(solver, problem, rng)
-        if level.noises:
+        if level.is_first:
+            uneven = 1 - problem.bent  # classes of one size are told apart as well by longer slopes
+            kept = max(signal_share(weights[0, :-1], uneven * variance), TUNED.least_kept)
+            weights = np.append(kept * weights[0, :-1], weights[0, -1])[None]
+        elif level.noises:
             slopes = weights[0, :-1]
             kept = signal_share(slopes, variance, TUNED.step_doubt if once else 0.0)
             known = n_rows, kept, step if once else 0.0
@@ -387,14 +375,23 @@ class LinearClassifier(Scored, ClassifierMixin, WeightedEstimator):
         return centre if spares_delta(beside, guarantee, n_classes) else Centre(None, guarantee)
 
     def _intercept_noise(
-        self, centre: Centre | TwoStageMean, shape: tuple[int, float], has_weights: bool = False, once: bool = False
+        self,
+        centre: Centre | TwoStageMean,
+        shape: tuple[int, float],
+        has_weights: bool = False,
+        once: bool = False,
+        solver: str = "",
     ) -> InterceptNoise:
-        """Return the noise of a re-estimated intercept for (classes, rows).
+        """Return the noise of a re-estimated intercept for (classes, rows), or of labels before the weights.
 
         There is none for weighted rows, whose total is unknown.
         """
-        n_classes, n_rows = shape
-        if self.fit_intercept and not centre.is_whole and n_classes == 2 and not has_weights:
-            beside = math.hypot(centre.auxiliary_mu, self._earlier_mu)
-            return InterceptNoise.plan(centre.remaining, n_rows, self.neighbours == "replace", beside, once)
+        (n_classes, n_rows), replaced = shape, self.neighbours == "replace"
+        beside = math.hypot(centre.auxiliary_mu, self._earlier_mu)
+        if not self.fit_intercept or n_classes > 2 or has_weights:
+            return InterceptNoise((), centre.remaining)
+        if not centre.is_whole:
+            return InterceptNoise.plan(centre.remaining, n_rows, replaced, beside, once)
+        if solver == "objective" and self._has_odds:
+            return InterceptNoise.first(centre.remaining, n_rows, replaced, beside)
         return InterceptNoise((), centre.remaining)

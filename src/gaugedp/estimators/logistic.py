@@ -107,14 +107,15 @@ class LogisticRegression(Intervals, LinearClassifier):
     Notes
     -----
     With an intercept, rows are centred by their noisy mean, if public numbers show that this is worth its cost. Rows
-    get a constant of a fifth of their norm, whose coefficient is regularised like all others. If the noise is large,
+    get a constant of a fifth of their norm, whose coefficient is regularised like all others: towards 0, or for
+    "objective" with centred rows towards the log-odds of the labels, released for 1/20 of ε or μ². If noise is large,
     the intercept of two classes is re-estimated from the labels and scores of the rows, for 0.3 to 0.5 of μ², and
     slopes that noise explains shrink. If it hides the slopes, "auto" releases the sum of the labels alone, and
     `solver_` is "labels". With more classes, rows then count by their direction from a rough centre, for a tenth of μ².
 
     The larger the noise, the lower is the cap on the slope of a row's loss (between 1/2 and 1 for two classes), so that
     rows far on the wrong side have no more influence than most others. The cap depends on public numbers only. "newton"
-    has no cap: it needs more rows, and does better if one class is rare.
+    has no cap, and needs more rows.
 
     Missing values are treated as described in docs/how-to/prepare-features.md#missing-values. Note that a step before
     this model in a pipeline that learns from the rows, such as scikit-learn's StandardScaler, reads them without
@@ -134,6 +135,7 @@ class LogisticRegression(Intervals, LinearClassifier):
 
     solvers = ("auto", "objective", "gradient", "gibbs", "newton")
     judged_by = "newton"
+    _has_odds = True
     supposed = "log-odds that are linear in the rows, with root mean square 5 or less"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "LogisticRegression":

@@ -91,6 +91,10 @@ class EstimatorTuning:
     spared_delta: float = 0.02  # of δ, that a centre or level may take, as objective perturbation spends it many times
     label_doubt: float = 2.0  # noise variances subtracted from the square of the label's mean; 1 is unbiased
     class_distance: float = 2.0  # assumed, in spreads; ×2: the more common class is favoured less
+    # Labels before objective perturbation: public and drawn tables with 0.3 to 57 % in a class.
+    first_label_share: float = 0.05  # the labels against the weights: few rows with much noise against rare classes
+    first_label_noise: float = 0.002  # wanted of the mean of the labels ±1, as far as the share allows
+    rarest: float = 1e-4  # share of a class
     # Clusters: mixtures of eight normals in ten dimensions, and digits; see benchmarks/models.py --plain.
     region_share: float = 0.1  # the region of the rows against the rounds
     last_round_share: float = 0.4  # the last round against the others

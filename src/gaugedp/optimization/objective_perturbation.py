@@ -85,7 +85,8 @@ class Problem:
     """The problem that objective perturbation is calibrated for.
 
     Rows have norm at most 1. `radius` is the expected length of w; λ is at least the length of the noise divided by it.
-    `auxiliary_mu` is the μ of Gaussian releases of the same rows, before and after.
+    `auxiliary_mu` is the μ of Gaussian releases of the same rows, before and after. The ridge pulls the last weight to
+    a number of at most `most_middle`.
     """
 
     loss: PerturbedLoss
@@ -93,6 +94,7 @@ class Problem:
     radius: float
     replaced: bool = True
     auxiliary_mu: float = 0.0
+    most_middle: float = 0.0
 
     def extremes(self, strength: float) -> list[list[Extreme]]:
         """Return lists that each bound the privacy loss: docs/theory/objective_perturbation.md."""
@@ -129,10 +131,10 @@ class Problem:
     def rounding(self, n_rows: int, strength: float, linear: float) -> float:
         """Return a bound on the gradient's error in floats.
 
-        ‖b‖ is at most `linear`. Sums over rows, 2^12 at a time, are off by n·L·(2^12 + n/2^12 + 16) roundings of 2^−53.
-        Predictions are off by at most (d + 4)·2^−53·‖w‖, so they add nβ·(d + 4)·‖w‖ of them. As ⟨∇F(w), w⟩ = 0, λ‖w‖² ≤
-        n·c + ‖b‖·‖w‖ with c = max −φ′(z)·z, so ‖w‖ ≤ √(n·c/λ) + 2‖b‖/λ. This c is 0.28 for the logistic loss, 1 + h/2
-        for the smoothed hinge, and log K for the softmax (H(p) + log p_y ≤ H(p)).
+        `linear` bounds ‖b − λw₀‖, below ‖b‖. Sums over rows, 2^12 at a time, are off by n·L·(2^12 + n/2^12 + 16)
+        roundings of 2^−53. Predictions are off by at most (d + 4)·2^−53·‖w‖, so they add nβ·(d + 4)·‖w‖ of them. As
+        ⟨∇F(w), w⟩ = 0, λ‖w‖² ≤ n·c + ‖b‖·‖w‖ with c = max −φ′(z)·z, so ‖w‖ ≤ √(n·c/λ) + 2‖b‖/λ. This c is 0.28 for
+        the logistic loss, 1 + h/2 for the smoothed hinge, and log K for the softmax (H(p) + log p_y ≤ H(p)).
         """
         match self.loss:
             case CappedLogistic():
@@ -208,7 +210,8 @@ class ObjectivePerturbation:
         noise = least_noise(problem, guarantee)
         strength = max(strength_of(problem, guarantee, noise), problem.least_strength(n_rows))
         length = 400.0 * length_of(problem, guarantee, noise)  # b is longer with a probability below 1e−170
-        distance = max(2 * problem.rounding(n_rows, strength, length) / strength, 2.0**-30 * problem.radius)
+        rounding = problem.rounding(n_rows, strength, length + strength * problem.most_middle)
+        distance = max(2 * rounding / strength, 2.0**-30 * problem.radius)
         ball = LpBall(problem.ambient_dim, 2, 2 * distance)
         if isinstance(guarantee, ApproxDP):
             mu = TUNED.output_share * gaussian_mu(guarantee.epsilon_value, guarantee.delta_value)
@@ -233,11 +236,20 @@ class ObjectivePerturbation:
         return direction / np.linalg.norm(direction) * (length * self.noise)
 
     def solve(
-        self, rows: np.ndarray, target: np.ndarray, rng: Entropy, weights: np.ndarray | float = 1.0
+        self,
+        rows: np.ndarray,
+        target: np.ndarray,
+        rng: Entropy,
+        weights: np.ndarray | float = 1.0,
+        middle: float = 0.0,
     ) -> np.ndarray:
-        """Return w (d,) or (K·d,) for rows (n, d) of norm at most 1 and weights in [0, 1]."""
+        """Return w (d,) or (K·d,) for rows (n, d) of norm at most 1 and weights in [0, 1].
+
+        The ridge is λ‖w − w₀‖²/2, where w₀ is 0 but for its last entry `middle`, a public or released number.
+        """
         linear, output = self.draw(rng), self.output.prepare(rng)
         data = rows, target, np.broadcast_to(weights, (len(rows),))
+        linear[-1] -= self.strength * max(-self.problem.most_middle, min(middle, self.problem.most_middle))
         exact = minimise(self._objective(data, linear), self.distance / 2)
         farthest = 64.0 * self.problem.radius  # coefficients are clipped to this many radii
         return with_noise(np.clip(exact, -farthest, farthest), self.output, output)

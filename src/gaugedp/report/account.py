@@ -39,14 +39,8 @@ def meter(shares: tuple[float, float], name: str, first: str, is_of_epsilon: boo
     before, now = shares
     said = dict(zip(("before", "now", "left"), _percents([before, now, max(0.0, 1 - before - now)]), strict=True))
     is_first, is_last = before < _NOTHING, 1 - before - now < _NOTHING
-    spending = (
-        ("account.now_first" if is_first else "account.now")
-        if not is_last
-        else "account.now_all"
-        if is_first
-        else "account.now_rest"
-    )
-    sentences = [first if is_first else say("account.before", **said), say(spending, name=name, **said)]
+    key = ("now_all" if is_last else "now_first") if is_first else "now_rest" if is_last else "now"
+    sentences = [first if is_first else say("account.before", **said), say(f"account.{key}", name=name, **said)]
     words = " ".join([*[say("account.shares")] * is_of_epsilon, *filter(None, sentences)])
     pieces = [
         tag("span", class_=kind, style=f"width:{100 * share:.2f}%")
