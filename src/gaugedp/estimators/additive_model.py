@@ -111,7 +111,8 @@ class AdditiveModel(PrivateEstimator):
         """Return charts of the shape functions, for a notebook.
 
         `features` selects some of the features by name; by default all are drawn. If the solver provides standard
-        errors, each chart has a confidence band at `level` (default 0.95).
+        errors, each chart has a confidence band at `level` (default 0.95). The band accounts for noise and sampling,
+        but not for smoothing: it is for the best function of this shape, and a function with finer detail leaves it.
         """
         between(0, 1, level=level)
         functions = self.shape_functions_

@@ -97,8 +97,9 @@ class PrivateEstimator(BaseEstimator):
     `random_state` is for research only: whoever knows it can subtract the noise. `ledger` is charged before the rows
     are read. Every fit sets guarantee_, release_ and n_features_in_ (d), and feature_names_in_ if X is a data frame.
 
-    `max_iter`, `tol`, `n_jobs` and `verbose` are accepted for code that was written for scikit-learn, and ignored: the
-    budget decides how many steps are taken. Only `KMeans` reads `max_iter`. `n_iter_` is 1 where no steps are counted.
+    `max_iter`, `tol`, `n_jobs`, `verbose`, `copy_X` and `warm_start` are accepted for code that was written for
+    scikit-learn, and ignored: the budget decides how many steps are taken. Only `KMeans` reads `max_iter`. `n_iter_` is
+    1 where no steps are counted.
 
     Before the charge, only parameters and the types and shapes of X and y are checked. A cell that is not a number
     counts as missing. A table without rows can be fitted if their number is private (neighbours="add_remove").
@@ -109,6 +110,8 @@ class PrivateEstimator(BaseEstimator):
     tol: Any = None
     n_jobs: Any = None
     verbose: Any = None
+    copy_X: Any = None
+    warm_start: Any = None
     neighbours: str = "add_remove"
     random_state: Any = None
     ledger: Ledger | None = None
