@@ -22,7 +22,7 @@ TABLES = "".join(
 )
 STEPS = "epsilon = 1.0\nconsistent = true\nnon_negative = true\nround = 5\n"
 APART = "Parts add up to their totals only within each of these groups of tables: "
-ROWS, ALONE = "Tables of different groups are not based on the same records", "were adjusted or rounded separately."
+ROWS, ALONE = "These groups of tables are not based on exactly the same records", "were adjusted or rounded separately."
 
 
 def areas(desk: Path, outside: str, tables: str = TABLES) -> Path:

@@ -645,7 +645,7 @@ def test_rules_name_tables_and_labels() -> None:
 
     facts["rules"] += ["Rows whose c is missing or out of domain are left out of c."]
     terms = made("a*b; b; b*a; c", domain.with_captions(captions)).terms
-    every = "Each table excludes records with a missing or invalid value for one of its variables."
+    every = "Each table excludes records with a missing or invalid value for any of its variables."
     assert rules(facts, captions, terms) == [every]
     facts["rules"][-1] = "Rows whose c is missing or out of domain are counted in its cell 'other'."
     assert every not in rules(facts, captions, terms)
