@@ -146,6 +146,7 @@ def test_a_model_whose_parts_change_gets_a_new_form() -> None:
         "_bounds",
         "_calibration",
         "_n_calls",
+        "_n_published",
         "_items",
         "_model",
         "_users",

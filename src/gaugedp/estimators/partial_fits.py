@@ -18,6 +18,7 @@ class PartialFits:
     _pending: np.ndarray | None = None  # with the call that is not published yet
     _total: Guarantee | None = None  # of the pending sums
     _n_calls = 1  # whose noise is in the pending sums
+    _n_published = 0  # the same of the published ones
     _continues = False
     _sums_settings: Any = None
 
@@ -53,7 +54,7 @@ class PartialFits:
         earlier, continues = vars(self).get("guarantee_"), self._continues and self._noisy_sums is not None
         self._total = earlier + guarantee if continues and earlier is not None else guarantee
         self.guarantee_ = guarantee if earlier is None else earlier + guarantee
-        self._n_calls = self._n_calls + 1 if continues else 1
+        self._n_calls = 1 + (self._n_published if continues else 0)
         if not continues:
             self._noisy_sums = None  # those of a fit that is replaced
         self._pending = noisy if self._noisy_sums is None else noisy + self._noisy_sums
@@ -63,6 +64,7 @@ class PartialFits:
         total, pending = self._total or guarantee, self._pending
         super()._publish(values, total, exactness, facts, reservation)  # type: ignore[misc]
         self._noisy_sums, self._pending, self._total = pending, None, None
+        self._n_published = self._n_calls
         self._sums_settings = self._settings(vars(self).get("_weights_up_to", 0.0) > 0)
 
     def _refuse_other_shape(self, X: Any, has_weights: bool) -> None:
