@@ -88,7 +88,7 @@ def test_every_release_and_page_states_what_intervals_contain() -> None:
     rows, query = sample(300), gd.query(DOMAIN, "mean(pay) by sex")
     for intervals, report, press_words in (
         ("noise", "account only for the noise", "do not account for sampling error"),
-        ("total", "account for both the noise and the sampling error", "also account for the sampling error"),
+        ("total", "account for noise and sampling error", "also account for the sampling error"),
     ):
         answer = released(query, rows, 5.0, intervals=intervals)
         assert json.loads(answer.to_json())["intervals"] == intervals

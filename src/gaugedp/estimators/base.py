@@ -110,7 +110,7 @@ class PrivateEstimator(BaseEstimator):
     tol: Any = None
     n_jobs: Any = None
     verbose: Any = None
-    copy_X: Any = None
+    copy_X: Any = None  # noqa: N815 - as scikit-learn writes it
     warm_start: Any = None
     neighbours: str = "add_remove"
     random_state: Any = None
