@@ -145,7 +145,7 @@ def test_two_neighbours_are_told_apart_by_what_is_charged_alone(
     assert dict(leaves(model)) == dict(leaves(other))
     charged = ledger.total
     assert bounds_loss(model.guarantee_, charged, epsilon)
-    if is_pure and case in BY_GROUP:
+    if case in BY_GROUP and charged.delta(epsilon) == 0:  # clusters of different rows cost what one costs
         assert loss_of(first, second) <= epsilon * SLACK
     elif name not in BY_SEARCH:
         assert bounds_loss(together(first.after), model.guarantee_, epsilon)
