@@ -22,7 +22,7 @@ TABLES = "".join(
 )
 STEPS = "epsilon = 1.0\nconsistent = true\nnon_negative = true\nround = 5\n"
 APART = "Parts add up to their totals only within each of these groups of tables: "
-ROWS, ALONE = "These groups of tables are not based on exactly the same records", "were adjusted or rounded separately."
+ROWS, ALONE = "These groups of tables are not based on exactly the same records", "was adjusted or rounded separately"
 
 
 def areas(desk: Path, outside: str, tables: str = TABLES) -> Path:
@@ -89,7 +89,10 @@ def test_a_table_rounded_otherwise_gives_no_margin(desk: Path) -> None:
     out = areas(desk, "other", TABLES.replace('"REGION*SEX"\n[[', '"REGION*SEX"\nround = 7\n[['))
     assert all(number % 7 == 0 for line in lines(out, 2) for number in line[1:])
     assert lines(out, 1)[-1][-1] % 5 == 0
-    assert said(out) == f"{APART}“REGION” and “DISTRICT*SEX”; “REGION*SEX”. Tables of different groups {ALONE}"
+    assert (
+        said(out)
+        == f"{APART}“REGION” and “DISTRICT*SEX”; “REGION*SEX”. Each of these groups of tables {ALONE}, so numbers may differ between groups."
+    )
 
 
 def test_only_tables_of_counts_are_said_to_be_rounded(desk: Path) -> None:

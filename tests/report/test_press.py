@@ -27,7 +27,7 @@ def test_findings_one_picture_and_what_the_noise_means() -> None:
     assert "By sex " in shown
     assert page.count("<svg") == 1
     assert "includes random noise" in shown
-    assert "are 95% confidence intervals. An interval contains the exact value" in shown
+    assert "are 95% confidence intervals. Each interval contains the exact value" in shown
     assert "Source: The register. " in shown
     assert "Laplace" not in shown
     assert Reader(page).open == []
