@@ -231,10 +231,6 @@ KNOWN: dict[tuple[str, str], tuple[int, str]] = {  # (entry, kind): the case tha
     ("HuberRegressor", "bimodal"): (1, _STEPS),
     **{("Lasso", kind): (2, _STEPS) for kind in REGRESSION},
     ("PoissonRegressor", "count, bounds ten times too wide"): (0, _STEPS),
-    ("SparseRegression", "sparse"): (
-        3,
-        "issue on models: features that are kept are not fitted again without the others",
-    ),
     ("LinearSVC", "rare"): (1, "issue on models: the ridge of the radius stays, whatever the budget is"),
 }
 HOLDS = tuple((model, kind) for model in MODELS for kind in model.kinds if (str(model), kind) not in KNOWN)
